@@ -6,7 +6,7 @@ from ..domain.arrivals import STATED_SOURCES
 from ..domain.deployments import OutputFields
 from ..domain.texts import MAX_TEXT
 from ..errors import Conflict, TooLarge, UnsupportedMediaType
-from ..ingest.limits import MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORD_BYTES, MAX_RECORDS
+from ..ingest.limits import LEAST_SAMPLE_RATE, MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORD_BYTES, MAX_RECORDS
 from ..payloads.pairs import LoggedTable
 from ..payloads.registry import LOGGED, PayloadFormat
 from ..payloads.schemas import CELL, CELLS, SCALAR, TABLE, Schema, closed_object, open_object
@@ -29,6 +29,13 @@ other content it is a conflict, and the stored record stays. Records without an 
 _ID = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID_CHARACTERS}
 _TIME = {"type": ["string", "null"], "format": "date-time"}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_SAMPLE_RATE = {
+    "type": ["number", "null"],
+    "minimum": LEAST_SAMPLE_RATE,
+    "maximum": 1,
+    "description": "The share of records that is logged where this one comes from: it represents 1/sample_rate records, and is counted"
+    " so in figures. Must not depend on the outcome. Without it 1.",
+}
 _FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
 _LOGGED = LoggedTable(
     fields=("Age", "Sex", "Owner"),
@@ -57,10 +64,14 @@ def ingestion_paths() -> dict[str, Any]:
 
 def _describe_payload() -> dict[str, Any]:
     pairs = [
-        open_object(["request", "response"], **codec.pair_schemas(), scoring_id=_ID, scoring_timestamp=_TIME) for codec in LOGGED.values()
+        open_object(["request", "response"], **codec.pair_schemas(), scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE)
+        for codec in LOGGED.values()
     ]
     named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
-    pairs.append(open_object(["request", "response"], payload_format=named, scoring_id=_ID, scoring_timestamp=_TIME) | _OWN_PAIR)
+    pairs.append(
+        open_object(["request", "response"], payload_format=named, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE)
+        | _OWN_PAIR
+    )
     schemas = [schema for pair in pairs for schema in (pair, {"type": "array", "minItems": 1, "items": pair})]
     makers = " or ".join(f"{codec.maker}'s" for codec in LOGGED.values())
     native = closed_object(
@@ -73,6 +84,7 @@ def _describe_payload() -> dict[str, Any]:
         probability={"anyOf": [_SHARE, {"type": "array", "items": _SHARE}, {"type": "null"}]},
         label=CELL
         | {"description": "The decoded form of the prediction (`No Risk` for 0); not the ground-truth label, which is feedback."},
+        sample_rate=_SAMPLE_RATE,
     )
     record = {"id": "a-1", "features": _FEATURES, "prediction": 0, "probability": [0.9, 0.1], "label": "No Risk"}
     examples = {

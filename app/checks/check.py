@@ -6,7 +6,7 @@ Nothing of the check is stored before the last step, and no transaction is open 
 """
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
@@ -32,6 +32,7 @@ from .not_scored import with_not_scored
 from .rescoring import Answers, Rescorer
 from .revisions import explain_nulls
 from .rows import measure_records
+from .sampling import is_unequal, without_values
 from .subject import Subject, read_subject
 from .tabulation import Tabulated, data_measured_on, tabulate
 from .window_details import describe_answers, describe_not_scored, describe_window
@@ -118,17 +119,22 @@ def _evaluate(subject: Subject, evidence: CheckEvidence, database: Database, cal
     labels = read_labels(subject, evidence.groupings, predicted.window)
     tables = tabulate(evidence, labels, subject.monitor)
     measured: list[Measurement] = []
+    unequal = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
     for table in tables:
         for data in data_measured_on(table.data):
             figures = measure_table(data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
             measured += explain_nulls(figures, table.own.groups, table.other_revisions)
     for rows in measure_records(subject, evidence, labels, report):
-        measured += convert_rows(rows, monitor=subject.monitor, at=subject.at)
+        figures = convert_rows(rows, monitor=subject.monitor, at=subject.at)
+        measured += without_values(figures) if unequal else figures
     for gap in find_gaps(subject, evidence, labels):
         measured += convert_gap(gap, monitor=subject.monitor, at=subject.at)
 
     report(Progress(step="computing what mitigation would change"))
     further = step(subject, evidence, labels, database)
+    if unequal:
+        # The tables of mitigation have no weights.
+        further = replace(further, tables=(), measurements=without_values(further.measurements))
     return Findings(
         CheckState.SUCCEEDED,
         details | dict(further.details),

@@ -123,8 +123,16 @@ def _count_payload(evidence: CheckEvidence, comparison: Comparison) -> Tabulated
     read, parts = evidence.read, _parts(evidence.window)
     named, codes = read.compare(comparison)
     groups = as_groups(named)
+    weights = evidence.window.weights()
     own, additional = (
-        GroupCounts.from_records(groups, codes[part], read.outcomes[part], strata=_select_strata(read.strata, part)) for part in parts
+        GroupCounts.from_records(
+            groups,
+            codes[part],
+            read.outcomes[part],
+            weights=None if weights is None else weights[part],
+            strata=_select_strata(read.strata, part),
+        )
+        for part in parts
     )
     inside: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
     if not comparison.is_together:
@@ -138,6 +146,7 @@ def _count_payload(evidence: CheckEvidence, comparison: Comparison) -> Tabulated
 def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
     """Counts outcomes of records together with those of their copies."""
     grouping, window = copies.grouping, evidence.window
+    weights = window.weights()
     own, additional = (
         BalancedCells.from_records(
             as_groups(grouping.named),
@@ -145,6 +154,7 @@ def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
             evidence.outcomes[part],
             copies_favourable=copies.favourable[part],
             copies_classified=copies.classified[part],
+            weights=None if weights is None else weights[part],
         )
         for part in _parts(window)
     )
@@ -161,7 +171,7 @@ def revisions_of(evidence: CheckEvidence, attribute: str) -> tuple[OtherRevision
 
 def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
     """Counts labels against predictions by group; without groups, of everybody."""
-    read, compared = labels.read, labels.comparison
+    read, compared, weights = labels.read, labels.comparison, labels.window.weights()
     named, codes = read.compare(comparison)
     scores = None if read.scores is None else read.scores.values
     own, additional = (
@@ -171,6 +181,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
             actual=compared.actual[part],
             predicted=compared.predicted[part],
             correct=compared.correct[part],
+            weights=None if weights is None else weights[part],
             strata=_select_strata(read.strata, part) if comparison.features else None,
             scores=None if scores is None else scores[part],
         )

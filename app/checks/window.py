@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..domain.checks import Span
 from ..domain.monitors import Monitor
@@ -42,6 +43,14 @@ class Window:
     def is_own(self) -> npt.NDArray[np.bool_]:
         """Returns per row whether it lies in the span."""
         return np.arange(len(self)) < self.own
+
+    def weights(self) -> npt.NDArray[np.float64] | None:
+        """Returns per row how many records it represents; None where each represents itself alone."""
+        rates = self.rows["sample_rate"]
+        if rates.null_count == len(rates):
+            return None
+        weights: npt.NDArray[np.float64] = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
+        return weights
 
     def values(self) -> pa.Table:
         """Returns the values that were read, by the names of their columns."""

@@ -11,6 +11,7 @@ from .evidence import CheckEvidence
 from .fingerprint import FINGERPRINT, fingerprint_of
 from .not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
 from .outcomes_of_copies import CopyOutcomes
+from .sampling import describe_sampling
 from .subject import Subject
 
 
@@ -36,6 +37,7 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "favourable": outcome_texts(subject.monitor.outcomes.favourable),
         "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
         "unclassified_labels": unclassified_labels,
+        **describe_sampling(window.weights()),
         **describe_setting(subject),
         "min_records": subject.monitor.min_records,
         "max_records": subject.monitor.max_records,

@@ -31,7 +31,8 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
                 yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
             else:
                 for record in records:
-                    yield ImportRow(file=file.name, line=number, record=record, fraction=fraction)
+                    sampled = record if fraction == 1 else {**record, "sample_rate": fraction}
+                    yield ImportRow(file=file.name, line=number, record=sampled, fraction=fraction)
 
 
 def _read_row(row: dict[str, Any], reader: LoggedCallReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:

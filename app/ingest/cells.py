@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from ..domain.deployments import FieldType
 from ..domain.strict_json import vanishes
 from ..domain.texts import CONTROL, MAX_TEXT, printable
-from .limits import EARLIEST, MAX_ID_CHARACTERS, StatedTimes
+from .limits import EARLIEST, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -104,6 +104,13 @@ def probability(value: Json) -> int | float | list[int | float]:
     if type(value) is list:
         return [_probability(part) for part in value]
     return _probability(value)
+
+
+def sample_rate(value: Json) -> float | None:
+    """Returns the share of records that is logged; None for 1, where the record represents itself alone."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST_SAMPLE_RATE <= value <= 1:
+        raise CellRefused(f"must be a number from {LEAST_SAMPLE_RATE:g} to 1, found {shown(value)}")
+    return None if value == 1 else float(value)
 
 
 def record_id(value: Json) -> str:

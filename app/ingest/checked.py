@@ -52,12 +52,14 @@ class CheckedFeedback(Checked, kw_only=True):
 class CheckedPayload(Checked, kw_only=True):
     """Payload records; times are those of scoring, labels the decoded forms of the predictions.
 
-    `debiased` is the result of mitigation for each, and empty for records that did not go through it.
+    `debiased` is the result of mitigation for each, and empty for records that did not go through it. `sample_rates` are the shares that
+    were logged, None for 1, and empty where none was stated.
     """
 
     predictions: list[Any] = []
     probabilities: list[Any] = []
     debiased: list[Any] = []
+    sample_rates: list[float | None] = []
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:

@@ -22,14 +22,17 @@ def payload_batch(
     id_cells = _write_ids(ids)
     times = _write_moments(checked.times, moments.now)
 
-    # The last cells of a line: what mitigation answered, and for historical records the time that places them.
+    # The last cells of a line: what mitigation answered, the sample rate, and for historical records the time that places them.
     placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
+    rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL)
     if checked.debiased:
-        ends: Iterable[str] = [f"\t{cell}{end}" for cell, end in zip(json_lines(checked.debiased), placed, strict=False)]
-    elif moments.historical:
-        ends = [f"\t{NULL}{end}" for end in placed]
+        ends: Iterable[str] = [
+            f"\t{cell}\t{rate}{end}" for cell, rate, end in zip(json_lines(checked.debiased), rates, placed, strict=False)
+        ]
+    elif moments.historical or checked.sample_rates:
+        ends = [f"\t{NULL}\t{rate}{end}" for rate, end in zip(rates, placed, strict=False)]
     else:
-        ends = repeat(f"\t{NULL}\n")
+        ends = repeat(f"\t{NULL}\t{NULL}\n")
 
     constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
     records = [

@@ -16,13 +16,14 @@ from ..domain.texts import MAX_TEXT
 from ..store.writing import Target
 from .cells import INT64_MAX, INT64_MIN, Json, tidy
 from .checked import CheckedPayload
-from .limits import EARLIEST, MAX_ID_CHARACTERS, StatedTimes
+from .limits import EARLIEST, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 from .strictness import is_evidently_strict
 
 _ESCAPED_NUL = b"\\u0000"
 
 _Integer = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
+_Rate = Annotated[float, Meta(ge=LEAST_SAMPLE_RATE, le=1)]
 _Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
 _Moment = Annotated[datetime, Meta(tz=True)]
 _Text = Annotated[str, Meta(max_length=MAX_TEXT)]
@@ -40,6 +41,7 @@ _Pick: TypeAlias = Callable[[Any], Sequence[Any]]
 
 _id, _scored_at, _features, _meta = attrgetter("id"), attrgetter("scored_at"), attrgetter("features"), attrgetter("meta")
 _prediction, _probability, _label = attrgetter("prediction"), attrgetter("probability"), attrgetter("label")
+_sample_rate = attrgetter("sample_rate")
 
 
 class FastReader:
@@ -83,6 +85,7 @@ class FastReader:
             meta = [row and [tidy(cell) if type(cell) is float else cell for cell in row] for row in rows]
         probabilities = members.column(map(_probability, records))
         labels = members.column(map(_label, records))
+        rates = members.column(map(_sample_rate, records))
         count = len(records)
         if not is_evidently_strict(body, members.count, count - scored_at.count(None)):
             return None
@@ -96,6 +99,7 @@ class FastReader:
             predictions=[tidy(value) if type(value) is float else value for value in map(_prediction, records)],
             probabilities=[_tidy_probability(value) for value in probabilities],
             labels=[tidy(value) if type(value) is float else value for value in labels],
+            sample_rates=[] if rates.count(None) == count else [None if rate == 1 else rate for rate in rates],
         )
 
 
@@ -129,6 +133,7 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
             ("meta", _struct("MetaFields", target.schema.meta, required=False) | UnsetType | None, UNSET),
             ("probability", _Share | list[_Share] | UnsetType | None, UNSET),
             ("label", _Scalar | UnsetType | None, UNSET),
+            ("sample_rate", _Rate | UnsetType | None, UNSET),
         ],
         forbid_unknown_fields=True,
         gc=False,

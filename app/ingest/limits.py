@@ -29,6 +29,9 @@ AHEAD = timedelta(days=1)
 AHEAD_HISTORICAL = timedelta(minutes=10)
 """Max time by which the sender's clock may be ahead where the sender's time places the record on our own clock."""
 
+LEAST_SAMPLE_RATE = 1e-6
+"""Smallest share of records that may be logged: one record represents at most a million."""
+
 
 @dataclass(frozen=True, slots=True)
 class StatedTimes:

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from ..domain.texts import printable
-from .cells import Check, Json, moment, probability, record_id, scalar
+from .cells import Check, Json, moment, probability, record_id, sample_rate, scalar
 from .checked import CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
 from .limits import StatedTimes
 from .plan import IngestPlan
 
-_PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label"})
+_PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label", "sample_rate"})
 _FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at"})
 
 
@@ -28,6 +28,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
             prediction = checked_label("prediction", members.get("prediction"), plan)
             found_probability = read_optional("probability", probability, members)
             label = read_optional("label", scalar, members)
+            rate = read_optional("sample_rate", sample_rate, members)
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
             continue
@@ -41,6 +42,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
         checked.predictions.append(prediction)
         checked.probabilities.append(found_probability)
         checked.labels.append(label)
+        checked.sample_rates.append(rate)
     return checked
 
 

@@ -8,10 +8,10 @@ from ..domain.records import Rejection
 from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput, TooLarge
 from ..payloads.pairs import LoggedTable
-from .cells import CellRefused, probability, record_id, scalar
+from .cells import CellRefused, probability, record_id, sample_rate, scalar
 from .checked import CheckedPayload, RecordRefused
 from .limits import MAX_RECORDS, StatedTimes
-from .native import stated_moment
+from .native import read_optional, stated_moment
 from .own_pairs import read_pair
 from .plan import IngestPlan
 from .tables import Refusals, check_rows, check_values, pick_columns, require_values
@@ -24,7 +24,8 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
         InvalidInput: a pair is not of that form; nothing of the request is stored then.
         TooLarge: the pairs hold more records than one request may.
     """
-    tables = []
+    tables: list[LoggedTable] = []
+    rates: list[float | None] = []
     for position, pair in enumerate(pairs):
         where = f"[{position}]"
         if not isinstance(pair, dict):
@@ -34,6 +35,10 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
         except InvalidInput as error:
             problems = [FieldProblem(printable(f"{where}.{one.field}"), printable(one.message)) for one in error.problems]
             raise InvalidInput(problems) from error
+        try:
+            rates.append(read_optional("sample_rate", sample_rate, pair))
+        except RecordRefused as refused:
+            raise InvalidInput.of(f"{where}.{refused.field}", refused.reason) from refused
 
     # A NUL can hide in base64, and in a text that is JSON itself.
     is_plain = is_plain and not any(isinstance(pair[member], str) for pair in pairs for member in ("request", "response") if member in pair)
@@ -43,8 +48,9 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
 
     checked = CheckedPayload(sent=sent)
     first = 0
-    for table in tables:
+    for table, rate in zip(tables, rates, strict=True):
         _add_table(checked, first, table, plan, moments, is_plain=is_plain)
+        checked.sample_rates += [rate] * (len(checked.indexes) - len(checked.sample_rates))
         first += len(table)
     return checked
 

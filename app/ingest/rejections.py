@@ -25,7 +25,7 @@ SECONDS_BETWEEN_WRITES: Final = 1.0
 
 _MEMBERS: Final = frozenset(
     {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "labelled_at", "record", "records", "line", "values"}
-    | {"scoring_id", "scoring_timestamp", "body", "request", "response"}
+    | {"scoring_id", "scoring_timestamp", "sample_rate", "body", "request", "response"}
 )
 """Fields of a record that are named as they are, in addition to the columns of the schema: any other could be a value of a sender."""
 

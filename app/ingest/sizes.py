@@ -10,7 +10,7 @@ from .limits import MAX_RECORD_BYTES
 
 _ENCODER = msgspec.json.Encoder()
 _VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")
-_PLACED = ("indexes", "times", "debiased", *_VALUES)
+_PLACED = ("indexes", "times", "debiased", "sample_rates", *_VALUES)
 
 
 def size_problem(size: int) -> str | None:

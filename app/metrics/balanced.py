@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from .estimates import Counted, Estimate, Words
 from .evidence import TableEvidence
-from .groups import IntArray
 from .measure import measure_all
 from .paired import Paired
 from .payload import FAVOURABLE
@@ -34,10 +33,10 @@ def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = 
     to_favourable = (crossing * table.copies_favourable).sum(axis=1) > 0
     to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(axis=1) > 0
     gained, lost = to_favourable & (table.outcome == 0), to_unfavourable & (table.outcome == 1)
-    total = _count_by_group(table, to_favourable | to_unfavourable)
+    compared = to_favourable | to_unfavourable
     estimates: dict[str, Estimate] = {"favourable": balanced_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
-        estimates[name] = Counted(FLIPPED, _count_by_group(table, kinds), total)
+        estimates[name] = _count_share(FLIPPED, table, kinds, compared)
     return measure_all("balanced", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
 
 
@@ -45,11 +44,15 @@ def balanced_rate(table: BalancedCells) -> Estimate:
     """Returns the balanced favourable rate; the rate of payload where no record has a counterfactual (attribute not seen by the model)."""
     if table.copies_classified.any():
         return Paired(BALANCED, table)
-    size = len(table.groups)
-    total = np.bincount(table.group, table.count, minlength=size).astype(np.int64)
-    return Counted(FAVOURABLE, np.bincount(table.group, table.count * table.outcome, minlength=size).astype(np.int64), total)
+    return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), np.bool_))
 
 
-def _count_by_group(table: BalancedCells, kinds: npt.NDArray[np.bool_]) -> IntArray:
-    """Counts the records of those kinds in each group."""
-    return np.bincount(table.group, table.count * kinds, minlength=len(table.groups)).astype(np.int64)
+def _count_share(words: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]) -> Counted:
+    """Returns the records of those kinds in each group as a share of those of `of_kinds`."""
+    parts = (kinds, of_kinds)
+    count, total = (np.bincount(table.group, table.count * part, minlength=len(table.groups)).astype(np.int64) for part in parts)
+    if table.weight is None:
+        return Counted(words, count, total)
+    powers = (table.count * table.weight, table.count * table.weight**2)
+    sums = [np.bincount(table.group, power * part, minlength=len(table.groups)) for power in powers for part in parts]
+    return Counted(words, count, total, np.stack(sums, axis=-1))

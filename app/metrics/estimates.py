@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .comparisons import Pairs, Share, ShareComparison
+from .comparisons import ROUNDING, Pairs, Share, ShareComparison
 from .groups import FloatArray, IntArray
 from .intervals import Interval, Z, proportion
 
@@ -71,7 +71,9 @@ class Estimate(Protocol):
 class Counted:
     """A rate that counts each record once, independently of the others. `count` and `total` [columns].
 
-    `weighting` [columns, 3] is set where records carry weights: the weight of the counted, of all, and the sum of the squared weights.
+    `weighting` [columns, 4] is set where records carry weights: the weight of the counted, of all, and the sums of the squared weights of
+    both. The effective size is Kish's (Σw)²/Σw², or that of the linearised variance of the weighted share, Σw²(y - p)²/(Σw)², where this
+    is smaller: it is, where the weights depend on the outcome.
     """
 
     words: Words
@@ -86,8 +88,15 @@ class Counted:
         count = int(self.count[columns].sum())
         if self.weighting is None:
             return Share(count, total, total)
-        weight, whole, squares = (float(part) for part in self.weighting[columns].sum(axis=0))
-        return Share(count, total, total, weight, whole, whole * whole / squares if squares > 0 else 0.0)
+        weight, whole, squares_counted, squares = (float(part) for part in self.weighting[columns].sum(axis=0))
+        effective = whole * whole / squares if squares > 0 else 0.0
+        if 0 < weight < whole:
+            share = weight / whole
+            scatter = squares_counted * (1 - share) ** 2 + (squares - squares_counted) * share**2
+            linearised = share * (1 - share) * whole * whole / scatter
+            # Equal weights give the same size, but for rounding.
+            effective = linearised if linearised < effective * (1 - ROUNDING) else effective
+        return Share(count, total, total, weight, whole, effective)
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
         """Returns the two shares of a comparison."""

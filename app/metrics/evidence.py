@@ -89,5 +89,5 @@ def _build_counted(words: Words, counts: IntArray, weighting: Weighting | None, 
     part, whole = parts
     if weighting is None:
         return Counted(words, part(counts), whole(counts))
-    columns = (part(weighting.weights), whole(weighting.weights), whole(weighting.squares))
+    columns = (part(weighting.weights), whole(weighting.weights), part(weighting.squares), whole(weighting.squares))
     return Counted(words, part(counts), whole(counts), np.stack(columns, axis=-1))

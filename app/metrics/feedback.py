@@ -40,7 +40,7 @@ def measure_feedback(
     weighting = None
     if table.weighting is not None:
         weights, squares = (part[:, :2, :2].sum(axis=(1, 2)) for part in (table.weighting.weights, table.weighting.squares))
-        weighting = np.stack([weights[:, 1], weights.sum(axis=1), squares.sum(axis=1)], axis=-1)
+        weighting = np.stack([weights[:, 1], weights.sum(axis=1), squares[:, 1], squares.sum(axis=1)], axis=-1)
     evidence = TableEvidence(
         groups=table.groups,
         estimates=known.estimates() | {"correct": Counted(CORRECT, cells[:, 1], cells.sum(axis=1), weighting)},

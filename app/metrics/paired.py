@@ -9,7 +9,7 @@ Source: spec of the fairness check, section 4.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .comparisons import Pairs, Share, ShareComparison
 from .estimates import ComparedShares, Words
 from .formulas.means import likened_limits
-from .groups import FloatArray, of_role
+from .groups import FloatArray, IntArray, of_role
 from .intervals import Interval, Z
 from .tables import BalancedCells
 
@@ -43,10 +43,13 @@ class Paired:
 
     words: Words
     table: BalancedCells
+    _masses: FloatArray | IntArray = field(init=False)
     _sizes: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        sizes = np.bincount(self.table.group, self.table.count, minlength=len(self.table.groups))
+        table = self.table
+        object.__setattr__(self, "_masses", table.count if table.weight is None else table.count * table.weight)
+        sizes = np.bincount(table.group, self._masses, minlength=len(table.groups))
         object.__setattr__(self, "_sizes", sizes.astype(np.float64))
 
     def share(self, of: Sequence[int]) -> Share:
@@ -71,16 +74,27 @@ class Paired:
 
     def counts(self, share: Share) -> dict[str, float]:
         """Returns the share's sums by name; `own_n` of the `n` records have one of the values themselves."""
-        return {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
+        if self.table.weight is None:
+            return {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
+        return {
+            self.words.noun: share.count,
+            "n": share.total,
+            "own_n": share.original,
+            f"{self.words.noun}_weight": share.mass,
+            "weight": share.mass_total,
+        }
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
         """Returns Wilson's interval for as many whole records as have the variance of the figures."""
         towards = self._find_figures(of, self._other_role(of))
         known = ~np.isnan(towards.figures)
-        weights, figures, influence = self.table.count[known], towards.figures[known], towards.influence[known]
-        total = weights.sum()
-        mean = np.array([float(weights @ figures) / total])
-        variance = np.array([_variance(weights, influence)])
+        weights, figures, influence = self._masses[known], towards.figures[known], towards.influence[known]
+        total = self._effective(known)
+        mean = np.array([float(weights @ figures) / weights.sum()])
+        variance = np.array([self._variance(known, influence)])
+        if self.table.weight is not None and 0 < mean[0] < 1:
+            # Weights that depend on the outcome make the mean vary more than that of as many whole records.
+            total /= max(1.0, float(variance[0] / (mean[0] * (1 - mean[0]))))
         low, high = likened_limits(mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)]))
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
@@ -94,14 +108,17 @@ class Paired:
         """
         first, second = self._both_figures(of, against)
         known = ~np.isnan(first.figures)
-        weights, a, b = self.table.count[known].astype(np.float64), first.figures[known], second.figures[known]
-        total = float(weights.sum())
+        weights, a, b = self._masses[known].astype(np.float64), first.figures[known], second.figures[known]
+        total = self._effective(known)
+        if self.table.weight is not None:
+            # As many pairs as there are records of equal weight.
+            weights *= total / weights.sum()
         # How many have both outcomes, only the first, only the second, and neither, if the outcomes agree as far as they can.
         cells = [float(weights @ part) for part in (np.minimum(a, b), np.maximum(a - b, 0), np.maximum(b - a, 0), 1 - np.maximum(a, b))]
         up, down = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
         whole = (cells[0] * (up + down) ** 2 + cells[1] * up**2 + cells[2] * down**2) / total
         whole -= (up * float(weights @ a) / total + down * float(weights @ b) / total) ** 2
-        scatter = _variance(weights, up * first.influence[known] + down * second.influence[known]) * total / max(total - 1, 1)
+        scatter = self._variance(known, up * first.influence[known] + down * second.influence[known]) * total / max(total - 1, 1)
         factor = 1.0
         if whole > 0:
             most = 1.0
@@ -114,11 +131,24 @@ class Paired:
 
     def _build_share(self, of: Sequence[int], figures: FloatArray) -> Share:
         known = ~np.isnan(figures)
-        weights = self.table.count[known]
-        mass, total = float(weights @ figures[known]), int(weights.sum())
+        counts, total = self.table.count[known], int(self.table.count[known].sum())
         is_own = np.isin(self.table.group, list(of))
         own, left_out = (int(self.table.count[is_own & part].sum()) for part in (known, ~known))
-        return Share(count=round(mass), total=total, original=own, weight=mass, weight_total=total, left_out=left_out)
+        if self.table.weight is None:
+            mass = float(counts @ figures[known])
+            return Share(count=round(mass), total=total, original=own, weight=mass, weight_total=total, left_out=left_out)
+        masses = self._masses[known]
+        own_known = is_own & known
+        effective = self._effective(own_known) if own_known.any() else 0.0
+        return Share(
+            count=round(float(counts @ figures[known])),
+            total=total,
+            original=own,
+            weight=float(masses @ figures[known]),
+            weight_total=float(masses.sum()),
+            effective=effective,
+            left_out=left_out,
+        )
 
     def _other_role(self, of: Sequence[int]) -> tuple[int, ...]:
         """Returns the groups of the other role; empty if these groups do not all have the same role."""
@@ -153,18 +183,28 @@ class Paired:
 
     def _pull(self, shares: FloatArray, known: FloatArray, columns: list[int]) -> FloatArray:
         """Returns the effect [K] of a record with one of the values on the other records' figures, through the weight of its value."""
-        copies, sizes = self.table.count[:, None] * known, self._sizes[columns]
+        copies, sizes = self._masses[:, None] * known, self._sizes[columns]
         of_value = np.divide((copies * shares).sum(axis=0), copies.sum(axis=0), out=np.zeros(len(columns)), where=copies.sum(axis=0) > 0)
         if sizes.sum() <= 0:
             return np.zeros(len(self.table.group))
         apart = of_value - float(sizes @ of_value) / sizes.sum()
-        others = self.table.count[known.any(axis=1)].sum()
+        others = self._masses[known.any(axis=1)].sum()
         pulls = np.zeros(len(self.table.groups))
         pulls[columns] = apart * others / sizes.sum()
         found: FloatArray = pulls[self.table.group]
         return found
 
+    def _effective(self, kept: npt.NDArray[np.bool_]) -> float:
+        """Returns the number of records of equal weight that are as certain as those of the kinds kept; without weights, their number."""
+        counts, masses = self.table.count[kept], self._masses[kept]
+        if self.table.weight is None:
+            return float(counts.sum())
+        squares = float(masses @ self.table.weight[kept])
+        return float(masses.sum()) ** 2 / squares if squares > 0 else 0.0
 
-def _variance(weights: npt.NDArray[Any], numbers: FloatArray) -> float:
-    mean = float(weights @ numbers) / weights.sum()
-    return float(weights @ (numbers - mean) ** 2) / float(weights.sum())
+    def _variance(self, known: npt.NDArray[np.bool_], numbers: FloatArray) -> float:
+        """Returns the variance of one of `_effective` records, which gives that of the weighted mean."""
+        masses = self._masses[known]
+        mean = float(masses @ numbers) / masses.sum()
+        squares = masses if self.table.weight is None else masses * self.table.weight[known]
+        return float(squares @ (numbers - mean) ** 2) / float(squares.sum())

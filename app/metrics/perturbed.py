@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from .estimates import DRAWS, Resampled, Words, resample
+from .estimates import DRAWS, Estimate, Resampled, Words, resample
 from .evidence import TableEvidence
 from .groups import IntArray, of_role
 from .measure import measure_all
 from .tables import BalancedCells
-from .values import Measured
+from .values import Measured, Undefined
 from .worst import NO_LIMITS, AllLimits
 
 UNSEEN = 1.0
@@ -23,6 +23,9 @@ UNSEEN = 1.0
 With it 97.5 % of the draws hold at most three such records: the rule of three. Without it a window in which no outcome happened
 to flip would give an interval of no width; with it alone, small windows would lean towards kinds that were never seen.
 """
+
+UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
+"""Reason for figures without weights."""
 
 FAVOURABLE = Words(
     noun="favourable",
@@ -58,15 +61,19 @@ def measure_perturbed(
         drawn_count=drawn_count,
         drawn_total=drawn_total,
     )
-    estimates = {
+    estimates: dict[str, Estimate] = {
         "favourable": favourable,
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
     }
-    return measure_all(
+    found = measure_all(
         "payload_perturbed",
         TableEvidence(groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits),
         metrics,
     )
+    if not table.has_unequal_weights:
+        return found
+    # OpenScale's figures count rows, and know no weights.
+    return [replace(one, number=Undefined(UNEQUALLY_SAMPLED, one.number.n)) for one in found]
 
 
 def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:

@@ -1,7 +1,7 @@
 """Counts the records and labels of whole hours by group, as checks read them: every record of the hour, and each once."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TypeAlias
@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..checks.feedback import compare_texts
 from ..clock import HOUR
@@ -99,9 +100,10 @@ def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people:
 def count_pairs(table: BalancedCells) -> Cells:
     """Returns for each monitored group the kinds of records of a balanced table: pairs of outcomes, and how many records have each.
 
-    Empty if no record has a counterfactual: the model does not see the attribute.
+    Empty if no record has a counterfactual (the model does not see the attribute), or if some records represent more than others: the bet
+    is only proved for records that count alike.
     """
-    if not table.copies_classified.any():
+    if not table.copies_classified.any() or table.has_unequal_weights:
         return []
     paired, references = Paired(BALANCED, table), of_role(table.groups, "reference")
     cells: Cells = []
@@ -116,10 +118,11 @@ def count_pairs(table: BalancedCells) -> Cells:
     return cells
 
 
-def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> Iterator[_Records]:
-    """Yields the records of each schema version. A version that lacks a column of the monitor is left out: its records have no group."""
+def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[_Records]:
+    """Returns the records of each schema version. A version that lacks a column of the monitor is left out: its records have no group."""
     monitor, person = followed.monitor, followed.monitor.evidence.person
     names = [attribute.feature for attribute in monitor.attributes] + ([] if person is None else [person])
+    found: list[_Records] = []
     for schema in followed.deployment.schemas:
         if any(schema.column(name) is None for name in names):
             continue
@@ -132,7 +135,29 @@ def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecor
         counts = np.ones(rows.num_rows, dtype=np.bool_)
         if people is not None and person is not None:
             counts = people.choose(values[person], rows)
-        yield _Records(rows, read, number_hours(rows["logged_at"], span), counts)
+        found.append(_Records(rows, read, number_hours(rows["logged_at"], span), counts))
+    mixed = _hours_of_several_rates(found)
+    if mixed.size:
+        found = [replace(part, counts=part.counts & ~np.isin(part.hours, mixed)) for part in found]
+    return found
+
+
+def _hours_of_several_rates(parts: Sequence[_Records]) -> npt.NDArray[np.int64]:
+    """Returns the numbers of the hours in which records were sampled at different rates.
+
+    They are no evidence: the e-value of an hour is proved for records that count alike, and one of the sample as it is would judge the
+    mixture of rates. Leaving out an hour is valid as long as the rates do not depend on outcomes.
+    """
+    sampled = [part for part in parts if part.rows["sample_rate"].null_count < part.rows.num_rows]
+    if not sampled:
+        return np.zeros(0, dtype=np.int64)
+    hours = np.concatenate([part.hours for part in parts])
+    rates = np.concatenate([pc.fill_null(part.rows["sample_rate"], 1.0).to_numpy() for part in parts])
+    # The distinct pairs of an hour and a rate; an hour that is in several of them has several rates.
+    pairs = np.unique(np.column_stack([hours.astype(np.float64), rates]), axis=0)
+    numbers, several = np.unique(pairs[:, 0], return_counts=True)
+    mixed: npt.NDArray[np.int64] = numbers[several > 1].astype(np.int64)
+    return mixed
 
 
 def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:

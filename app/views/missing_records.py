@@ -1,10 +1,12 @@
 """Notes about records that are in no figure because Evenhand did not get them."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
+from ..checks.sampling import SAMPLING
 from ..clock import HOUR, hour_of
 from ..domain.checks import CheckRun, Span
 from ..domain.missing_records import MissingRecords
@@ -19,6 +21,12 @@ SAMPLED: Final = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on purpose. Every figure and"
     " every number of records is of those that were logged."
 )
+REPRESENTED: Final = (
+    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as many as it represents; the"
+    " intervals are as wide as those of {effective:,} records that all count alike. Numbers of records are of those that were logged."
+)
+UNDECIDED: Final = " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves out"
+    " the hours in which they differ."
 UNEQUALLY: Final = (
     " The rates differ, so a logged record does not always represent the same number of decisions; figures do not allow for that."
 )
@@ -38,21 +46,35 @@ def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
     counted = counted_check(session, check)
     oldest = counted.window.get("oldest_record_at")
     since = None if oldest is None else datetime.fromisoformat(oldest)
-    return notes_on_missing(*missing_of_window(session, check.deployment_no, counted.origin.span, since))
+    return notes_on_missing(*missing_of_window(session, check.deployment_no, counted.origin.span, since), counted.window.get(SAMPLING))
 
 
-def notes_on_missing(missing: MissingRecords, hours: Span) -> tuple[str, ...]:
-    """Returns the notes to show next to every figure of these hours."""
+def notes_on_missing(missing: MissingRecords, hours: Span, sampling: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+    """Returns the notes to show next to every figure of these hours; `sampling` describes the window's sample, as it was stored."""
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
     if missing.not_received:
         notes.append(NOT_RECEIVED.format(records=_records(missing.not_received), start=start, end=end))
-    if missing.left_out and missing.lowest_rate is not None and missing.highest_rate is not None:
+    if sampling is not None:
+        note = REPRESENTED.format(
+            rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
+            records=_records(sampling["records"]),
+            represented=sampling["represented"],
+            effective=sampling["effective"],
+        )
+        notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
+    elif missing.left_out and missing.lowest_rate is not None and missing.highest_rate is not None:
         is_one = missing.lowest_rate == missing.highest_rate
-        rate = f"{missing.lowest_rate:g}" if is_one else f"{missing.lowest_rate:g} to {missing.highest_rate:g}"
-        note = SAMPLED.format(rate=rate, records=_records(missing.left_out), start=start, end=end)
+        note = SAMPLED.format(
+            rate=_rates(missing.lowest_rate, missing.highest_rate), records=_records(missing.left_out), start=start, end=end
+        )
         notes.append(note if is_one else note + UNEQUALLY)
     return tuple(notes)
+
+
+def _rates(lowest: float, highest: float) -> str:
+    low, high = f"{lowest:.4g}", f"{highest:.4g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _records(count: int) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from ..checks.sampling import SAMPLING
 from ..domain.checks import CheckRun, CheckState, DataSet
 from ..domain.deployments import Deployment
 from .check_source import CheckSource, CountedCheck, counted_check, source_of
@@ -102,7 +103,9 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
     )
 
     missing, hours = missing_of_window(session, deployment.no, view.check.counted_span, view.oldest)
-    view = replace(view, not_received=missing.not_received, left_out=missing.left_out, notes=notes_on_missing(missing, hours))
+    view = replace(
+        view, not_received=missing.not_received, left_out=missing.left_out, notes=notes_on_missing(missing, hours, window.get(SAMPLING))
+    )
     reason = _why_not(counted, kind)
     if reason is not None:
         return replace(view, reason=reason)

@@ -241,6 +241,9 @@ class Evenhand:
                 if not outbox.is_awake:
                     outbox.wake()
             return
+        if options.sample_rate < 1.0 and logged.kind != FEEDBACK:
+            # The record represents those that were left out, too.
+            logged.members["sample_rate"] = options.sample_rate
         queue = outbox.queue
         if self._is_closed or (len(queue) >= options.max_queue and not self._make_room(outbox)):
             outbox.drop(logged.hour)

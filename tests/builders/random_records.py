@@ -53,7 +53,12 @@ class Records:
 
     def balanced_cells(self) -> BalancedCells:
         return BalancedCells.from_records(
-            self.groups, self.codes, self.outcomes, copies_favourable=self.favourable, copies_classified=self.classified
+            self.groups,
+            self.codes,
+            self.outcomes,
+            copies_favourable=self.favourable,
+            copies_classified=self.classified,
+            weights=self.weights,
         )
 
     def debiased_cells(self) -> DebiasedCells:

@@ -21,13 +21,13 @@ _LABELS = """
     WHERE p.deployment_no = $1 AND p.schema_version = $2 AND p.logged_at >= $3 AND p.logged_at < $4 AND p.model_revision = $5
       AND f.usable_at <= p.logged_at + make_interval(secs => $6::text::float8)
 """
-_COLUMNS = "p.record_no, p.logged_at, coalesce(p.label, p.prediction)::text AS outcome"
+_COLUMNS = "p.record_no, p.logged_at, p.sample_rate, coalesce(p.label, p.prediction)::text AS outcome"
 
 
 def records_between(reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str) -> pa.Table:
     """Returns the records of that schema version and model revision, oldest first.
 
-    Columns: record_no, logged_at, outcome (JSON text), value_0 ….
+    Columns: record_no, logged_at, sample_rate (NULL: 1), outcome (JSON text), value_0 ….
     """
     # Only positions of columns are written into the statement, never a name or a value.
     statement = f"SELECT {_COLUMNS} {query.values('p.features', 'p.meta')} {_RECORDS} ORDER BY p.logged_at, p.record_no"

@@ -67,13 +67,13 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
 def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """Returns the newest records logged in the span, newest first.
 
-    Columns: record_no, logged_at, record_id, model_revision, outcome (JSON text of the decoded label or the prediction),
-    probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
+    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the decoded label or the
+    prediction), probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
     """
     probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # Only positions of columns are written into the statement, never a name or a value.
-        f"""SELECT record_no, logged_at, record_id, model_revision, coalesce(label, prediction)::text AS outcome
+        f"""SELECT record_no, logged_at, record_id, model_revision, sample_rate, coalesce(label, prediction)::text AS outcome
                    {probability} {query.values("features", "meta")} {_NEWEST_PAYLOAD}""",
         _parameters(query, span, limit),
     )
@@ -88,13 +88,14 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
     """Returns the newest ground-truth labels that became usable in the span, newest first, without those whose payload record is gone.
 
     Columns: feedback_no, feedback_id, record_no (NULL where the label came with features of its own), model_revision (of the prediction),
-    label and predicted (JSON texts; predicted is NULL where the model has not been asked yet), probability (JSON text, NULL where
-    there is none) if it is wanted, value_0 ….
+    sample_rate (of the payload record; NULL: 1), label and predicted (JSON texts; predicted is NULL where the model has not been asked
+    yet), probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
     """
     probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # Only positions of columns are written into the statement, as above.
         f"""SELECT f.feedback_no, f.feedback_id, f.record_no, coalesce(p.model_revision, f.predicted_revision) AS model_revision,
+                   p.sample_rate,
                    f.label::text AS label, {_PREDICTED} {probability}
                    {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")} {_NEWEST_FEEDBACK}""",
         _parameters(query, span, limit),

@@ -34,7 +34,8 @@ class PayloadKeyRow(Row):
 class PayloadRecordRow(Row):
     """One scoring record. `features` and `meta` are JSON arrays in the order of `schema_version`.
 
-    `debiased` is the debiased endpoint's version of the model's answer; NULL for records that did not come through it.
+    `debiased` is the debiased endpoint's version of the model's answer; NULL for records that did not come through it. `sample_rate` is the
+    share of records that is logged where this one comes from: it represents 1/sample_rate records. NULL where every record is logged.
     """
 
     __tablename__ = "payload_records"
@@ -56,6 +57,7 @@ class PayloadRecordRow(Row):
     probability: Mapped[Any | None] = mapped_column(Json)
     label: Mapped[Any | None] = mapped_column(Json)
     debiased: Mapped[dict[str, Any] | None]
+    sample_rate: Mapped[float | None]
 
 
 class RecordCountRow(Row):

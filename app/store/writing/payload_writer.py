@@ -27,6 +27,7 @@ RECORD_COLUMNS = (
     "probability",
     "label",
     "debiased",
+    "sample_rate",
 )
 """Columns of the lines of a batch; those of historical ones end with `logged_at`, others get the transaction's time."""
 
@@ -34,7 +35,9 @@ _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes of the same ids in another order waited for each other."""
 
 # Mitigation of a record depends on its settings of the moment, so the same request sent again may differ in it.
-_SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in ("features", "meta", "prediction", "probability", "label"))
+# Another rate is another weight, and the stored one stays.
+_COMPARED = ("features", "meta", "prediction", "probability", "label", "sample_rate")
+_SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in _COMPARED)
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
 

@@ -35,6 +35,7 @@ good_records = st.fixed_dictionaries(
         "meta": st.none() | st.fixed_dictionaries({}, optional={"Postcode": st.none() | plain_text, "Score": st.none() | shares}),
         "probability": st.none() | shares | st.lists(shares, max_size=3),
         "label": st.none() | st.sampled_from(["Risk", 1, 0.0, False]),
+        "sample_rate": st.none() | st.floats(1e-6, 1) | st.just(1),
         "scored_at": st.sampled_from([None, "2030-01-31T12:00:00Z", "2030-01-31T12:00:00.123456+02:00"]),
     },
 )
@@ -46,6 +47,7 @@ spoiled_records = st.fixed_dictionaries(
         "meta": st.none() | st.dictionaries(st.sampled_from(["Postcode", "Score", "other"]), cells),
         "probability": cells | st.lists(cells, max_size=3),
         "label": cells,
+        "sample_rate": cells,
         "scored_at": times,
         "other": cells,
     },
@@ -216,4 +218,5 @@ def _stored(checked: CheckedPayload) -> str:
     rows = [list(cells or ()) for cells in checked.features]
     metas = [None if cells is None else list(cells) for cells in checked.meta]
     moments = [None if time is None else time.astimezone(UTC) for time in checked.times]
-    return repr((checked.ids, moments, rows, metas, checked.predictions, checked.probabilities, checked.labels))
+    rates = checked.sample_rates or [None] * len(checked.ids)
+    return repr((checked.ids, moments, rows, metas, checked.predictions, checked.probabilities, checked.labels, rates))

@@ -41,7 +41,7 @@ SWAPPED: list[tuple[str, Role]] = [("Female", "reference"), ("Male", "monitored"
 
 Figures: TypeAlias = dict[Data, list[Measured]]
 
-UNWEIGHED: frozenset[Data] = frozenset({"payload_perturbed", "balanced", "debiased", "debiased_feedback"})
+UNWEIGHED: frozenset[Data] = frozenset({"payload_perturbed", "debiased", "debiased_feedback"})
 """Data of which records have no weights."""
 
 

@@ -1,0 +1,56 @@
+"""Records that represent others, because only a sample of the traffic is logged: what they stand for, and figures that have no weights."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..domain.checks import Measurement
+from ..metrics.groups import FloatArray
+from ..metrics.perturbed import UNEQUALLY_SAMPLED
+from ..metrics.verdicts import Verdict
+
+SAMPLING = "sampling"
+"""Member of a stored window that describes its sample; absent where every record represents itself alone."""
+
+
+def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
+    """Describes the sample whose records have these weights [records]; empty without weights.
+
+    `represented` is the sum of the weights, `effective` the number of records of equal weight that are as certain (Kish 1965).
+    """
+    if weights is None:
+        return {}
+    total, squares = float(weights.sum()), float((weights * weights).sum())
+    return {
+        SAMPLING: {
+            "records": len(weights),
+            "represented": round(total),
+            "effective": int(total * total / squares + 1e-6),
+            "lowest_rate": 1 / float(weights.max()),
+            "highest_rate": 1 / float(weights.min()),
+            "is_unequal": is_unequal(weights),
+        }
+    }
+
+
+def is_unequal(weights: FloatArray | None) -> bool:
+    """Returns whether some records represent more than others do."""
+    return weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
+
+
+def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Returns the measurements as not computable: they count records, of which some represent more than others."""
+    return [
+        replace(
+            one,
+            value=None,
+            lower=None,
+            upper=None,
+            interval_method=None,
+            reason=one.reason or UNEQUALLY_SAMPLED,
+            verdict=Verdict.NOT_COMPUTABLE,
+            details=replace(one.details, chosen_lower=None, chosen_upper=None),
+        )
+        for one in measurements
+    ]
