@@ -72,6 +72,7 @@ class Scene:
                         json.dumps([row[name] for name in metas]) if metas else None,
                         json.dumps(row["prediction"]),
                         *(None if row.get(name) is None else json.dumps(row[name]) for name in ("probability", "label")),
+                        row.get("sample_rate"),
                     )
                 )
             with cursor.copy("COPY payload_keys (deployment_no, record_id, record_no, logged_at) FROM STDIN") as copy:
@@ -79,7 +80,7 @@ class Scene:
                     copy.write_row(key)
             with cursor.copy(
                 "COPY payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at,"
-                " features, meta, prediction, probability, label) FROM STDIN"
+                " features, meta, prediction, probability, label, sample_rate) FROM STDIN"
             ) as copy:
                 for record in records:
                     copy.write_row(record)

@@ -99,6 +99,8 @@ def _add_unseen(table: BalancedCells) -> BalancedCells:
         copies_favourable=np.concatenate([table.copies_favourable, favourable]),
         copies_classified=np.concatenate([table.copies_classified, classified]),
         count=np.concatenate([table.count, np.zeros(len(unseen), np.int64)]),
+        # Equal weights change no rate, and for unequal ones there is no figure.
+        weight=None,
     )
 
 

@@ -25,8 +25,10 @@ REPRESENTED: Final = (
     "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as many as it represents; the"
     " intervals are as wide as those of {effective:,} records that all count alike. Numbers of records are of those that were logged."
 )
-UNDECIDED: Final = " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves out"
-    " the hours in which they differ."
+UNDECIDED: Final = (
+    " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves out the hours in which they"
+    " differ."
+)
 UNEQUALLY: Final = (
     " The rates differ, so a logged record does not always represent the same number of decisions; figures do not allow for that."
 )
