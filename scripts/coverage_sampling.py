@@ -2,7 +2,8 @@
 
     python scripts/coverage_sampling.py [--windows 2000] [--records 4000] [--seed 1]
 
-Each window draws records of two groups with known chances, keeps each with the chance of its rule, and measures what was kept with weights 1/chance.
+Each window draws records of two groups with known chances, keeps each with the chance of its rule, and measures the kept ones with the
+weights 1/chance.
 """
 
 import argparse
