@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 from app.metrics import GroupCounts, Value, measure_payload
-from app.metrics.groups import FloatArray, IntArray
+from app.metrics.groups import FloatArray, IntArray, as_groups
 
 RATES = np.array([0.18, 0.25])
 """Chances of a favourable outcome: monitored, reference."""
-GROUPS = (("monitored", "monitored"), ("reference", "reference"))
+GROUPS = as_groups((("monitored", "monitored"), ("reference", "reference")))
 RULES: dict[str, Callable[[IntArray, IntArray, np.random.Generator], FloatArray]] = {
     "every record": lambda group, _outcome, _random: np.ones(group.size),
     "one rate": lambda group, _outcome, _random: np.full(group.size, 0.2),
