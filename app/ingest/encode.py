@@ -25,12 +25,9 @@ def payload_batch(
     # The last cells of a line: what mitigation answered, the sample rate, and for historical records the time that places them.
     placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
     rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL)
-    if checked.debiased:
-        ends: Iterable[str] = [
-            f"\t{cell}\t{rate}{end}" for cell, rate, end in zip(json_lines(checked.debiased), rates, placed, strict=False)
-        ]
-    elif moments.historical or checked.sample_rates:
-        ends = [f"\t{NULL}\t{rate}{end}" for rate, end in zip(rates, placed, strict=False)]
+    mitigated: Iterable[str] = json_lines(checked.debiased) if checked.debiased else repeat(NULL)
+    if checked.debiased or checked.sample_rates or moments.historical:
+        ends: Iterable[str] = [f"\t{cell}\t{rate}{end}" for _, cell, rate, end in zip(ids, mitigated, rates, placed, strict=False)]
     else:
         ends = repeat(f"\t{NULL}\t{NULL}\n")
 
