@@ -16,6 +16,7 @@ from .api import (
     alerts,
     arrivals,
     attributions,
+    audit_events,
     bias_detectors,
     charts,
     check_views,
@@ -67,6 +68,7 @@ from .telemetry.logs import configure_logging
 from .turns import Room
 from .web import problems
 from .web.access import provide_services
+from .web.auditing import AuditLayer
 from .web.gate import KeyGate, is_of_programs
 from .web.media import understood_only
 from .web.middleware import BodyLimit, RequestContext
@@ -106,6 +108,7 @@ _ROUTERS = (
     keys.router,
     users.router,
     activities.router,
+    audit_events.router,
     me.router,
     endpoint_tests.router,
     logging_snippets.router,
@@ -148,7 +151,14 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         exempt=lambda scope: is_upload(scope) or is_live_request(scope) or is_record_upload(scope),
     )
     gate = KeyGate(limited, authenticator=services.authenticator)
-    inner = RequestContext(gate, trusted_proxies=settings.trusted_networks)
+    audited = AuditLayer(
+        gate,
+        database=services.database,
+        turns=services.turns,
+        # Both store records, like the ingestion routes: no event for each of them.
+        exempt=lambda scope: is_live_request(scope) or is_record_upload(scope),
+    )
+    inner = RequestContext(audited, trusted_proxies=settings.trusted_networks)
     ingestion = IngestionRoutes(OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion)
     events = EventRoutes(ingestion, authenticator=services.authenticator, gateway=services.gateway)
     return GatewayRoute(events, authenticator=services.authenticator, gateway=services.gateway)

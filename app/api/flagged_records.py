@@ -12,6 +12,7 @@ from ..domain.mitigation import ONLY_DIRECT
 from ..services import Services
 from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
 from ..web.access import ReadableDeployment, ServicesIn, SessionIn
+from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.times import Moment, in_utc
 from .answers import problems_of_deployment
@@ -94,7 +95,7 @@ def read_flag_cursor(cursor: PlaceCursor = None) -> FlagPlace | None:
 Wanted = Annotated[FlaggedFilter, Depends(wanted_flags)]
 
 
-@router.get("/flagged-records", operation_id="listFlaggedRecords", responses=problems_of_deployment())
+@router.get("/flagged-records", operation_id="listFlaggedRecords", responses=problems_of_deployment(), dependencies=[READS_RECORDS])
 def list_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,

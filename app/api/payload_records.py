@@ -11,6 +11,7 @@ from ..views.one_record import record_details
 from ..views.record_lens import OutcomeWord
 from ..views.transactions import ChangedFilter, RecordsWanted, records_of
 from ..web.access import ReadableDeployment, SessionIn
+from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit
 from ..web.record_places import read_record_cursor, write_record_cursor
 from ..web.times import Moment, in_utc
@@ -66,7 +67,7 @@ def wanted_records(
     return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)
 
 
-@router.get("", operation_id="listPayloadRecords", responses=problems_of_deployment(Conflict))
+@router.get("", operation_id="listPayloadRecords", responses=problems_of_deployment(Conflict), dependencies=[READS_RECORDS])
 def list_payload_records(
     deployment: ReadableDeployment, session: SessionIn, wanted: Annotated[RecordsWanted, Depends(wanted_records)]
 ) -> PayloadRecordPage:
@@ -81,7 +82,7 @@ def list_payload_records(
     )
 
 
-@router.get("/{record_id:path}", operation_id="readPayloadRecord", responses=problems_of_deployment())
+@router.get("/{record_id:path}", operation_id="readPayloadRecord", responses=problems_of_deployment(), dependencies=[READS_RECORDS])
 def read_payload_record(
     deployment: ReadableDeployment, session: SessionIn, record_id: RecordId, check: CheckId = None
 ) -> PayloadRecordDetailsOut:

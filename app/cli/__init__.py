@@ -24,6 +24,7 @@ COMMANDS = (
     "report",
     "keys",
     "users",
+    "audit",
     "backup",
     "restore",
     "rotate-secret-key",

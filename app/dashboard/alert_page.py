@@ -20,6 +20,7 @@ from ..store.attributions.attributions import attribution_of_alert
 from ..views.alert_lines import figure_of
 from ..views.alert_trend import affected_records, read_affected, read_trend
 from ..web.access import NowIn, Reader, SessionIn
+from ..web.auditing import READS_RECORDS
 from . import record_words
 from .people import people
 from .ranges import KEEPS_RANGE
@@ -42,7 +43,7 @@ REASONS: Final = {
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE])
+@router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE, READS_RECORDS])
 def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
     """Returns one alert."""
     if not _ID.fullmatch(alert_id):

@@ -33,6 +33,7 @@ from ..tracking.subgroups.requests import NIGHTLY_AT
 from ..training.unclassified import find_unclassified
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.auditing import READS_RECORDS
 from .ranges import KEEPS_RANGE
 from .registering import form_values
 from .rendering import page
@@ -59,7 +60,7 @@ BREAKERS = {
 }
 
 
-@router.get("/configure")
+@router.get("/configure", dependencies=[READS_RECORDS])
 def configure_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, step: StepName | None = None
 ) -> Response:
@@ -70,7 +71,7 @@ def configure_page(
     return page(request, "configure.html", values | {"step": chosen, "part": None, "shown": [one.value for one in shown]})
 
 
-@router.get("/configure/{part}")
+@router.get("/configure/{part}", dependencies=[READS_RECORDS])
 def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
     """Returns one part of the configuration."""
     chosen = next((one for one in ConfigurePart if one.value == part and one is not ConfigurePart.CHECK), None)

@@ -10,6 +10,7 @@ from . import (
     alert_page,
     alerts,
     assets,
+    audit,
     checks,
     configure,
     failures,
@@ -37,6 +38,7 @@ _ROUTERS = (
     # After the lists: its address has a place for any id.
     alert_page.router,
     activity.router,
+    audit.router,
     glossary.router,
     settings.router,
     login.router,

@@ -14,6 +14,7 @@ from ..store.records.flagged_records import FlaggedFilter, FlagPlace, flagged_pa
 from ..store.records.transactions import labels_of
 from ..views.second_look import known_gap, pick_labels, totals_of, why
 from ..web.access import ReadableDeployment, SessionIn
+from ..web.auditing import READS_RECORDS
 from . import record_words
 from .ranges import KEEPS_RANGE
 from .rendering import page
@@ -41,7 +42,7 @@ class ChosenFlags(BaseModel):
     at: Text = ""
 
 
-@router.get("/second-look")
+@router.get("/second-look", dependencies=[READS_RECORDS])
 def second_look_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[ChosenFlags, Query()]
 ) -> Response:

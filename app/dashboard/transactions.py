@@ -16,6 +16,7 @@ from ..views.one_record import record_details
 from ..views.second_look import totals_of
 from ..views.transactions import Records, records_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.auditing import READS_RECORDS
 from ..web.record_places import write_record_cursor
 from . import check_words, record_words
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
@@ -31,7 +32,7 @@ RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
 IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]*$")]
 
 
-@router.get("")
+@router.get("", dependencies=[READS_RECORDS])
 def transactions_page(
     request: Request,
     deployment: ReadableDeployment,
@@ -82,7 +83,7 @@ def transactions_page(
     return page(request, "transactions.html", values)
 
 
-@router.get("/{record_id:path}")
+@router.get("/{record_id:path}", dependencies=[READS_RECORDS])
 def record_page(
     request: Request,
     deployment: ReadableDeployment,

@@ -25,6 +25,7 @@ from ..store.openscale.subscriptions import subscriptions_of
 from ..store.records.record_conditions import RecordFilter
 from ..store.records.transactions import StoredRecord, find_records, nth_newest, record_of, schemas_of
 from ..web.access import AnyKey, NowIn, ServicesIn
+from ..web.auditing import READS_RECORDS
 from ..web.media import reads_body, takes
 from .bodies import Answer, moment
 from .callers import Caller, CallerIn, require_id, split_id
@@ -118,7 +119,7 @@ def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(max_len
     return {"state": "error", "failure": {"trace": None, "errors": [{"code": "records-rejected", "message": message}]}}
 
 
-@router.get("/records")
+@router.get("/records", dependencies=[READS_RECORDS])
 def read_records(  # noqa: PLR0913 - the parameters of the SDK
     *,
     data_set_id: DataSetId,
@@ -157,7 +158,7 @@ def read_records(  # noqa: PLR0913 - the parameters of the SDK
     return answer
 
 
-@router.get("/records/{record_id}")
+@router.get("/records/{record_id}", dependencies=[READS_RECORDS])
 def read_record(data_set_id: DataSetId, record_id: str, caller: CallerIn) -> Answer:
     """Returns one record."""
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")

@@ -18,28 +18,17 @@ WINDOW_SECONDS = 3600.0
 """Seconds in which one process keeps up to `MOST_KEPT` failures one by one; further ones are counted."""
 
 
-class FailedLogIns:
-    """Records failures. Safe to share between threads."""
+class FailureBudget:
+    """Admits the first failures of an hour and counts the rest, so that an attacker cannot fill a table. Safe to share between threads."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = monotonic_seconds) -> None:
-        self._database = database
+    def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._began = clock()
         self._kept = 0
         self._left_out = 0
 
-    def note(self, name: str, *, method: str, address: str) -> None:
-        """Keeps a failure to log in by that method, `password` or `key`, or counts it for the next entry."""
-        left_out = self._admit()
-        if left_out is None:
-            return
-        details = {"method": method, "address": address} | ({"failures_left_out": left_out} if left_out else {})
-        with self._database.transaction() as session:
-            is_user = NAME.fullmatch(name) is not None and users.find(session, name) is not None
-            record_activity(session, f"user:{name}" if is_user else UNKNOWN, REFUSED, details=details)
-
-    def _admit(self) -> int | None:
+    def admit(self) -> int | None:
         """Returns the number of failures left out since the last kept one; None where this one is left out, too."""
         with self._lock:
             if self._clock() - self._began >= WINDOW_SECONDS:
@@ -50,3 +39,21 @@ class FailedLogIns:
             self._kept += 1
             left_out, self._left_out = self._left_out, 0
             return left_out
+
+
+class FailedLogIns:
+    """Records failures. Safe to share between threads."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = monotonic_seconds) -> None:
+        self._database = database
+        self._budget = FailureBudget(clock=clock)
+
+    def note(self, name: str, *, method: str, address: str) -> None:
+        """Keeps a failure to log in by that method, `password` or `key`, or counts it for the next entry."""
+        left_out = self._budget.admit()
+        if left_out is None:
+            return
+        details = {"method": method, "address": address} | ({"failures_left_out": left_out} if left_out else {})
+        with self._database.transaction() as session:
+            is_user = NAME.fullmatch(name) is not None and users.find(session, name) is not None
+            record_activity(session, f"user:{name}" if is_user else UNKNOWN, REFUSED, details=details)

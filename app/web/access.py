@@ -18,6 +18,7 @@ from ..errors import NotFound
 from ..security.principals import Permission, Principal
 from ..services import Services
 from ..store.deployments.deployments import Deployments
+from .auditing import note_request
 from .texts import ID_PATTERN
 
 DeploymentId = Annotated[
@@ -53,6 +54,7 @@ def transaction(services: ServicesIn, _turn: Annotated[None, Depends(turn, scope
     """Yields the request's one transaction."""
     with services.database.transaction() as session:
         yield session
+        note_request(session)
 
 
 SessionIn = Annotated[Session, Depends(transaction, scope="function")]

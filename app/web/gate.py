@@ -29,7 +29,8 @@ _OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/", "/open
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
 """Makes a browser ask for the key in its own log-in prompt. Only where people browse: programs are asked for a Bearer token."""
 
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
 
 
 class KeyGate:
@@ -45,7 +46,7 @@ class KeyGate:
             await self._app(scope, receive, send)
             return
         _drop_other_cookies(scope)
-        if scope["path"].startswith(_OPEN) or scope["path"] in _LOG_INS:
+        if is_open(scope["path"]):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -73,7 +74,7 @@ class KeyGate:
             authorization = headers.get("authorization")
             require_own_page(scope, authorization)
             return await self._authenticator.authenticate_async(authorization)
-        if scope["method"] not in _READING and not is_from_our_page(headers):
+        if scope["method"] not in READING and not is_from_our_page(headers):
             raise Forbidden("A browser's session may change things only from a page of this service. Programs send an API key instead.")
         return await self._authenticator.authenticate_session(token)
 
@@ -86,8 +87,13 @@ def require_own_page(scope: Scope, authorization: str | None) -> None:
     """
     # A browser sends a key by itself once a person has typed it into its prompt.
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
-    if is_typed and scope["method"] not in _READING and is_from_another_page(Headers(scope=scope)):
+    if is_typed and scope["method"] not in READING and is_from_another_page(Headers(scope=scope)):
         raise Forbidden("A page of another host sent this. A browser may change things here only from a page of this service.")
+
+
+def is_open(path: str) -> bool:
+    """Returns whether the address is open to everybody: health, style sheets, and the addresses to log in."""
+    return path.startswith(_OPEN) or path in _LOG_INS
 
 
 def is_of_programs(path: str) -> bool:

@@ -23,11 +23,11 @@ from ..telemetry.metrics import http_requests, http_seconds
 from ..turns import Room
 from .addresses import client_address
 from .problems import body_too_large, problem_response, unexpected_response
+from .routes import route_of
 
 REQUEST_ID = "x-request-id"
 
 SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_NO_ROUTE = "(none)"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 SAFE_HEADERS = {
@@ -65,7 +65,7 @@ class RequestContext:
         try:
             await self._app(scope, receive, answer.send)
         except Exception:  # the last line of defence: an unforeseen error is logged once, and answered
-            log.exception("request failed", method=scope["method"], route=_route(scope))
+            log.exception("request failed", method=scope["method"], route=route_of(scope))
             if answer.status is None:
                 await unexpected_response(request_id)(scope, receive, answer.send)
         finally:
@@ -152,7 +152,7 @@ class _Answer:
 
 def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
     # Only known methods and route templates become labels: a scanner must not be able to create new ones.
-    route = _route(scope)
+    route = route_of(scope)
     method = scope["method"] if scope["method"] in _METHODS else "OTHER"
     http_requests.labels(method, route, str(status or "disconnected")).inc()
     http_seconds.labels(route).observe(seconds)
@@ -168,8 +168,3 @@ def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
         status=status,
         seconds=round(seconds, 4),
     )
-
-
-def _route(scope: Scope) -> str:
-    template: str = scope.get("route_template") or getattr(scope.get("route"), "path", None) or _NO_ROUTE
-    return template

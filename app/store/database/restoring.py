@@ -34,6 +34,10 @@ BEGIN
     FOR name IN SELECT format('%I.%I', schemaname, sequencename) FROM pg_sequences WHERE schemaname = current_schema() LOOP
         EXECUTE 'DROP SEQUENCE IF EXISTS ' || name || ' CASCADE';
     END LOOP;
+    FOR name IN SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND prokind = 'f'
+        AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e') LOOP
+        EXECUTE 'DROP FUNCTION IF EXISTS ' || name || ' CASCADE';
+    END LOOP;
 END $$;
 """
 

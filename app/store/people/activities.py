@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.deployments import Deployment
 from ..tables import ActivityRow
+from .audit_events import insert_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +50,28 @@ def record_activity(
     details: Mapping[str, Any] | None = None,
 ) -> None:
     """Notes that `actor` did `action` (such as `monitor.changed`) to `subject`, of `deployment` if it belongs to one."""
+    facts = dict(details or {})
+    deployment_id = None if deployment is None else deployment.id
     values = {
         "actor": actor,
         "action": action,
         "deployment_no": deployment and deployment.no,
-        "deployment_id": deployment and deployment.id,
+        "deployment_id": deployment_id,
         "subject": subject,
-        "details": dict(details or {}),
+        "details": facts,
     }
     session.execute(insert(ActivityRow).values(values))
+    # The audit names what changed; the values, which may be about people, stay here. Those of log-ins are a method and counts.
+    of_log_in = {name: fact for name, fact in facts.items() if name != "address"} if action.startswith("session.") else {}
+    insert_event(
+        session,
+        actor=actor,
+        action=action,
+        deployment_id=deployment_id,
+        subject=subject,
+        details=of_log_in or {"fields": list(facts)},
+        address=str(facts.get("address", "")),
+    )
 
 
 def page(session: Session, wanted: ActivityFilter, *, limit: int, before_no: int | None = None) -> list[Activity]:

@@ -4,6 +4,7 @@ from .alerts import AlertChannelRow, AlertCommentRow, AlertRow, AlertRuleChannel
 from .api_keys import ApiKeyRow
 from .arrivals import ArrivalRow, RejectionCountRow
 from .attributions import AttributionAnswerRow, AttributionRow
+from .audit import AuditEventRow
 from .base import Row
 from .checks import CheckRow, CheckTableRow, FigureDayRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
@@ -46,6 +47,7 @@ __all__ = [
     "ArrivalRow",
     "AttributionAnswerRow",
     "AttributionRow",
+    "AuditEventRow",
     "BiasDetectorRow",
     "CallHalfRow",
     "ChangedHourRow",

@@ -1,0 +1,40 @@
+"""The route of audit events, for admins."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from ..store.people.audit_events import AuditFilter, page
+from ..web.access import Admin, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor
+from ..web.times import Moment, in_utc
+from .activities import OfAction, OfActor, OfDeployment
+from .answers import problems
+from .schemas.audit_events import AuditEventOut, AuditEventPage
+
+router = APIRouter(prefix="/v1/audit-events", tags=["activity"])
+
+
+def wanted_events(
+    *, actor: OfActor = None, action: OfAction = None, deployment_id: OfDeployment = None, since: Moment = None, until: Moment = None
+) -> AuditFilter:
+    """Returns the events that an address asks for.
+
+    Raises:
+        InvalidInput: a time that cannot be expressed in UTC.
+    """
+    earliest, latest = in_utc("since", since), in_utc("until", until)
+    return AuditFilter(actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest)
+
+
+@router.get("", operation_id="listAuditEvents", responses=problems())
+def list_audit_events(
+    _admin: Admin,
+    session: SessionIn,
+    wanted: Annotated[AuditFilter, Depends(wanted_events)],
+    before_no: Annotated[int, Depends(read_number_cursor)],
+    limit: Annotated[Limit, Query()] = 100,
+) -> AuditEventPage:
+    """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at` < `until`."""
+    found, next_cursor = cut(page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda event: event.no)
+    return AuditEventPage(audit_events=[AuditEventOut.from_object(event) for event in found], next_cursor=next_cursor)

@@ -1,0 +1,95 @@
+"""`evenhand audit`: verifies the hash chain of audit events and writes them to a file."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..domain.audit import AuditEvent, ChainHead, check_chain, event_document
+from ..errors import InvalidInput, SetupError
+from ..store.people.audit_events import AuditFilter, sealed_events, unsealed_since
+from .database import ready_database
+from .startup import command_settings
+
+command = typer.Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")
+
+_HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
+
+
+@command.command()
+def verify(
+    head: Annotated[str, typer.Option(help="POSITION:HASH as an earlier run or the worker's log gave it.")] = "",
+    file: Annotated[Path | None, typer.Option(help="A whole export to verify instead of the database.", dir_okay=False)] = None,
+) -> None:
+    """Say whether audit events were deleted, changed or re-ordered since they were sealed. Ends with 1 if so.
+
+    Without --head, events removed at the end of the chain are not noticed.
+    """
+    anchor = _read_head(head)
+    waiting = ""
+    if file is not None:
+        report = check_chain(_read_file(file), anchor=anchor)
+    else:
+        with ready_database(command_settings()) as database, database.transaction() as session:
+            report = check_chain(sealed_events(session), anchor=anchor)
+            unsealed, oldest = unsealed_since(session)
+            if oldest is not None:
+                waiting = f" {unsealed:,} events are not sealed yet, the oldest of {oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
+    if report.fault is not None:
+        typer.echo(f"The audit was tampered with, or is incomplete. {report.fault} The {report.head.position:,} events before are intact.")
+        raise typer.Exit(1)
+    typer.echo(f"{report.head.position:,} events are intact.{waiting} Head: {report.head.position}:{report.head.hash.hex()}")
+
+
+@command.command()
+def export(
+    file: Annotated[Path, typer.Argument(help="File to write; it must not exist.", dir_okay=False)],
+    since: Annotated[datetime | None, typer.Option(help="Only events from this time on, in UTC.")] = None,
+    until: Annotated[datetime | None, typer.Option(help="Only events before this time, in UTC.")] = None,
+) -> None:
+    """Write the sealed events as JSON lines, in the order of the chain. A whole export can be verified without the database."""
+    bounds = [None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until)]
+    written = 0
+    with ready_database(command_settings()) as database, database.transaction() as session:
+        try:
+            with file.open("x", encoding="ascii") as lines:
+                for event in sealed_events(session, AuditFilter(since=bounds[0], until=bounds[1])):
+                    hashed = event.hash.hex() if event.hash else None
+                    lines.write(json.dumps({**event_document(event), "hash": hashed}, allow_nan=False) + "\n")
+                    written += 1
+        except OSError as error:
+            raise SetupError(f"The file {file} cannot be written: {error.strerror}. Name a file that does not exist yet.") from error
+    typer.echo(f"{written:,} events were written to {file}.")
+
+
+def _read_head(text: str) -> ChainHead | None:
+    if not text:
+        return None
+    found = _HEAD.fullmatch(text)
+    if found is None:
+        raise InvalidInput.of("--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}")
+    return ChainHead(int(found[1]), bytes.fromhex(found[2]))
+
+
+def _read_file(file: Path) -> Iterator[AuditEvent]:
+    """Yields the events of an export.
+
+    Raises:
+        InvalidInput: a line is not an event.
+        SetupError: the file cannot be read.
+    """
+    try:
+        with file.open(encoding="ascii") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    document: dict[str, Any] = json.loads(line)
+                    at, hashed = datetime.fromisoformat(document.pop("at")), bytes.fromhex(document.pop("hash"))
+                    yield AuditEvent(**document, at=at, hash=hashed)
+                except (ValueError, KeyError, TypeError, AttributeError) as error:
+                    raise InvalidInput.of(f"{file}, line {number}", "is not an event as `evenhand audit export` writes it") from error
+    except OSError as error:
+        raise SetupError(f"The file {file} cannot be read: {error.strerror}.") from error

@@ -1,0 +1,180 @@
+"""Stored audit events. Writers only insert, so none waits for another; one sealer at a time appends them to the hash chain."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import Select, insert, select, text, update
+from sqlalchemy.orm import Session
+
+from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, ChainHead, chain_hash
+from ..tables import AuditEventRow
+
+SEALED_AT_ONCE = 10_000
+"""Max events that one transaction seals."""
+
+BATCH_ROWS = 1000
+"""Events that are read at a time."""
+
+_SEALER_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261145)")
+
+
+class Origin(Protocol):
+    """Source of the changes of one request."""
+
+    @property
+    def address(self) -> str:
+        """The client's address."""
+
+    @property
+    def request_id(self) -> str:
+        """The id that the answer has."""
+
+    @property
+    def route(self) -> str:
+        """The method and the template of the address."""
+
+    def count_event(self, action: str) -> None:
+        """Notes that an event of the request was inserted."""
+
+
+_origin: ContextVar[Origin | None] = ContextVar("origin", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Filter of audit events; an absent member lets all through. `since` and `until` bound the time, `until` is not included."""
+
+    actor: str | None = None
+    action: str | None = None
+    deployment_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@contextmanager
+def originating(origin: Origin) -> Iterator[None]:
+    """Makes `origin` the source of the events that are inserted in this context, threads that the request starts included."""
+    token = _origin.set(origin)
+    try:
+        yield
+    finally:
+        _origin.reset(token)
+
+
+def current_origin() -> Origin | None:
+    """Returns the request that this context works for; None in commands and schedules."""
+    return _origin.get()
+
+
+def insert_event(  # noqa: PLR0913 - the members of an event
+    session: Session,
+    *,
+    actor: str,
+    action: str,
+    outcome: AuditOutcome = AuditOutcome.DONE,
+    deployment_id: str | None = None,
+    subject: str | None = None,
+    details: Mapping[str, Any],
+    address: str = "",
+) -> None:
+    """Inserts one event in the transaction of `session`. `details` holds names, counts and ids only. `address` serves without an origin."""
+    origin = current_origin()
+    values = {
+        "actor": actor,
+        "action": action,
+        "outcome": outcome.value,
+        "address": origin.address if origin else address,
+        "request_id": origin.request_id if origin else "",
+        "route": origin.route if origin else "",
+        "deployment_id": deployment_id,
+        "subject": subject,
+        "details": dict(details),
+    }
+    session.execute(insert(AuditEventRow).values(values))
+    if origin:
+        origin.count_event(action)
+
+
+def page(session: Session, wanted: AuditFilter, *, limit: int, before_no: int | None = None) -> list[AuditEvent]:
+    """Returns at most `limit` events, newest first, from before the one of number `before_no`."""
+    statement = _select(wanted).order_by(AuditEventRow.no.desc()).limit(limit)
+    if before_no is not None:
+        statement = statement.where(AuditEventRow.no < before_no)
+    return [_event(row) for row in session.scalars(statement)]
+
+
+def sealed_events(session: Session, wanted: AuditFilter | None = None) -> Iterator[AuditEvent]:
+    """Yields the sealed events in the order of the chain, a batch at a time."""
+    after = 0
+    while True:
+        statement = _select(wanted or AuditFilter()).where(AuditEventRow.position > after).order_by(AuditEventRow.position)
+        rows = session.scalars(statement.limit(BATCH_ROWS)).all()
+        for row in rows:
+            yield _event(row)
+            after = row.position or after
+        if len(rows) < BATCH_ROWS:
+            return
+        session.expunge_all()  # the session would keep every row of a long chain
+
+
+def unsealed_since(session: Session) -> tuple[int, datetime | None]:
+    """Returns the number of events that are not sealed yet, and the time of the oldest one."""
+    row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
+    return int(row[0]), row[1]
+
+
+def seal_events(session: Session) -> ChainHead | None:
+    """Appends events that are not sealed yet to the chain, oldest first; returns the new head, None if nothing was to be sealed.
+
+    Does nothing while another transaction seals. An event that is committed late is sealed later: the order is that of sealing.
+    """
+    if not session.scalar(_SEALER_LOCK):
+        return None
+    last = session.execute(select(AuditEventRow.position, AuditEventRow.hash).order_by(AuditEventRow.position.desc().nulls_last())).first()
+    position, hashed = (last.position or 0, last.hash or FIRST_HASH) if last else (0, FIRST_HASH)
+    waiting = select(AuditEventRow).where(AuditEventRow.position.is_(None)).order_by(AuditEventRow.no).limit(SEALED_AT_ONCE)
+    seals = []
+    for row in session.scalars(waiting):
+        position += 1
+        hashed = chain_hash(hashed, _event(row, position=position))
+        seals.append({"no": row.no, "position": position, "hash": hashed})
+    if not seals:
+        return None
+    session.execute(update(AuditEventRow), seals)
+    return ChainHead(position, hashed)
+
+
+def _select(wanted: AuditFilter) -> Select[AuditEventRow]:
+    columns = {
+        AuditEventRow.actor: wanted.actor,
+        AuditEventRow.action: wanted.action,
+        AuditEventRow.deployment_id: wanted.deployment_id,
+    }
+    statement = select(AuditEventRow).where(*(column == value for column, value in columns.items() if value is not None))
+    if wanted.since is not None:
+        statement = statement.where(AuditEventRow.at >= wanted.since)
+    if wanted.until is not None:
+        statement = statement.where(AuditEventRow.at < wanted.until)
+    return statement
+
+
+def _event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
+    return AuditEvent(
+        no=row.no,
+        at=row.at,
+        actor=row.actor,
+        action=row.action,
+        outcome=row.outcome,
+        address=row.address,
+        request_id=row.request_id,
+        route=row.route,
+        deployment_id=row.deployment_id,
+        subject=row.subject,
+        details=row.details,
+        position=row.position if position is None else position,
+        hash=row.hash,
+    )

@@ -1,0 +1,201 @@
+"""Audit of requests: every request that may change something, reads records or is refused leaves an event before it is answered.
+
+Requests of ingestion do not pass this layer: they are counted, and their records name themselves.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import structlog
+from fastapi import Depends
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+from starlette.datastructures import QueryParams
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..domain.audit import AuditOutcome
+from ..errors import Unavailable
+from ..security.failed_log_ins import UNKNOWN, FailureBudget
+from ..security.principals import Principal
+from ..store.database.engine import Database
+from ..store.people.audit_events import current_origin, insert_event, originating
+from .gate import READING, is_open
+from .problems import problem_response
+from .routes import NO_ROUTE, route_of
+
+READ, MADE, REFUSED, FAILED = "records.read", "request.made", "request.refused", "request.failed"
+"""Actions of requests that leave no entry among the activities, which would say more."""
+
+UNAUTHENTICATED = "request.unauthenticated"
+
+_MAX_ID = 1000
+_PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
+"""Pattern of the names of query parameters that are kept; their values may be about people."""
+
+log = structlog.get_logger("evenhand.audit")
+
+
+@dataclass(slots=True)
+class RequestOrigin:
+    """Source of the events of one request. `events` counts those that were inserted, `reads_records` says that its route reads records."""
+
+    scope: Scope
+    events: int = 0
+    reads_records: bool = False
+
+    @property
+    def address(self) -> str:
+        """Returns the client's address."""
+        found: str = self.scope["state"]["client_address"]
+        return found
+
+    @property
+    def request_id(self) -> str:
+        """Returns the id that the answer and the log have."""
+        found: str = self.scope["state"]["request_id"]
+        return found
+
+    @property
+    def route(self) -> str:
+        """Returns the method and the template of the address, without the ids in it."""
+        return f"{self.scope['method']} {route_of(self.scope)}"
+
+    @property
+    def principal(self) -> Principal | None:
+        """Returns the caller, if the gate let the request in."""
+        found: Principal | None = self.scope["state"].get("principal")
+        return found
+
+    def count_event(self, action: str) -> None:
+        """Notes that the request left an event; that of a read does not speak for a change."""
+        self.events += action != READ or self.scope["method"] in READING
+
+    def action_of(self, status: int) -> str | None:
+        """Returns the action of the event that is missing when the request is answered with that status; None if none is."""
+        if self.principal is None:
+            return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
+        is_audited = self.reads_records or self.scope["method"] not in READING
+        if status < HTTPStatus.BAD_REQUEST:
+            done = MADE if self.scope["method"] not in READING else READ
+            return done if is_audited and not self.events else None
+        if status == HTTPStatus.FORBIDDEN:
+            return REFUSED
+        # Without a route there was nothing to change. The database that is away cannot keep an event, and nothing was changed in it.
+        if not is_audited or route_of(self.scope) == NO_ROUTE or status == HTTPStatus.SERVICE_UNAVAILABLE:
+            return None
+        return REFUSED if status < HTTPStatus.INTERNAL_SERVER_ERROR else FAILED
+
+
+class AuditLayer:
+    """Writes the events that the routes did not write. An answer whose event cannot be stored is not sent."""
+
+    def __init__(self, app: ASGIApp, *, database: Database, turns: asyncio.Semaphore, exempt: Callable[[Scope], bool]) -> None:
+        self._app = app
+        self._database = database
+        self._turns = turns
+        self._exempt = exempt
+        self._budget = FailureBudget()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on, and notes it before its answer begins."""
+        # Log-ins leave events of their own, with the name that was tried.
+        if scope["type"] != "http" or is_open(scope["path"]) or self._exempt(scope):
+            await self._app(scope, receive, send)
+            return
+        origin = RequestOrigin(scope)
+        answer = _NotedAnswer(send, origin, self._note, receive)
+        with originating(origin):
+            await self._app(scope, receive, answer.send)
+
+    async def _note(self, origin: RequestOrigin, action: str, status: int) -> None:
+        details = request_details(origin.scope) | {"status": status}
+        if action == UNAUTHENTICATED:
+            left_out = self._budget.admit()
+            if left_out is None:
+                return
+            details["failures_left_out"] = left_out
+        async with self._turns:
+            await asyncio.to_thread(self._insert, origin, action, details)
+
+    def _insert(self, origin: RequestOrigin, action: str, details: Mapping[str, object]) -> None:
+        with self._database.transaction() as session:
+            _insert(session, origin, action, details)
+
+
+@dataclass(slots=True)
+class _NotedAnswer:
+    """Holds an answer back until its event is stored."""
+
+    _send: Send
+    _origin: RequestOrigin
+    _note: Callable[[RequestOrigin, str, int], Awaitable[None]]
+    _receive: Receive
+    _is_replaced: bool = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            action = self._origin.action_of(message["status"])
+            if action is not None and not await self._is_noted(action, message["status"]):
+                self._is_replaced = True
+                error = Unavailable(
+                    "The audit event of this request could not be stored, so its answer is withheld. Try again in a moment."
+                )
+                await problem_response(error, self._origin.request_id)(self._origin.scope, self._receive, self._send)
+        if not self._is_replaced:
+            await self._send(message)
+
+    async def _is_noted(self, action: str, status: int) -> bool:
+        """Returns whether the event is stored, or is one without which the answer may be sent: a refusal reveals nothing."""
+        try:
+            await self._note(self._origin, action, status)
+        except (Unavailable, SQLAlchemyError) as error:
+            log.warning("audit_event_lost", action=action, status=status, error=str(error))
+            return action not in (READ, MADE)
+        return True
+
+
+def note_request(session: Session) -> None:
+    """Inserts the event of the request of this context, if it has none yet, in the transaction that does its work."""
+    origin = current_origin()
+    if isinstance(origin, RequestOrigin):
+        action = origin.action_of(HTTPStatus.OK)
+        if action is not None:
+            _insert(session, origin, action, request_details(origin.scope))
+
+
+def _mark_records_read() -> None:
+    origin = current_origin()
+    if isinstance(origin, RequestOrigin):
+        origin.reads_records = True
+
+
+READS_RECORDS = Depends(_mark_records_read)
+"""Dependency of every route whose answer holds values of single records."""
+
+
+def request_details(scope: Scope) -> dict[str, object]:
+    """Returns the ids in the address, but for the deployment's, and the names of its query parameters."""
+    ids = {name: _clean(value) for name, value in scope.get("path_params", {}).items() if name != "deployment_id"}
+    names = sorted({name for name in QueryParams(scope["query_string"]) if _PARAMETER.fullmatch(name)})
+    return {"ids": ids, "parameters": names}
+
+
+def _insert(session: Session, origin: RequestOrigin, action: str, details: Mapping[str, object]) -> None:
+    outcome = {FAILED: AuditOutcome.FAILED, REFUSED: AuditOutcome.REFUSED, UNAUTHENTICATED: AuditOutcome.REFUSED}
+    deployment_id = origin.scope.get("path_params", {}).get("deployment_id")
+    insert_event(
+        session,
+        actor=origin.principal.actor if origin.principal else UNKNOWN,
+        action=action,
+        outcome=outcome.get(action, AuditOutcome.DONE),
+        deployment_id=None if deployment_id is None else _clean(deployment_id),
+        details=details,
+    )
+
+
+def _clean(value: object) -> str:
+    # Postgres keeps neither NUL nor lone surrogates, and an address may hold both.
+    return str(value)[:_MAX_ID].replace("\x00", "").encode("utf-8", "replace").decode()
