@@ -148,16 +148,10 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         faces,
         max_bytes=problems.MAX_BODY_BYTES,
         room=room,
-        exempt=lambda scope: is_upload(scope) or is_live_request(scope) or is_record_upload(scope),
+        exempt=lambda scope: is_upload(scope) or stores_records(scope),
     )
     gate = KeyGate(limited, authenticator=services.authenticator)
-    audited = AuditLayer(
-        gate,
-        database=services.database,
-        turns=services.turns,
-        # Both store records, like the ingestion routes: no event for each of them.
-        exempt=lambda scope: is_live_request(scope) or is_record_upload(scope),
-    )
+    audited = AuditLayer(gate, database=services.database, turns=services.turns, exempt=stores_records)
     inner = RequestContext(audited, trusted_proxies=settings.trusted_networks)
     ingestion = IngestionRoutes(OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion)
     events = EventRoutes(ingestion, authenticator=services.authenticator, gateway=services.gateway)
@@ -180,6 +174,11 @@ def _create_api() -> FastAPI:
         api.include_router(router)
     openapi.install(api, {**ingestion_paths(), **gateway_paths()})
     return api
+
+
+def stores_records(scope: Scope) -> bool:
+    """Returns whether the request stores records or answers for a model, like the ingestion routes: no audit event for each of them."""
+    return is_live_request(scope) or is_record_upload(scope)
 
 
 class Faces:

@@ -39,6 +39,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "alert": f"/alerts/{alert}",
         "channels": "/alerts/channels",
         "activity": "/activity",
+        "audit": "/audit",
         "settings": "/settings",
         "glossary": "/glossary",
     }

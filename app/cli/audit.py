@@ -38,7 +38,7 @@ def verify(
             report = check_chain(sealed_events(session), anchor=anchor)
             unsealed, oldest = unsealed_since(session)
             if oldest is not None:
-                waiting = f" {unsealed:,} events are not sealed yet, the oldest of {oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
+                waiting = f" Not sealed yet: {unsealed:,}, the oldest of {oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
     if report.fault is not None:
         typer.echo(f"The audit was tampered with, or is incomplete. {report.fault} The {report.head.position:,} events before are intact.")
         raise typer.Exit(1)

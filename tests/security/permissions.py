@@ -126,7 +126,9 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("createDeployment", "testNewEndpoint", "putAlertChannel", "readAlertChannel", "deleteAlertChannel", "testAlertChannel"),
         *("listAlertChannels", "sendOpenAlerts", "listNotifications", "readNotification"),
     ),
-    Rule(Needed.ADMIN, Reach.WHOLE): (*("createApiKey", "listApiKeys", "revokeApiKey", "createUser", "listUsers", "changeUser"),),
+    Rule(Needed.ADMIN, Reach.WHOLE): (
+        *("createApiKey", "listApiKeys", "revokeApiKey", "createUser", "listUsers", "changeUser", "listAuditEvents"),
+    ),
 }
 
 RULES = {operation: rule for rule, operations in _RULES.items() for operation in operations}

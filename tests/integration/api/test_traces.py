@@ -64,7 +64,7 @@ def test_what_is_left_out_of_the_failures_is_counted_with_the_next(database: Dat
         noted.note("nobody", method="password", address="192.0.2.1")
     now[0] += failed_log_ins.WINDOW_SECONDS
 
-    assert noted._admit() == 7  # noqa: SLF001 - what the next entry says
+    assert noted._budget.admit() == 7  # noqa: SLF001 - what the next entry says
 
 
 def test_every_file_that_is_fetched_is_an_activity(service: RunningService) -> None:

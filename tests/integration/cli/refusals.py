@@ -20,6 +20,8 @@ DATABASE_COMMANDS = {
     "users password": ("users", "password", "ada"),
     "users disable": ("users", "disable", "ada"),
     "users enable": ("users", "enable", "ada"),
+    "audit verify": ("audit", "verify"),
+    "audit export": ("audit", "export", "new.jsonl"),
     "backup": ("backup", "new.backup"),
     "rotate-secret-key": ("rotate-secret-key",),
     "example": ("example", "--once"),

@@ -67,14 +67,16 @@ def test_a_member_that_is_changed_is_noticed(chain: list[AuditEvent], data: st.D
     place = data.draw(st.integers(0, len(chain) - 1))
     event = chain[place]
     changed = data.draw(
-        st.sampled_from([
-            replace(event, actor=event.actor + "x"),
-            replace(event, at=event.at + timedelta(microseconds=1)),
-            replace(event, outcome="refused"),
-            replace(event, no=event.no + 1),
-            replace(event, deployment_id="x" if event.deployment_id is None else None),
-            replace(event, details={}),
-        ])
+        st.sampled_from(
+            [
+                replace(event, actor=event.actor + "x"),
+                replace(event, at=event.at + timedelta(microseconds=1)),
+                replace(event, outcome="refused"),
+                replace(event, no=event.no + 1),
+                replace(event, deployment_id="x" if event.deployment_id is None else None),
+                replace(event, details={}),
+            ]
+        )
     )
 
     assert check_chain([*chain[:place], changed, *chain[place + 1 :]]).head.position == place

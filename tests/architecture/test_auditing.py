@@ -1,0 +1,72 @@
+"""Every route that may change something, and every route that reads records, leaves an audit event."""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from fastapi.routing import APIRoute
+from starlette.types import Scope
+
+from app import main
+from app.dashboard import pages
+from app.main import stores_records
+from app.openscale import face
+from app.security.principals import Principal, Role
+from app.web.auditing import MADE, RequestOrigin
+from app.web.gate import READING, is_open
+
+APP = Path(__file__).parents[2] / "app"
+
+INGESTION = {
+    ("POST", "/v1/deployments/{deployment_id}/debiased-predictions"),
+    ("POST", "/openscale/v2/data_sets/{data_set_id}/records"),
+    ("POST", "/openscale/v2/subscriptions/{subscription_id}/predictions"),
+}
+"""Routes that store records of programs, or answer for a model: their records name themselves."""
+
+LOG_INS = {("POST", "/login"), ("POST", "/icp4d-api/v1/authorize"), ("POST", "/identity/token")}
+"""Routes whose events name the person or key that was tried: `session.started` and `session.refused`."""
+
+RECORD_READERS = (
+    *("records_of", "record_details", "record_of", "find_records", "nth_newest", "newest_record"),
+    *("flagged_page", "read_affected"),
+)
+"""Functions that return values of single records."""
+
+
+def _changing() -> Iterator[tuple[str, str]]:
+    routers = (*main._ROUTERS, *pages._ROUTERS, *face._ROUTERS)  # noqa: SLF001 - the lists of all routes
+    for route in chain.from_iterable(router.routes for router in routers):
+        if isinstance(route, APIRoute):
+            yield from ((method, route.path) for method in route.methods - READING)
+
+
+def _scope(method: str, path: str) -> Scope:
+    principal = Principal(actor="abcdefgh", role=Role.ADMIN)
+    return {"method": method, "path": path, "route_template": path, "state": {"principal": principal}}
+
+
+def test_every_changing_route_is_audited_but_those_of_ingestion_and_log_ins() -> None:
+    routes = set(_changing())
+    passed_by = {(method, path) for method, path in routes if is_open(path) or stores_records(_scope(method, path))}
+    unnoted = [found for found in routes - passed_by if RequestOrigin(_scope(*found)).action_of(200) != MADE]
+
+    assert len(routes) > 60
+    assert passed_by == INGESTION | LOG_INS
+    assert not unnoted
+
+
+@pytest.mark.parametrize("room", ["api", "dashboard", "openscale"])
+def test_every_module_of_routes_that_reads_records_notes_it(room: str) -> None:
+    silent = [
+        str(file.relative_to(APP))
+        for file in sorted((APP / room).glob("*.py"))
+        for source in [file.read_text()]
+        if "@router.get(" in source
+        and any(f"{name}(" in source for name in RECORD_READERS)
+        and "READS_RECORDS" not in source
+        and "exported(" not in source
+    ]
+
+    assert not silent
