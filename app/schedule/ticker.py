@@ -20,6 +20,7 @@ from ..store.records.counts import fold_counts
 from . import alerting, evidence, subgroups
 from .due import queue_due_attributions, queue_due_checks
 from .heartbeat import beat
+from .set_back import watch_clock
 
 SECOND = 35
 """Second of each minute at which the ticker runs: a little after an hour's check has become due."""
@@ -40,6 +41,7 @@ def start_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
     scheduler.add_job(evidence.look_for_evidence, IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(subgroups.look_for_scans, IntervalTrigger(seconds=subgroups.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.start()
+    watch_clock(scheduler)
     return scheduler
 
 

@@ -1,0 +1,58 @@
+"""A clock that is set back must not stop the schedule.
+
+APScheduler waits until moments on the machine's clock. If the clock is set back by an hour, the next moment is an hour away.
+"""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+from apscheduler.events import EVENT_SCHEDULER_SHUTDOWN
+from apscheduler.schedulers.base import BaseScheduler
+
+from ..clock import monotonic_seconds, utc_now
+
+LOOK_SECONDS = 5.0
+"""Seconds between two looks at the clock: the longest that the schedule waits after the clock was set back."""
+
+TOLERANCE = timedelta(seconds=2)
+"""Difference to be ignored: a clock that is corrected bit by bit is not set back."""
+
+log = structlog.get_logger(__name__)
+
+
+class ClockWatch:
+    """Compares the machine's clock with one that only goes forward, and runs the jobs at once when it was set back."""
+
+    def __init__(
+        self, scheduler: BaseScheduler, *, now: Callable[[], datetime] = utc_now, elapsed: Callable[[], float] = monotonic_seconds
+    ) -> None:
+        self._scheduler = scheduler
+        self._now = now
+        self._elapsed = elapsed
+        self._seen_at, self._seen_elapsed = now(), elapsed()
+
+    def look(self) -> None:
+        """Runs all jobs now if the clock was set back since the last look; they then follow the new time."""
+        now, elapsed = self._now(), self._elapsed()
+        set_back = self._seen_at + timedelta(seconds=elapsed - self._seen_elapsed) - now
+        self._seen_at, self._seen_elapsed = now, elapsed
+        if set_back <= TOLERANCE:
+            return
+        log.warning("clock_set_back", seconds=round(set_back.total_seconds(), 1))
+        for job in self._scheduler.get_jobs():
+            job.modify(next_run_time=now)
+
+
+def watch_clock(scheduler: BaseScheduler) -> None:
+    """Looks at the clock in a thread of its own until the scheduler is shut down."""
+    ended = threading.Event()
+    watch = ClockWatch(scheduler)
+
+    def look_again_and_again() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            watch.look()
+
+    scheduler.add_listener(lambda _event: ended.set(), EVENT_SCHEDULER_SHUTDOWN)
+    threading.Thread(target=look_again_and_again, name="clock", daemon=True).start()
