@@ -129,6 +129,12 @@ class Settings(BaseSettings):
     smtp_sender: str = ""
     """Sender address of e-mail alerts."""
 
+    table_roots: str = ""
+    """Comma-separated folders in which the tables of batch deployments may lie. Empty: there are no batch deployments."""
+
+    answers_dir: Path | None = None
+    """Folder for the model's answers to copies of records in files. Absent: `tables` in `data_dir`."""
+
     log_level: str = "INFO"
 
     @classmethod
@@ -177,6 +183,11 @@ class Settings(BaseSettings):
     def allowed_endpoints(self) -> tuple[str, ...]:
         """Returns `endpoint_allowlist` as entries, lower-cased, without blanks."""
         return tuple(part.strip().lower() for part in self.endpoint_allowlist.split(",") if part.strip())
+
+    @cached_property
+    def table_folders(self) -> tuple[Path, ...]:
+        """Returns `table_roots` as paths, without blanks."""
+        return tuple(Path(part.strip()) for part in self.table_roots.split(",") if part.strip())
 
     @cached_property
     def trusted_networks(self) -> tuple[Network, ...]:

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 
+from ..batch.locations import location_problems
 from ..checks.picking import problems_of
 from ..domain.definitions import Definition, definition_of
 from ..domain.deployment_rules import definition_problems
@@ -99,6 +100,8 @@ def change_deployment(
         raise InvalidInput(field_problems(error.errors())) from error
     changed = checked_definition(patched, services, _find_secret_problems(deployment.endpoint, patched.endpoint, body))
 
+    if (before.payload is None) != (changed.payload is None):
+        raise Conflict("A deployment whose records are logged cannot become one whose records lie in files, or back. Register another one.")
     with kept_unless(session, validate_only):
         stored = Deployments(session, services.secret_box).change(deployment, changed)
         monitor = monitor_of(session, stored.no)
@@ -132,6 +135,9 @@ def checked_definition(definition: Definition, services: Services, others: Seque
         InvalidInput: it may not; names everything wrong with it, and `others`, the problems found before.
     """
     found = definition_problems(definition)
+    for field, table in (("payload.location", definition.payload), ("feedback.location", definition.feedback)):
+        if table is not None:
+            found += location_problems(table.location, services.settings.table_folders, field)
     if definition.endpoint is not None:
         try:
             check_url(definition.endpoint.url, services.policy)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from .deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
+from .tables_of_files import FeedbackTable, PayloadTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,8 @@ class Definition:
     model_revision: str
     endpoint: Endpoint | None
     owner: str | None = None
+    payload: PayloadTable | None = None
+    feedback: FeedbackTable | None = None
 
 
 def definition_of(deployment: Deployment) -> Definition:
@@ -30,4 +33,6 @@ def definition_of(deployment: Deployment) -> Definition:
         model_revision=deployment.model_revision,
         endpoint=deployment.endpoint,
         owner=deployment.owner,
+        payload=deployment.payload,
+        feedback=deployment.feedback,
     )

@@ -8,6 +8,7 @@ from ..errors import FieldProblem
 from .definitions import Definition
 from .deployments import Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, ProblemType
 from .repeated_rules import check_bounds
+from .table_rules import table_problems
 from .texts import character_problem, joining_problem, name_problem, printable
 from .values import spelled
 
@@ -74,6 +75,7 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
             found.append(FieldProblem(f"outputs.{part}", f"{name!r} names two outputs{hint}"))
         seen.add(name)
     found += _check_classes(definition)
+    found += table_problems(definition)
     return found if definition.endpoint is None else [*found, *_check_endpoint(definition.endpoint)]
 
 

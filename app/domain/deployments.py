@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from .endpoint_health import HEALTHY, EndpointHealth
+from .tables_of_files import FeedbackTable, PayloadTable
 from .values import Scalar
 
 
@@ -152,7 +153,7 @@ class Endpoint:
 class Deployment:
     """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint.
 
-    `owner` is the person or team that answers for it; None: nobody is named.
+    `owner` is the person or team that answers for it; None: nobody is named. With `payload`, its records lie in files, and are not logged.
     """
 
     no: int
@@ -166,4 +167,6 @@ class Deployment:
     created_at: datetime
     updated_at: datetime
     owner: str | None = None
+    payload: PayloadTable | None = None
+    feedback: FeedbackTable | None = None
     health: EndpointHealth = HEALTHY

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar, cast
 
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
-from ..errors import InvalidInput, NotFound, ScoringFailed, Unavailable
+from ..errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
 from ..payloads.codec import Codec
 from ..store.database.engine import Database
 from ..store.database.partitions import ensure_coming_months, ensure_months, month_of
@@ -257,6 +257,11 @@ class Ingestion:
         if target is None:
             self._plans.pop(deployment_id, None)
             raise NotFound("deployment", deployment_id)
+        if not target.is_logged:
+            self._plans.pop(deployment_id, None)
+            raise Conflict(
+                f"The records of {deployment_id} lie in files, so none are logged: write them to its payload and feedback tables instead."
+            )
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         known = self._plans.get(deployment_id)

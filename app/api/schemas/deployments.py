@@ -33,6 +33,7 @@ from ...payloads.registry import PayloadFormat
 from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, Out, Patch
 from .endpoint_tls import TlsIn, TlsOut, TlsPatch
+from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
 
 _COLUMNS = [
     {"name": "Age", "type": "integer"},
@@ -72,6 +73,8 @@ _STORED_EXAMPLE: dict[str, Any] = {
         "tls": None,
         "requests_per_second": None,
     },
+    "payload": None,
+    "feedback": None,
     "endpoint_health": {
         "state": "open",
         "failures": 3,
@@ -192,6 +195,9 @@ class EndpointIn(In):
         return Endpoint(**self.model_dump(exclude={"credentials", "mapping", "tls"}), credentials=credentials, mapping=mapping, tls=tls)
 
 
+_PAYLOAD = "The table of files that holds the scoring records, for a batch deployment; null: records are logged to Evenhand."
+_FEEDBACK = "The table of files that holds the ground-truth labels of a batch deployment."
+
 _OWNER = "The person or team that answers for the model, as pages and reports name them."
 
 
@@ -211,6 +217,8 @@ class DeploymentIn(In):
         default="1", max_length=200, json_schema_extra=_FILLED, description="Another revision makes stored counterfactuals stale."
     )
     endpoint: EndpointIn | None = None
+    payload: PayloadTableIn | None = Field(default=None, description=_PAYLOAD)
+    feedback: FeedbackTableIn | None = Field(default=None, description=_FEEDBACK)
 
     def to_domain(self) -> Definition:
         """Returns the definition, not yet checked."""
@@ -223,6 +231,8 @@ class DeploymentIn(In):
             outputs=OutputFields(**self.outputs.model_dump()),
             model_revision=self.model_revision,
             endpoint=self.endpoint.to_domain() if self.endpoint else None,
+            payload=self.payload.to_domain() if self.payload else None,
+            feedback=self.feedback.to_domain() if self.feedback else None,
         )
 
 
@@ -263,6 +273,8 @@ class DeploymentPatch(Patch):
     outputs: OutputsPatch = OutputsPatch()
     model_revision: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
     endpoint: EndpointPatch | None = None
+    payload: PayloadTableIn | None = Field(default=None, description="Sent whole.")
+    feedback: FeedbackTableIn | None = Field(default=None, description="Sent whole; null removes it.")
 
 
 class ColumnOut(Out):
@@ -345,6 +357,8 @@ class DeploymentOut(Out):
     outputs: OutputsOut
     model_revision: str
     endpoint: EndpointOut | None
+    payload: PayloadTableOut | None = Field(description=_PAYLOAD)
+    feedback: FeedbackTableOut | None = Field(description=_FEEDBACK)
     endpoint_health: EndpointHealthOut | None = Field(description="Whether the endpoint answers the checks; null without an endpoint.")
     created_at: datetime
     updated_at: datetime

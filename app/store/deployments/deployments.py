@@ -46,6 +46,7 @@ from ..tables import (
     RecordCountRow,
 )
 from .endpoint_health import IS_OPEN, health_from, record_answer
+from .record_tables import read_feedback_table, read_payload_table, write_tables
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
 """Max schema versions: the largest number that fits the column's two bytes, which every record carries."""
@@ -244,6 +245,7 @@ class Deployments:
             "outputs": asdict(definition.outputs),
             "model_revision": definition.model_revision,
             "endpoint": stored_endpoint,
+            "record_tables": write_tables(definition),
             "credentials": None if secrets == _Secrets() else self._sealer.seal(secrets.write()),
         }
 
@@ -286,6 +288,8 @@ class Deployments:
             created_at=row.created_at,
             updated_at=row.updated_at,
             owner=row.owner,
+            payload=read_payload_table(row.record_tables),
+            feedback=read_feedback_table(row.record_tables),
             health=health,
         )
 

@@ -10,7 +10,10 @@ from .base import Row
 
 
 class DeploymentRow(Row):
-    """One watched model. `credentials` is the endpoint's secret, encrypted; everything else about it is in `endpoint`."""
+    """One watched model. `credentials` is the endpoint's secret, encrypted; everything else about it is in `endpoint`.
+
+    `record_tables` names the files that hold its payload and feedback; NULL: they are logged.
+    """
 
     __tablename__ = "deployments"
 
@@ -24,6 +27,7 @@ class DeploymentRow(Row):
     endpoint: Mapped[dict[str, Any] | None]
     credentials: Mapped[bytes | None]
     owner: Mapped[str | None]
+    record_tables: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

@@ -22,6 +22,8 @@ class Target:
     schema: RecordSchema
     outputs: OutputFields
     model_revision: str
+    is_logged: bool = True
+    """Whether its records are logged; they lie in files otherwise."""
     endpoint: Endpoint | None = None
     """The format in which the model is spoken to, and its mapping; nothing of the endpoint that is secret."""
 
@@ -61,6 +63,7 @@ def read_target(database: Database, deployment_id: str) -> Target | None:
             schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
             outputs=OutputFields(**row.outputs),
             model_revision=row.model_revision,
+            is_logged=row.record_tables is None,
             endpoint=_format_of(row.endpoint),
         )
 

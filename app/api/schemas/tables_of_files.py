@@ -1,0 +1,119 @@
+"""Tables of files as bodies: what a batch deployment names instead of logging its records."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ...domain.tables_of_files import FeedbackColumns, FeedbackTable, PayloadColumns, PayloadTable, TableFormat
+from .base import In, Out, example
+
+_LOCATION = "A folder, given by its whole path, within the folders that the operator allows (`EVENHAND_TABLE_ROOTS`)."
+_PARTITION = "A column that is part of the files' paths, as in `day=2026-07-01/part-0.parquet`."
+_PAYLOAD_EXAMPLE = {
+    "source": "table",
+    "format": "parquet",
+    "location": "/lake/credit/scores",
+    "partition_by": "day",
+    "columns": {
+        "id": "application",
+        "scored_at": "scored_at",
+        "features": {"LoanAmount": "loan_amount"},
+        "meta": {},
+        "prediction": "decision",
+        "probability": None,
+        "label": None,
+        "model_revision": None,
+    },
+}
+
+
+class PayloadColumnsIn(In):
+    """Names of the table's columns. Features and meta fields that are not named have a column of their own name."""
+
+    id: str = "id"
+    scored_at: str = Field(default="scored_at", description="Timestamps with a time zone; windows are cut by them.")
+    features: dict[str, str] = Field(default_factory=dict)
+    meta: dict[str, str] = Field(default_factory=dict)
+    prediction: str = "prediction"
+    probability: str | None = None
+    label: str | None = Field(default=None, description="The decoded form of the prediction.")
+    model_revision: str | None = Field(default=None, description="Absent: all records are of the deployment's present revision.")
+
+
+class PayloadTableIn(In):
+    """A table of files with scoring records. A row is a record; ids must differ."""
+
+    model_config = example(_PAYLOAD_EXAMPLE)
+
+    source: Literal["table"]
+    format: Annotated[TableFormat, Field(strict=False)] = TableFormat.PARQUET
+    location: str = Field(max_length=2000, description=_LOCATION, json_schema_extra={"minLength": 1})
+    partition_by: str | None = Field(default=None, description=_PARTITION)
+    columns: PayloadColumnsIn = PayloadColumnsIn()
+
+    def to_domain(self) -> PayloadTable:
+        """Returns the table."""
+        return PayloadTable(**self.model_dump() | {"columns": PayloadColumns(**self.columns.model_dump())})
+
+
+class FeedbackColumnsIn(In):
+    """Names of the table's columns."""
+
+    id: str = Field(default="id", description="The id of the payload record.")
+    observed_at: str = Field(default="observed_at", description="Timestamps with a time zone: when the label was known.")
+    label: str = "label"
+
+
+class FeedbackTableIn(In):
+    """A table of files with ground-truth labels."""
+
+    source: Literal["table"]
+    format: Annotated[TableFormat, Field(strict=False)] = TableFormat.PARQUET
+    location: str = Field(max_length=2000, description=_LOCATION, json_schema_extra={"minLength": 1})
+    partition_by: str | None = Field(default=None, description=_PARTITION)
+    columns: FeedbackColumnsIn = FeedbackColumnsIn()
+
+    def to_domain(self) -> FeedbackTable:
+        """Returns the table."""
+        return FeedbackTable(**self.model_dump() | {"columns": FeedbackColumns(**self.columns.model_dump())})
+
+
+class PayloadColumnsOut(Out):
+    """Names of the table's columns."""
+
+    id: str
+    scored_at: str
+    features: dict[str, str]
+    meta: dict[str, str]
+    prediction: str
+    probability: str | None
+    label: str | None
+    model_revision: str | None
+
+
+class PayloadTableOut(Out):
+    """A table of files with scoring records."""
+
+    source: Literal["table"]
+    format: TableFormat
+    location: str
+    partition_by: str | None
+    columns: PayloadColumnsOut
+
+
+class FeedbackColumnsOut(Out):
+    """Names of the table's columns."""
+
+    id: str
+    observed_at: str
+    label: str
+
+
+class FeedbackTableOut(Out):
+    """A table of files with ground-truth labels."""
+
+    source: Literal["table"]
+    format: TableFormat
+    location: str
+    partition_by: str | None
+    columns: FeedbackColumnsOut

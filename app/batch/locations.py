@@ -1,0 +1,63 @@
+"""The files of a table: only those within folders that the operator allows, whatever links lie in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import FieldProblem, InvalidInput
+
+SUFFIX = ".parquet"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ListedFile:
+    """A file of a table: its path below the table's folder, its size, and when it was last changed [ns since 1970]."""
+
+    path: str
+    bytes: int
+    modified_ns: int
+
+
+def location_problems(location: str, roots: Sequence[Path], field: str) -> list[FieldProblem]:
+    """Returns why a table must not lie there; empty if it may. Whether the folder is there does not matter: it may come later."""
+    if not roots:
+        return [FieldProblem(field, "cannot be used: this installation allows no tables of files (EVENHAND_TABLE_ROOTS is not set)")]
+    if "\0" in location or not Path(location).is_absolute():
+        return [FieldProblem(field, "must be the whole path of a folder, such as /lake/scores")]
+    # The problem does not say whether the folder exists: a caller must not learn about other files of the machine.
+    if not _is_within(Path(location), roots):
+        return [FieldProblem(field, "is not within the folders that the operator allows (EVENHAND_TABLE_ROOTS)")]
+    return []
+
+
+def list_files(location: str, roots: Sequence[Path], field: str) -> list[ListedFile]:
+    """Returns the table's files by path. Names that begin with `.` or `_` are left out, as engines write unfinished files there.
+
+    Raises:
+        InvalidInput: the location is not allowed, is not a folder, or holds a link that leads out of the allowed folders.
+    """
+    problems = location_problems(location, roots, field)
+    if problems:
+        raise InvalidInput(problems)
+    folder = Path(location)
+    if not folder.is_dir():
+        raise InvalidInput.of(field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment")
+    found = []
+    for file in sorted(folder.rglob(f"*{SUFFIX}")):
+        path = file.relative_to(folder)
+        if any(part.startswith((".", "_")) for part in path.parts) or not file.is_file():
+            continue
+        # Checked for each file: a link in an allowed folder may lead to any file that the worker can read.
+        if not _is_within(file, roots):
+            raise InvalidInput.of(field, f"{path} in {location} is a link to a file outside the folders that the operator allows")
+        status = file.stat()
+        found.append(ListedFile(str(path), status.st_size, status.st_mtime_ns))
+    return found
+
+
+def _is_within(path: Path, roots: Sequence[Path]) -> bool:
+    try:
+        resolved = path.resolve()
+        return any(resolved.is_relative_to(root.resolve()) for root in roots)
+    except (OSError, RuntimeError):  # a loop of links
+        return False

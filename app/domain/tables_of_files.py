@@ -1,0 +1,63 @@
+"""Tables of files that hold a deployment's records, where these are not logged to Evenhand. Their rules are in `table_rules.py`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class TableFormat(StrEnum):
+    """The format of a table's files."""
+
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadColumns:
+    """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named have their own name.
+
+    `scored_at` is the time on whose clock windows are cut. Without `model_revision`, all records are of the deployment's revision.
+    """
+
+    id: str = "id"
+    scored_at: str = "scored_at"
+    features: Mapping[str, str] = field(default_factory=dict)
+    meta: Mapping[str, str] = field(default_factory=dict)
+    prediction: str = "prediction"
+    probability: str | None = None
+    label: str | None = None
+    model_revision: str | None = None
+
+    def of_values(self, names: Iterable[str]) -> dict[str, str]:
+        """Returns the table's column of each of these features and meta fields."""
+        return {name: self.features.get(name, self.meta.get(name, name)) for name in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackColumns:
+    """Columns of a feedback table: the id of the payload record, the time from which the label is known, and the ground-truth label."""
+
+    id: str = "id"
+    observed_at: str = "observed_at"
+    label: str = "label"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadTable:
+    """A folder of files with scoring records. `partition_by` is a column that is part of their paths, as in `day=2026-07-01`."""
+
+    location: str
+    columns: PayloadColumns = PayloadColumns()
+    format: TableFormat = TableFormat.PARQUET
+    partition_by: str | None = None
+    source: str = "table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackTable:
+    """A folder of files with ground-truth labels of the records of a payload table."""
+
+    location: str
+    columns: FeedbackColumns = FeedbackColumns()
+    format: TableFormat = TableFormat.PARQUET
+    partition_by: str | None = None
+    source: str = "table"
