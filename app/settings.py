@@ -133,7 +133,7 @@ class Settings(BaseSettings):
     """Comma-separated folders in which the tables of batch deployments may lie. Empty: there are no batch deployments."""
 
     answers_dir: Path | None = None
-    """Folder for the model's answers to copies of records in files. Absent: `tables` in `data_dir`."""
+    """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table."""
 
     log_level: str = "INFO"
 

@@ -13,6 +13,7 @@ import psycopg
 from sqlalchemy import insert
 
 from app.checks.check import perform_check
+from app.checks.sources import NO_TABLES, TablePlaces
 from app.domain.checks import CheckRun, CheckState, Measurement, Progress, Span, Trigger
 from app.domain.definitions import Definition, definition_of
 from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
@@ -50,6 +51,7 @@ class Scene:
     deployment: Deployment
     reported: list[Progress] = field(default_factory=list)
     report: Callable[[Progress], None] | None = None
+    places: TablePlaces = NO_TABLES
     _last_no: int = 0
     _months: set[tuple[int, int]] = field(default_factory=set)
 
@@ -152,7 +154,7 @@ class Scene:
     def perform(self, run: CheckRun) -> None:
         """Runs a queued check in this thread."""
         report = self.report or self.reported.append
-        perform_check(run, database=self.database, sealer=PlainSealer(), report=report, further=mitigate_window)
+        perform_check(run, database=self.database, sealer=PlainSealer(), report=report, further=mitigate_window, places=self.places)
 
     def result(self, run: CheckRun) -> "Result":
         """What is stored of a check."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
+from ..domain.tables_of_files import PayloadTable
 from ..errors import ScoringFailed
 from ..outbound.egress import EgressPolicy
 from ..store.checks.leases import VersionsUsed, finish
@@ -22,6 +23,8 @@ from ..store.records.counterfactuals import CounterfactualLines, store_targets
 from ..store.records.window import match_pending_feedback
 from .asking import Calls, Egress, ModelOfCheck, Report, Waiting
 from .carrying import carry_forward, find_earlier_check, still_holds
+from .copy_sources import CopySource, FiledCopies, LoggedCopies
+from .counting_files import CountedSpan, count_span
 from .evidence import CheckEvidence, read_evidence
 from .feedback import LabelPredictions, Predicted, keep_scored, predict_unscored
 from .further import Further, Step
@@ -33,9 +36,10 @@ from .rescoring import Answers, Rescorer
 from .revisions import explain_nulls
 from .rows import measure_records
 from .sampling import is_unequal, without_values
+from .sources import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
 from .subject import Subject, read_subject
 from .tabulation import Tabulated, data_measured_on, tabulate
-from .window_details import describe_answers, describe_not_scored, describe_window
+from .window_details import describe_answers, describe_not_scored, describe_rows, describe_window
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Findings:
     further: Further | None = None
 
 
-def perform_check(
+def perform_check(  # noqa: PLR0913 - one name for each thing that the worker decides
     check: CheckRun,
     *,
     database: Database,
@@ -65,12 +69,13 @@ def perform_check(
     further: Step,
     egress: Egress = EgressPolicy,
     waiting: Waiting = nullcontext,
+    places: TablePlaces = NO_TABLES,
 ) -> None:
     """Evaluates the deployment over the check's span and stores the result, or nothing.
 
     `report` gets the progress; it raises when the check must stop (cancelled, too long, or its lease lost). `further` is the step that
     uses the same window after the check itself: mitigation. `waiting` is entered while the model is called, `egress` returns the policy
-    for allowed addresses.
+    for allowed addresses, `places` are the folders in which records may lie in files.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -80,28 +85,60 @@ def perform_check(
     """
     subject = read_subject(check, database, sealer)
     report(Progress(step="reading the window"))
+    calls = Calls(egress, report, waiting)
+    if subject.deployment.payload is not None:
+        read = _read_files(subject, subject.deployment.payload, places, report)
+        findings = _evaluate(subject, read, database, calls, None)
+        report(Progress(step="storing the result"))
+        _store(subject, findings, database)
+        return
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
 
     # One reader for both: the comparison with the earlier check and the window must see the database at the same moment.
     with arrow_reader(database) as reader:
-        found = earlier if earlier is not None and still_holds(reader, subject, earlier) else read_evidence(reader, subject)
+        found = (
+            earlier
+            if earlier is not None and still_holds(reader, subject, earlier)
+            else read_evidence(LoggedRecords(reader, subject.deployment.no), subject)
+        )
 
     if isinstance(found, EarlierCheck):
         with database.transaction() as session:
             carried = carry_forward(session, subject, found)
         findings = Findings(CheckState.SUCCEEDED, carried.window, kept_tables=carried.tables, measurements=carried.measurements)
     else:
-        findings = _evaluate(subject, found, database, Calls(egress, report, waiting), further)
+        copies = LoggedCopies(database, subject.deployment.no)
+        read = _ReadWindow(found, describe_window(subject, found) | describe_rows(subject, found), copies)
+        findings = _evaluate(subject, read, database, calls, further)
     report(Progress(step="storing the result"))
     _store(subject, findings, database)
 
 
-def _evaluate(subject: Subject, evidence: CheckEvidence, database: Database, calls: Calls, step: Step) -> Findings:
-    """Asks the model for the outcomes that are not known yet, and returns the findings of the window."""
+@dataclass(frozen=True, slots=True)
+class _ReadWindow:
+    """A window that was read: its evidence and description, and the counts of all records of the span where the evidence has only some."""
+
+    evidence: CheckEvidence
+    details: dict[str, object]
+    copies: CopySource
+    counted: CountedSpan | None = None
+
+
+def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, report: Report) -> _ReadWindow:
+    """Returns the window of a deployment whose records lie in files. Its figures are never carried forward."""
+    source = FiledRecords(subject.deployment, payload, subject.deployment.feedback, places)
+    evidence = read_evidence(source, subject)
+    counted = count_span(source.files, subject, report) if evidence.window.logged_in_span > evidence.window.own else None
+    details = describe_window(subject, evidence) | ({} if counted is None else counted.described())
+    return _ReadWindow(evidence, details, FiledCopies(source.files, source.kept), counted)
+
+
+def _evaluate(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
+    """Asks the model for the outcomes that are not known yet, and returns the findings of the window. No `step`: nothing follows."""
     deployment, report = subject.deployment, calls.report
-    details = describe_window(subject, evidence)
+    evidence, details, counted = window.evidence, window.details, window.counted
     if len(evidence.window) < subject.monitor.min_records:
         reason = f"{len(evidence.window)} records are there up to the end of the span; {subject.monitor.min_records} are needed."
         return Findings(CheckState.INSUFFICIENT_DATA, details, reason)
@@ -109,7 +146,7 @@ def _evaluate(subject: Subject, evidence: CheckEvidence, database: Database, cal
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
     if deployment.endpoint is not None:
         model = ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)
-        rescorer = Rescorer(database, deployment, model, rule=subject.monitor.outcomes)
+        rescorer = Rescorer(window.copies, deployment, model, rule=subject.monitor.outcomes)
         answers = rescorer.rescore(evidence.window, evidence.copies, evidence.known_targets)
         predicted = predict_unscored(evidence.feedback, database, deployment, model)
     _require_outcomes(evidence, answers)
@@ -117,24 +154,26 @@ def _evaluate(subject: Subject, evidence: CheckEvidence, database: Database, cal
 
     report(Progress(step="computing the metrics"))
     labels = read_labels(subject, evidence.groupings, predicted.window)
-    tables = tabulate(evidence, labels, subject.monitor)
+    tables = tabulate(evidence, labels, subject.monitor, None if counted is None else counted.tables)
     measured: list[Measurement] = []
     unequal = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
     for table in tables:
         for data in data_measured_on(table.data):
             figures = measure_table(data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
             measured += explain_nulls(figures, table.own.groups, table.other_revisions)
-    for rows in measure_records(subject, evidence, labels, report):
+    for rows in measure_records(subject, evidence, labels, report, has_all=counted is None):
         figures = convert_rows(rows, monitor=subject.monitor, at=subject.at)
         measured += without_values(figures) if unequal else figures
-    for gap in find_gaps(subject, evidence, labels):
+    for gap in find_gaps(subject, evidence, labels, has_all=counted is None):
         measured += convert_gap(gap, monitor=subject.monitor, at=subject.at)
 
-    report(Progress(step="computing what mitigation would change"))
-    further = step(subject, evidence, labels, database)
-    if unequal:
-        # The tables of mitigation have no weights.
-        further = replace(further, tables=(), measurements=without_values(further.measurements))
+    further = Further()
+    if step is not None:
+        report(Progress(step="computing what mitigation would change"))
+        further = step(subject, evidence, labels, database)
+        if unequal:
+            # The tables of mitigation have no weights.
+            further = replace(further, tables=(), measurements=without_values(further.measurements))
     return Findings(
         CheckState.SUCCEEDED,
         details | dict(further.details),

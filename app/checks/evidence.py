@@ -9,11 +9,11 @@ from ..domain.mitigation import Mode
 from ..metrics.groups import IntArray
 from ..records.grouping import NEITHER, Grouping
 from ..records.reading import RecordColumns, RecordTable, read_table
-from ..store.database.arrow import ArrowReader
-from ..store.records.counterfactuals import TargetKey, stored_outcomes, stored_targets
+from ..store.records.counterfactuals import TargetKey
 from ..store.records.window import WindowQuery
 from .outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
 from .picking import is_needed, picked_on
+from .sources import WindowSource
 from .subject import Subject
 from .window import PayloadWindow, Window, read_feedback_window, read_payload_window
 
@@ -48,7 +48,7 @@ class CheckEvidence:
         return self.read.groupings
 
 
-def read_evidence(reader: ArrowReader, subject: Subject) -> CheckEvidence:
+def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     """Reads the window, groups it, and looks up which copies were scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
     # Required here, because a name that the schema no longer has could not be read at all.
@@ -56,7 +56,7 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> CheckEvidence:
     names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
     names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
-    window = read_payload_window(reader, query, span, monitor)
+    window = read_payload_window(source, query, span, monitor)
     read = read_table(RecordColumns(window.values(), window.rows["outcome"]), deployment.schema, monitor)
     of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in read.groupings]
@@ -78,25 +78,24 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> CheckEvidence:
     has_scores = is_needed(monitor, "scores") or with_thresholds
     evidence = CheckEvidence(
         window,
-        read_feedback_window(reader, replace(query, with_probabilities=has_scores), span, monitor),
+        read_feedback_window(source, replace(query, with_probabilities=has_scores), span, monitor),
         read,
         copies,
-        stored_targets(reader, deployment.no),
+        source.targets(),
         deployment.model_revision,
     )
     for attribute in evidence.copies:
-        _fill_known(reader, subject, evidence, attribute)
+        _fill_known(source, subject, evidence, attribute)
     return evidence
 
 
-def _fill_known(reader: ArrowReader, subject: Subject, evidence: CheckEvidence, copies: CopyOutcomes) -> None:
+def _fill_known(source: WindowSource, subject: Subject, evidence: CheckEvidence, copies: CopyOutcomes) -> None:
     """Fills in the outcomes of copies that need no model call."""
     if not copies.needed.any():
         return
     record_nos, deployment = evidence.window.record_nos(), subject.deployment
     for position, target in enumerate(copies.targets):
         key = target_key(target, model_revision=deployment.model_revision, schema_version=deployment.schema.version)
-        if key in evidence.known_targets:
-            bounds = (int(record_nos.min()), int(record_nos.max()))
-            stored = stored_outcomes(reader, evidence.known_targets[key], bounds, with_probabilities=copies.keeps(position))
+        stored = source.answers(key, record_nos, with_probabilities=copies.keeps(position))
+        if stored is not None:
             fill_stored(copies, position, stored, record_nos=record_nos, rule=subject.monitor.outcomes)

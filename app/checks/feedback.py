@@ -18,9 +18,9 @@ from ..scoring.refusals import Refusal
 from ..store.database.engine import Database
 from ..store.records.window import feedback_features
 from .asking import ModelOfCheck
+from .copy_sources import Row
 from .not_scored import RefusedRecord
 from .outcomes_of_copies import probability_text
-from .rescoring import Row
 from .window import Window
 
 CHUNK = 10_000

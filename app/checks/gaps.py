@@ -17,6 +17,7 @@ from .tabulation import EVERYBODY, data_measured_on
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"
 REFUSED_LABELS = "the labelled records have no prediction, and the model does not take them"
+TOO_MANY_TO_COMPARE = "the span holds more records in files than max_records, and this metric compares each with those most like it"
 UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
 _HEADLINES: tuple[Scope, ...] = ("worst", "attribute", "pooled")
@@ -52,7 +53,7 @@ class NotMeasured:
         return found
 
 
-def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None) -> list[NotMeasured]:
+def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool = True) -> list[NotMeasured]:
     """Returns each data set of which picked metrics could not be measured."""
     monitor = subject.monitor
     attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes]
@@ -61,6 +62,9 @@ def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None
     unscored = UNSCORED_LABELS if subject.deployment.endpoint is None else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
     found: list[NotMeasured] = []
+    if not has_all:
+        of_rows = [metric for metric in picked_on(monitor, DataSet.PAYLOAD) if "rows" in metric.needs]
+        found += _missing(DataSet.PAYLOAD, of_rows, comparisons_of(monitor), TOO_MANY_TO_COMPARE)
     if no_copies is not None:
         for data in data_measured_on(DataSet.BALANCED):
             found += _missing(data, picked_on(monitor, data), attributes, no_copies)

@@ -1,11 +1,10 @@
 """Sends the model the copies whose outcomes are not known yet. Stores nothing: the check does, once all are there.
 
-No transaction is open while the model is called; features are read in short ones, a chunk of records at a time.
+No transaction is open while the model is called; features are read a chunk of records at a time.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -13,15 +12,13 @@ from ..domain.checks import Progress
 from ..domain.deployments import Deployment
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.records import Prediction
-from ..domain.values import Scalar, spelled
+from ..domain.values import spelled
 from ..errors import InvalidInput
 from ..records.outcomes import OutcomeClassifier
 from ..scoring.refusals import Refusal
-from ..store.database.arrow import arrow_reader
-from ..store.database.engine import Database
-from ..store.records.counterfactuals import CounterfactualLines, TargetKey, reserve_target_numbers
-from ..store.records.window import features_of
+from ..store.records.counterfactuals import CounterfactualLines, TargetKey
 from .asking import ModelOfCheck
+from .copy_sources import AnsweredCopy, CopySource, Row
 from .not_scored import RefusedRecord
 from .outcomes_of_copies import CopyOutcomes, TargetAnswers, encode_answers, target_key
 from .window import PayloadWindow
@@ -31,8 +28,6 @@ CHUNK = 50_000
 
 MOST_COPIES = 5_000_000
 """Max copies that one check scores: about 600 MB of bookkeeping, and a day of calls to an ordinary model."""
-
-Row: TypeAlias = "list[Scalar | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +55,8 @@ class Answers:
 class Rescorer:
     """Scores the missing copies of a window's attributes and counts the answers into them."""
 
-    def __init__(self, database: Database, deployment: Deployment, model: ModelOfCheck, *, rule: OutcomeRule) -> None:
-        self._database = database
+    def __init__(self, source: CopySource, deployment: Deployment, model: ModelOfCheck, *, rule: OutcomeRule) -> None:
+        self._source = source
         self._deployment = deployment
         self._model = model
         self._classify = OutcomeClassifier(rule)
@@ -90,8 +85,7 @@ class Rescorer:
         ]
         # By record, so that a record's features are read once for all its copies.
         copies.sort(key=lambda copy: copy.record)
-        numbers, new_targets = self._number_targets(attributes, copies, known_targets)
-        lines = CounterfactualLines()
+        keys, numbers, new_targets = self._number_targets(attributes, copies, known_targets)
         refused: list[RefusedRecord] = []
         for start in range(0, len(copies), CHUNK):
             chunk = copies[start : start + CHUNK]
@@ -100,7 +94,8 @@ class Rescorer:
             record_nos = window.record_nos()
             answered = [(copy, one) for copy, one in zip(chunk, found, strict=True) if isinstance(one, Prediction)]
             taken, answers = [copy for copy, _ in answered], [answer for _, answer in answered]
-            lines.add([(numbers[copy.attribute, copy.target], int(record_nos[copy.record]), copy.draw) for copy in taken], answers)
+            places = [(copy, keys[copy.attribute, copy.target]) for copy in taken]
+            self._source.keep(window, [AnsweredCopy(key, numbers[key], copy.record, copy.draw) for copy, key in places], answers)
             self._count(attributes, taken, answers)
             for copy, one in zip(chunk, found, strict=True):
                 if isinstance(one, Refusal):
@@ -108,19 +103,18 @@ class Rescorer:
                     refused.append(RefusedRecord(int(record_nos[copy.record]), one))
         for attribute in attributes:
             attribute.leave_out_refused()
-        return Answers(lines, new_targets, self._unclassified, tuple(refused))
+        return Answers(self._source.lines, new_targets, self._unclassified, tuple(refused))
 
     def _build_rows(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy]) -> list[Row]:
-        record_nos, record_ids = window.record_nos(), window.rows["record_id"]
+        record_ids = window.rows["record_id"]
         wanted = sorted({copy.record for copy in chunk})
-        with arrow_reader(self._database) as reader:
-            features = features_of(reader, self._deployment.no, window.reach(), record_nos[wanted].tolist())
+        features = self._source.features(window, wanted)
         ids = {record: str(record_ids[record]) for record in wanted}
         rows = []
         for copy in chunk:
             target = attributes[copy.attribute].targets[copy.target]
             # A copy, because the same features serve every copy of the record.
-            row: Row = list(features[int(record_nos[copy.record])])
+            row: Row = list(features[copy.record])
             for name, value in target.changes(ids[copy.record], copy.draw).items():
                 row[self._positions[name]] = value
             rows.append(row)
@@ -143,8 +137,8 @@ class Rescorer:
 
     def _number_targets(
         self, attributes: Sequence[CopyOutcomes], copies: Sequence[_Copy], known: dict[TargetKey, int]
-    ) -> tuple[dict[tuple[int, int], int], dict[TargetKey, int]]:
-        """Returns the number of each target among the copies, and those of them that are new."""
+    ) -> tuple[dict[tuple[int, int], TargetKey], dict[TargetKey, int], dict[TargetKey, int]]:
+        """Returns the key of each target among the copies, the number of each key, and those of them that are new."""
         places = {(copy.attribute, copy.target) for copy in copies}
         revision, version = self._deployment.model_revision, self._deployment.schema.version
         used = {
@@ -152,7 +146,5 @@ class Rescorer:
             for attribute, target in places
         }
         new = sorted({key for key in used.values() if key not in known}, key=lambda key: (key.feature, key.target))
-        with self._database.transaction() as session:
-            new_targets = dict(zip(new, reserve_target_numbers(session, len(new)), strict=True))
-        numbers = known | new_targets
-        return {place: numbers[key] for place, key in used.items()}, new_targets
+        new_targets = dict(zip(new, self._source.reserve_numbers(len(new)), strict=True))
+        return used, known | new_targets, new_targets

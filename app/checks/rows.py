@@ -44,9 +44,14 @@ class _Records:
     actual: IntArray | None
 
 
-def measure_records(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report) -> Iterator[MeasuredRows]:
-    """Yields the picked metrics of records, for everybody and for each attribute and intersection; `report` may end it in between."""
-    known = [_Records(DataSet.PAYLOAD, evidence.read, None)]
+def measure_records(
+    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool = True
+) -> Iterator[MeasuredRows]:
+    """Yields the picked metrics of records, for everybody and for each attribute and intersection; `report` may end it in between.
+
+    Without `has_all`, the window holds only some of the payload that was counted, and nothing is measured on it.
+    """
+    known = [_Records(DataSet.PAYLOAD, evidence.read, None)] if has_all else []
     if labels is not None:
         known.append(_Records(DataSet.FEEDBACK, labels.read, labels.comparison.actual))
     for records in known:

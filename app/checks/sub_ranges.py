@@ -84,6 +84,11 @@ def count_inside(grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray
     return {SUB_RANGES: found}
 
 
+def add_inside(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the sum of several `count_inside`, in the form they are stored in."""
+    return {SUB_RANGES: [one.to_json() for one in inside(parts).values()]} if parts else {}
+
+
 def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
     """Returns the counts by interval of each range, by its label, of the stored parts of a payload table together.
 

@@ -5,7 +5,7 @@ check read both together; roll-ups read only the table of the span, so that no r
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,12 +16,13 @@ from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.monitors import Monitor
 from ..metrics.groups import as_groups
 from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts, RecordStrata
+from ..records.reading import RecordTable
 from ..records.strata import Divided
 from .evidence import CheckEvidence
 from .labelled import Labelled
 from .outcomes_of_copies import CopyOutcomes
 from .revisions import OtherRevisions
-from .sub_ranges import count_inside
+from .sub_ranges import add_inside, count_inside
 from .window import Window
 
 Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells | DebiasedCells | DebiasedFeedback
@@ -79,6 +80,13 @@ class Tabulated:
         """Returns both parts together."""
         return merged(self.data, [self.own, self.additional])
 
+    def plus(self, other: "Tabulated") -> "Tabulated":
+        """Returns the sum of two payload tables of one comparison, counted from different records."""
+        own, additional = merged(self.data, [self.own, other.own]), merged(self.data, [self.additional, other.additional])
+        both = zip(self.inside, other.inside, strict=True)
+        of_span, before = (add_inside([part for part in parts if part]) for parts in both)
+        return replace(self, own=own, additional=additional, inside=(of_span, before), lacking={**self.lacking, **other.lacking})
+
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
         """Returns the parts by name, in the form in which they are stored."""
         known = {name: value for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if value is not None}
@@ -108,19 +116,25 @@ def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | No
     return None if None in counted else OtherRevisions.merged([OtherRevisions.from_json(one) for one in counted if one is not None])
 
 
-def tabulate(evidence: CheckEvidence, labels: Labelled | None, monitor: Monitor) -> list[Tabulated]:
-    """Returns every table of a check."""
+def tabulate(
+    evidence: CheckEvidence, labels: Labelled | None, monitor: Monitor, payload: Sequence[Tabulated] | None = None
+) -> list[Tabulated]:
+    """Returns every table of a check. `payload` are its payload tables, if they were counted from more records than the window holds."""
     comparisons = comparisons_of(monitor)
-    tables = [_count_payload(evidence, comparison) for comparison in comparisons]
+    if payload is None:
+        payload = [count_payload(evidence.read, comparison, *_parts(evidence.window)) for comparison in comparisons]
+    tables = list(payload)
     tables += [_count_balanced(evidence, copies) for copies in evidence.copies]
     if labels is not None:
         tables += [_count_feedback(labels, comparison) for comparison in [EVERYBODY, *comparisons]]
     return tables
 
 
-def _count_payload(evidence: CheckEvidence, comparison: Comparison) -> Tabulated:
+def count_payload(
+    read: RecordTable, comparison: Comparison, is_own: npt.NDArray[np.bool_], is_additional: npt.NDArray[np.bool_]
+) -> Tabulated:
     """Counts outcomes by group: of one attribute, or of several together; of one also by intervals inside its ranges."""
-    read, parts = evidence.read, _parts(evidence.window)
+    parts = (is_own, is_additional)
     named, codes = read.compare(comparison)
     groups = as_groups(named)
     weights = evidence.window.weights()

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from ..domain.checks import Span
 from ..domain.monitors import Monitor
-from ..store.database.arrow import ArrowReader
-from ..store.records.window import VALUE_PREFIX, WindowQuery, count_payload, newest_feedback, newest_payload
+from ..store.records.window import VALUE_PREFIX, WindowQuery
+from .sources import WindowSource
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 """Moment before any record's time: ingestion refuses older ones."""
@@ -75,16 +75,16 @@ class PayloadWindow(Window):
         return Span(start=_utc(times[len(self) - 1]), end=_utc(times[0])) if len(self) else Span(start=BEGINNING, end=BEGINNING)
 
 
-def read_payload_window(reader: ArrowReader, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
+def read_payload_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
     """Returns the scoring records the check reads."""
-    rows, own = _topped_up(lambda part, limit: newest_payload(reader, query, part, limit), span, monitor)
-    logged = count_payload(reader, query, span) if own == monitor.max_records else own
+    rows, own = _topped_up(lambda part, limit: source.payload(query, part, limit), span, monitor)
+    logged = source.count(query, span) if own == monitor.max_records else own
     return PayloadWindow(rows, own, query.columns, logged)
 
 
-def read_feedback_window(reader: ArrowReader, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
+def read_feedback_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
     """Returns the observed labels the check reads, by when they became usable, under the same rule as scoring records."""
-    rows, own = _topped_up(lambda part, limit: newest_feedback(reader, query, part, limit), span, monitor)
+    rows, own = _topped_up(lambda part, limit: source.feedback(query, part, limit), span, monitor)
     return Window(rows, own, query.columns)
 
 

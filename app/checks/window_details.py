@@ -41,8 +41,12 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         **describe_setting(subject),
         "min_records": subject.monitor.min_records,
         "max_records": subject.monitor.max_records,
-        FINGERPRINT: fingerprint_of(subject, evidence.window, evidence.feedback),
     }
+
+
+def describe_rows(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
+    """Returns the fingerprint of the records and labels of a window, by their numbers in Postgres; JSON-safe."""
+    return {FINGERPRINT: fingerprint_of(subject, evidence.window, evidence.feedback)}
 
 
 def describe_setting(subject: Subject) -> dict[str, object]:

@@ -19,6 +19,7 @@ from ..alerts.sending import Sender
 from ..checks.asking import Report, Waiting
 from ..checks.attributing.performing import perform_attribution
 from ..checks.check import perform_check
+from ..checks.sources import TablePlaces
 from ..clock import monotonic_seconds
 from ..domain.checks import CheckRun, CheckState, Failure
 from ..domain.retrying import CHECK_POLICY, CheckPolicy
@@ -79,7 +80,8 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     database = Database(settings.database_url.get_secret_value(), pool_size=running + SENDERS + JOBS)
     sealer = open_secret_box(settings)
     egress = egress_of(settings, database)
-    perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window)
+    places = TablePlaces(settings.table_folders, settings.answers_dir)
+    perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places)
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
     limit = timedelta(minutes=settings.check_minutes)
     attributor = Attributor(database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit)

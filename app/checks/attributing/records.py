@@ -20,6 +20,7 @@ from ...records.cells import stored_cells
 from ...records.reading import RecordColumns, RecordTable, read_table
 from ...store.database.arrow import ArrowReader
 from ...store.records.window import WindowQuery
+from ..sources import LoggedRecords
 from ..subject import require_column
 from ..window import PayloadWindow, read_payload_window
 
@@ -121,7 +122,7 @@ def read_window_records(
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
-    window = read_payload_window(reader, query_of(deployment, monitor, further), span, monitor)
+    window = read_payload_window(LoggedRecords(reader, deployment.no), query_of(deployment, monitor, further), span, monitor)
     return read_as_monitored(deployment, monitor, window)
 
 

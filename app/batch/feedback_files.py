@@ -1,0 +1,65 @@
+"""Ground-truth labels in files, each joined to its payload record."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..domain.checks import Span
+from ..domain.tables_of_files import FeedbackTable
+from ..store.records.window import WindowQuery
+from .payload_files import TIMES, PayloadFiles, cut_to_newest
+from .stored_form import json_texts
+from .table_files import BATCH_ROWS, TableFiles
+
+BEGINNING_OF_RECORDS = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class FeedbackFiles:
+    """The feedback table of a deployment, as its files are now.
+
+    Raises:
+        InvalidInput: the files cannot be read, or a column is missing or of another type.
+    """
+
+    def __init__(self, table: FeedbackTable, roots: Sequence[Path]) -> None:
+        self._columns = table.columns
+        self.files = TableFiles(table, roots, "feedback")
+        named = {"id": table.columns.id, "observed_at": table.columns.observed_at, "label": table.columns.label}
+        self.files.require_columns(named, time="observed_at")
+
+    def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Returns the newest labels observed in the span whose records were scored before its end, newest first.
+
+        Columns: feedback_id, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 …. Of several labels
+        of one record, the first counts.
+        """
+        labels = self._read(span, limit)
+        everything = Span(start=BEGINNING_OF_RECORDS, end=span.end)
+        ids = labels["feedback_id"].combine_chunks()
+        found = list(payload.batches(query, everything, ids)) if len(ids) else []
+        records = pa.concat_tables(found) if found else payload.newest(query, Span(start=span.end, end=span.end), 1)
+        place_of = {record: place for place, record in enumerate(records["record_id"].to_pylist())}
+        places = pa.array([place_of.get(one) for one in ids.to_pylist()], pa.int64())
+        known = pc.is_valid(places)
+        joined, labels = records.take(places.filter(known)), labels.filter(known)
+        joined = joined.rename_columns(["predicted" if name == "outcome" else name for name in joined.column_names])
+        joined = joined.drop_columns(["logged_at", "record_id"])
+        for name in ("label", "feedback_id"):
+            joined = joined.append_column(name, labels[name])
+        return joined
+
+    def _read(self, span: Span, limit: int) -> pa.Table:
+        columns = self._columns
+        kept = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()})]
+        for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span):
+            ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
+            kept.append(pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, pa.schema(_LABELS)))
+            if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
+                kept = [cut_to_newest(kept, limit, time="usable_at", record="feedback_id")]
+        return cut_to_newest(kept, limit, time="usable_at", record="feedback_id")
+
+
+_LABELS = {"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()}

@@ -1,0 +1,113 @@
+"""Columns of files in the form in which Evenhand stores values: float64 or text, JSON texts of answers, and cells for a model."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..domain.deployments import Column, FieldKind, FieldType
+from ..domain.values import Scalar, canonical, normalised
+from ..errors import InvalidInput
+from ..records.cells import format_value
+
+ARROW_TYPES = {
+    FieldType.STRING: pa.string(),
+    FieldType.INTEGER: pa.int64(),
+    FieldType.NUMBER: pa.float64(),
+    FieldType.BOOLEAN: pa.bool_(),
+}
+
+
+def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
+    """Returns a column in the Arrow type of its schema's type; NaN is a missing value.
+
+    Raises:
+        InvalidInput: the file has values of another type.
+    """
+    array = _plain(values)
+    wanted, found = ARROW_TYPES[column.type], array.type
+    # Arrow would parse "12" as a number and print 12 as a text; ingestion accepts neither.
+    fits = {
+        FieldType.STRING: pa.types.is_string(found) or pa.types.is_large_string(found),
+        FieldType.INTEGER: pa.types.is_integer(found) or pa.types.is_floating(found),
+        FieldType.NUMBER: pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found),
+        FieldType.BOOLEAN: pa.types.is_boolean(found),
+    }[column.type]
+    if not fits and not pa.types.is_null(found):
+        raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values, found {found}")
+    try:
+        typed = _drop_nan(array).cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values: {error}") from error
+    return typed
+
+
+def stored_values(values: pa.ChunkedArray, column: Column) -> pa.Array:
+    """Returns a feature or meta field as a check reads it from Postgres: float64 for a numeric column, else text.
+
+    Raises:
+        InvalidInput: the file has values of another type.
+    """
+    typed = typed_column(values, column)
+    if column.kind is FieldKind.NUMERIC:
+        return typed.cast(pa.float64(), safe=False)
+    if pa.types.is_floating(typed.type):
+        return _spell_each(typed, canonical)
+    return typed.cast(pa.string())
+
+
+def json_texts(values: pa.ChunkedArray) -> pa.Array:
+    """Returns answers or labels as JSON texts, null where one is missing or NaN.
+
+    Raises:
+        InvalidInput: they are neither text, numbers nor booleans.
+    """
+    array = _drop_nan(_plain(values))
+    kind = array.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
+        return array.cast(pa.string())
+    if pa.types.is_decimal(kind):
+        return json_texts(pa.chunked_array([array.cast(pa.float64())]))
+    if pa.types.is_floating(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _spell_each(array, format_value)
+    raise InvalidInput.of("payload", f"predictions and labels must be text, numbers or booleans, found {kind}")
+
+
+def probability_texts(values: pa.ChunkedArray) -> pa.Array:
+    """Returns probabilities, numbers or lists of them, as JSON texts.
+
+    Raises:
+        InvalidInput: they are neither.
+    """
+    kind = values.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.array([None if one is None else f"[{', '.join(map(repr, one))}]" for one in values.to_pylist()], pa.string())
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        raise InvalidInput.of("payload", f"probabilities must be numbers or lists of numbers, found {kind}")
+    return _spell_each(_drop_nan(_plain(values)).cast(pa.float64()), repr)
+
+
+def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
+    """Returns a column's values as a model is sent them.
+
+    Raises:
+        InvalidInput: the file has values of another type.
+    """
+    return [None if one is None else normalised(one) for one in typed_column(values, column).to_pylist()]
+
+
+def _plain(values: pa.ChunkedArray) -> pa.Array:
+    array = values.combine_chunks()
+    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _drop_nan(array: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_nan(array), None, array) if pa.types.is_floating(array.type) else array
+
+
+def _spell_each(array: pa.Array, spell: Callable[[Any], str]) -> pa.Array:
+    # Each distinct value once: a column of classes has few.
+    encoded = array.dictionary_encode()
+    return pa.array([spell(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)

@@ -1,0 +1,89 @@
+"""The files of one table as batches of rows within a span; never more than a few batches are in memory."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ..domain.checks import Span
+from ..domain.tables_of_files import FeedbackTable, PayloadTable
+from ..errors import InvalidInput
+from .locations import list_files
+
+BATCH_ROWS = 131_072
+"""Max rows of a batch: large enough for Arrow's speed, small enough for memory."""
+
+READAHEAD = 2
+"""Batches and files that are read ahead; Arrow's own default holds hundreds of megabytes."""
+
+
+class TableFiles:
+    """The files of a table as they are listed now.
+
+    Raises:
+        InvalidInput: the location is not allowed or is not a folder, or a file is not Parquet.
+    """
+
+    def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str) -> None:
+        self._field = field
+        self.files = list_files(table.location, roots, f"{field}.location")
+        self._location = table.location
+        self._dataset: ds.Dataset | None = None
+        paths = [str(Path(table.location) / one.path) for one in self.files if one.bytes]
+        if paths:
+            partitioning = None if table.partition_by is None else ds.partitioning(flavor="hive")
+            try:
+                self._dataset = ds.dataset(paths, format="parquet", partitioning=partitioning, partition_base_dir=table.location)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {error}") from error
+
+    def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
+        """Returns if the table has the columns `names` by what they are for; `time` is one of these.
+
+        Raises:
+            InvalidInput: a column is missing, or the one of `time` holds no timestamps with a time zone.
+        """
+        if self._dataset is None:
+            return
+        for part, name in names.items():
+            if name not in self._dataset.schema.names:
+                raise InvalidInput.of(f"{self._field}.columns.{part}", f"the table at {self._location} has no column {name!r}")
+        kind = self._dataset.schema.field(names[time]).type
+        if not pa.types.is_timestamp(kind) or kind.tz is None:
+            # A timestamp without a zone would be in another hour on another machine.
+            raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
+
+    def read(self, columns: Sequence[str], time: str, span: Span, only: ds.Expression | None = None) -> Iterator[pa.Table]:
+        """Yields the rows whose time lies in the span, a batch at a time.
+
+        Raises:
+            InvalidInput: a file changed or vanished while it was read, or cannot be read.
+        """
+        if self._dataset is None:
+            return
+        kind = self._dataset.schema.field(time).type
+        start, end = (pa.scalar(moment, kind) for moment in (span.start, span.end))
+        within = (pc.field(time) >= start) & (pc.field(time) < end)
+        try:
+            batches = self._dataset.to_batches(
+                columns=list(dict.fromkeys(columns)),
+                filter=within if only is None else within & only,
+                batch_size=BATCH_ROWS,
+                batch_readahead=READAHEAD,
+                fragment_readahead=READAHEAD,
+            )
+            for batch in batches:
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
+            raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {error}") from error
+
+    def earliest(self, time: str) -> datetime | None:
+        """Returns the earliest time of all rows; None without a row."""
+        if self._dataset is None:
+            return None
+        found = [pc.min(batch[time]).as_py() for batch in self._dataset.to_batches(columns=[time]) if batch.num_rows]
+        return min((one for one in found if one is not None), default=None)

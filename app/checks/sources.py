@@ -1,0 +1,141 @@
+"""Where the records of a check lie: logged in Postgres, or in files. Everything after the window is the same for both."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..batch.answers import OWN_FOLDER, KeptAnswers
+from ..batch.feedback_files import FeedbackFiles
+from ..batch.payload_files import PayloadFiles
+from ..domain.checks import Span
+from ..domain.deployments import Deployment
+from ..domain.tables_of_files import FeedbackTable, PayloadTable
+from ..store.database.arrow import ArrowReader
+from ..store.records.counterfactuals import TargetKey, stored_outcomes, stored_targets
+from ..store.records.window import WindowQuery, count_payload, newest_feedback, newest_payload
+
+Numbers = npt.NDArray[np.int64]
+
+
+class WindowSource(Protocol):
+    """Records, labels and known answers to copies, as a check reads them. Numbers of records hold for one check at least."""
+
+    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Returns the newest records of the span, newest first, in the columns of `newest_payload` of the store."""
+
+    def count(self, query: WindowQuery, span: Span) -> int:
+        """Returns the number of records in the span."""
+
+    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Returns the newest labels of the span, newest first, in the columns of `newest_feedback` of the store."""
+
+    def targets(self) -> dict[TargetKey, int]:
+        """Returns the numbers of the copy targets that are known already."""
+
+    def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
+        """Returns known answers to copies of these records: record_no, outcome and, if wanted, probability; None where there are none."""
+
+
+class LoggedRecords:
+    """Records that were logged: those in Postgres, at one moment."""
+
+    def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
+        self._reader = reader
+        self._deployment_no = deployment_no
+        self._targets: dict[TargetKey, int] | None = None
+
+    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Returns the newest records of the span."""
+        return newest_payload(self._reader, query, span, limit)
+
+    def count(self, query: WindowQuery, span: Span) -> int:
+        """Returns the number of records in the span."""
+        return count_payload(self._reader, query, span)
+
+    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Returns the newest labels of the span."""
+        return newest_feedback(self._reader, query, span, limit)
+
+    def targets(self) -> dict[TargetKey, int]:
+        """Returns the numbers of the copy targets that are stored."""
+        if self._targets is None:
+            self._targets = stored_targets(self._reader, self._deployment_no)
+        return self._targets
+
+    def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
+        """Returns stored answers to copies of records numbered between the lowest and the highest of these."""
+        known = self.targets()
+        if key not in known:
+            return None
+        bounds = (int(record_nos.min()), int(record_nos.max()))
+        return stored_outcomes(self._reader, known[key], bounds, with_probabilities=with_probabilities)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlaces:
+    """The operator's folders: those in which tables may lie, and the one for answers, or None for each table's own."""
+
+    roots: tuple[Path, ...] = ()
+    answers: Path | None = None
+
+
+NO_TABLES = TablePlaces()
+
+
+class FiledRecords:
+    """Records in the files of a deployment's tables. Numbers records as they are read, because files have ids only.
+
+    Raises:
+        InvalidInput: the files cannot be read, or a column is missing or of another type.
+    """
+
+    def __init__(self, deployment: Deployment, payload: PayloadTable, feedback: FeedbackTable | None, places: TablePlaces) -> None:
+        self.files = PayloadFiles(deployment, payload, places.roots)
+        self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
+        below = Path(payload.location) / OWN_FOLDER if places.answers is None else places.answers / deployment.id
+        self.kept = KeptAnswers(below)
+        self.ids: list[str] = []
+
+    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Returns the newest records of the span."""
+        rows = self.files.newest_before(query, span, limit) if _is_all_before(span) else self.files.newest(query, span, limit)
+        numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
+        self.ids += rows["record_id"].to_pylist()
+        return rows.append_column("record_no", numbers)
+
+    def count(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - of the protocol
+        """Returns the number of records in the span."""
+        return self.files.count(span)
+
+    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Returns the newest labels of the span."""
+        if self._labels is None:
+            empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(["logged_at", "record_id"])
+            names = ["predicted" if name == "outcome" else name for name in empty.column_names]
+            rows = empty.rename_columns(names).append_column("label", pa.array([], pa.string()))
+            return rows.append_column("feedback_id", pa.array([], pa.string())).append_column("feedback_no", pa.array([], pa.int64()))
+        rows = self._labels.newest(self.files, query, span, limit)
+        return rows.append_column("feedback_no", pa.array(range(rows.num_rows), pa.int64()))
+
+    def targets(self) -> dict[TargetKey, int]:
+        """Returns no numbers: answers in files are kept by their whole key."""
+        return {}
+
+    def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:  # noqa: ARG002
+        """Returns kept answers to copies of these records."""
+        ids = [self.ids[no] for no in record_nos.tolist()]
+        rows = self.kept.read(key, pa.array(ids, pa.string()))
+        if not rows.num_rows:
+            return None
+        number_of = dict(zip(ids, record_nos.tolist(), strict=True))
+        numbers = pa.array([number_of[one] for one in rows["record_id"].to_pylist()], pa.int64())
+        return rows.drop_columns(["record_id"]).append_column("record_no", numbers)
+
+
+def _is_all_before(span: Span) -> bool:
+    """Returns whether the span has no beginning of its own: its newest records are looked for, however far back they are."""
+    return span.start.timestamp() == 0
