@@ -34,9 +34,13 @@ class AnsweredCopy:
 
 
 class CopySource(Protocol):
-    """Features of records to be copied, and a place for answers. `lines` are those that the check stores with its result."""
+    """Features of records to be copied, and a place for answers. `lines` are those that the check stores with its result.
+
+    `numbers_targets` says whether the numbers of new targets are stored, too.
+    """
 
     lines: CounterfactualLines
+    numbers_targets: bool
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
         """Returns the features (in schema order) of the window's records at these positions, by position."""
@@ -53,6 +57,7 @@ class LoggedCopies:
 
     def __init__(self, database: Database, deployment_no: int) -> None:
         self.lines = CounterfactualLines()
+        self.numbers_targets = True
         self._database = database
         self._deployment_no = deployment_no
 
@@ -79,6 +84,7 @@ class FiledCopies:
 
     def __init__(self, files: PayloadFiles, kept: KeptAnswers) -> None:
         self.lines = CounterfactualLines()
+        self.numbers_targets = False
         self._files = files
         self._kept = kept
 

@@ -17,6 +17,7 @@ from .tabulation import EVERYBODY, data_measured_on
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"
 REFUSED_LABELS = "the labelled records have no prediction, and the model does not take them"
+NOT_FOR_FILES = "mitigation is not there for a deployment whose records lie in files"
 TOO_MANY_TO_COMPARE = "the span holds more records in files than max_records, and this metric compares each with those most like it"
 UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
@@ -62,18 +63,24 @@ def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None
     unscored = UNSCORED_LABELS if subject.deployment.endpoint is None else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
     found: list[NotMeasured] = []
+    in_files = subject.deployment.payload is not None
+    if in_files:
+        found += _missing(DataSet.DEBIASED, picked_on(monitor, DataSet.DEBIASED), mitigated, NOT_FOR_FILES)
+        picked = picked_on(monitor, DataSet.DEBIASED_FEEDBACK)
+        found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, NOT_FOR_FILES) for one in mitigated if picked]
     if not has_all:
         of_rows = [metric for metric in picked_on(monitor, DataSet.PAYLOAD) if "rows" in metric.needs]
         found += _missing(DataSet.PAYLOAD, of_rows, comparisons_of(monitor), TOO_MANY_TO_COMPARE)
     if no_copies is not None:
         for data in data_measured_on(DataSet.BALANCED):
             found += _missing(data, picked_on(monitor, data), attributes, no_copies)
-        found += _missing(DataSet.DEBIASED, picked_on(monitor, DataSet.DEBIASED), mitigated, no_copies)
+        if not in_files:
+            found += _missing(DataSet.DEBIASED, picked_on(monitor, DataSet.DEBIASED), mitigated, no_copies)
     if no_labels is not None:
         found += _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), comparisons_of(monitor), no_labels)
     reason = no_labels or no_copies
     picked = picked_on(monitor, DataSet.DEBIASED_FEEDBACK)
-    if reason is not None and picked:
+    if reason is not None and picked and not in_files:
         # Also figures of everybody, for each attribute: how mitigation changes them depends on the attribute that it mitigates.
         found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, reason) for one in mitigated]
     return found

@@ -103,7 +103,8 @@ class Rescorer:
                     refused.append(RefusedRecord(int(record_nos[copy.record]), one))
         for attribute in attributes:
             attribute.leave_out_refused()
-        return Answers(self._source.lines, new_targets, self._unclassified, tuple(refused))
+        stored = new_targets if self._source.numbers_targets else {}
+        return Answers(self._source.lines, stored, self._unclassified, tuple(refused))
 
     def _build_rows(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy]) -> list[Row]:
         record_ids = window.rows["record_id"]

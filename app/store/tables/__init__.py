@@ -31,7 +31,6 @@ from .openscale import (
 )
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UserRow
-from .seen_files import SeenFileRow
 from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .workers import ListenerRow, WorkerRow
@@ -86,7 +85,6 @@ __all__ = [
     "RecordCountRow",
     "RejectionCountRow",
     "Row",
-    "SeenFileRow",
     "SessionRow",
     "SubgroupCandidateRow",
     "SubgroupHourRow",
