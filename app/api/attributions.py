@@ -10,12 +10,14 @@ from ..errors import Conflict, NotFound
 from ..store.attributions.attributions import attributions_page, cancel_attribution, delete_attribution, get_attribution
 from ..store.checks.checks import current_time
 from ..store.people.activities import record_activity
-from ..web.access import ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import NEEDS_LOGGED, ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
-from .answers import Answers, problems_of_deployment, problems_with_body
+from .answers import Answers, answers, problems_of_deployment, problems_with_body
 from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
 
-router = APIRouter(prefix="/v1/deployments/{deployment_id}/attributions", tags=["attributions"])
+router = APIRouter(
+    prefix="/v1/deployments/{deployment_id}/attributions", tags=["attributions"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
+)
 
 AttributionId = Annotated[
     str,

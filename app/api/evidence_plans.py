@@ -10,12 +10,14 @@ from ..store.database.arrow import arrow_reader
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import current_hour_bound
 from ..tracking.planning import WantedDetection, plan_from_counts, plan_from_records
-from ..web.access import ReadableDeployment, ServicesIn, SessionIn
-from .answers import problems_of_deployment, problems_with_body
+from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
+from .answers import answers, problems_of_deployment, problems_with_body
 from .schemas.evidence_plans import EvidencePlanOut
 from .schemas.monitors import MonitorIn
 
-router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence/plan", tags=["evidence"])
+router = APIRouter(
+    prefix="/v1/deployments/{deployment_id}/evidence/plan", tags=["evidence"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
+)
 
 Ratio = Annotated[float, Query(gt=0, le=100, description="The disparate impact that is to be found: monitored rate / reference rate.")]
 Chance = Annotated[float, Query(ge=0.5, le=0.99, description="The probability with which it is to be found in this time.")]

@@ -9,19 +9,25 @@ from fastapi import APIRouter, Depends, Query
 
 from ..domain.deployments import Deployment
 from ..domain.mitigation import ONLY_DIRECT
+from ..errors import Conflict
 from ..services import Services
 from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
-from ..web.access import ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.times import Moment, in_utc
-from .answers import problems_of_deployment
+from .answers import answers, problems_of_deployment
 from .csv_streams import PIECE, CsvAnswer, CsvExport, stream_csv
 from .exports import exported
 from .flagged_csv import csv_header, csv_row
 from .schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind
 
-router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
+router = APIRouter(
+    prefix="/v1/deployments/{deployment_id}",
+    tags=["mitigation"],
+    dependencies=[NEEDS_LOGGED],
+    responses=answers(Conflict),
+)
 
 Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 

@@ -14,6 +14,7 @@ from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import profiles_of, put_settings, settings_of
 from ..store.people.activities import record_activity
 from ..web.access import (
+    NEEDS_LOGGED,
     DeploymentId,
     LockedDeployment,
     Manager,
@@ -48,7 +49,7 @@ def read_mitigation(deployment: ReadableDeployment, session: SessionIn) -> Mitig
     return MitigationOut.of(settings_of(session, deployment.no), monitor_of(session, deployment.no))
 
 
-@router.put("/mitigation", operation_id="putMitigation", responses=problems_with_body(NotFound, Conflict))
+@router.put("/mitigation", operation_id="putMitigation", dependencies=[NEEDS_LOGGED], responses=problems_with_body(NotFound, Conflict))
 def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MitigationOut:
     """Sets how outcomes are mitigated. The same content again changes nothing; other content makes the next version.
 
@@ -85,6 +86,7 @@ def list_mitigation_profiles(
     "/mitigation-profiles",
     status_code=201,
     operation_id="fitMitigationProfile",
+    dependencies=[NEEDS_LOGGED],
     responses=_FITTED | problems_of_deployment(Conflict),
 )
 def fit_mitigation_profile(

@@ -10,15 +10,17 @@ from ..store.records.record_conditions import RecordPlace
 from ..views.one_record import record_details
 from ..views.record_lens import OutcomeWord
 from ..views.transactions import ChangedFilter, RecordsWanted, records_of
-from ..web.access import ReadableDeployment, SessionIn
+from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit
 from ..web.record_places import read_record_cursor, write_record_cursor
 from ..web.times import Moment, in_utc
-from .answers import problems_of_deployment
+from .answers import answers, problems_of_deployment
 from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 
-router = APIRouter(prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"])
+router = APIRouter(
+    prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
+)
 
 Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 CheckId = Annotated[

@@ -11,9 +11,9 @@ from ..store.people.activities import record_activity
 from ..store.subgroups.scans import get_scan, put_subgroup_settings, scans_of, subgroup_settings_of
 from ..tracking.subgroups.looking import candidate_numbers_of, look_at_candidates
 from ..tracking.subgroups.requests import request_scan, require_features, require_limit
-from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.access import NEEDS_LOGGED, LockedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor, read_short_number_cursor
-from .answers import Answers, problems_of_deployment, problems_with_body
+from .answers import Answers, answers, problems_of_deployment, problems_with_body
 from .schemas.subgroups import (
     SubgroupCandidateOut,
     SubgroupCandidatePage,
@@ -24,7 +24,12 @@ from .schemas.subgroups import (
     SubgroupSettingsOut,
 )
 
-router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["evidence"])
+router = APIRouter(
+    prefix="/v1/deployments/{deployment_id}",
+    tags=["evidence"],
+    dependencies=[NEEDS_LOGGED],
+    responses=answers(Conflict),
+)
 
 ScanId = Annotated[
     str,

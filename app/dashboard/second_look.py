@@ -13,13 +13,13 @@ from ..store.deployments.monitors import monitor_of
 from ..store.records.flagged_records import FlaggedFilter, FlagPlace, flagged_page
 from ..store.records.transactions import labels_of
 from ..views.second_look import known_gap, pick_labels, totals_of, why
-from ..web.access import ReadableDeployment, SessionIn
+from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from . import record_words
 from .ranges import KEEPS_RANGE
 from .rendering import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
+router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE, NEEDS_LOGGED])
 
 SHOWN: Final = 50
 MAX_LABELS: Final = 6

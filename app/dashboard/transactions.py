@@ -15,7 +15,7 @@ from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
 from ..views.second_look import totals_of
 from ..views.transactions import Records, records_of
-from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.access import NEEDS_LOGGED, NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.record_places import write_record_cursor
 from . import check_words, record_words
@@ -23,7 +23,7 @@ from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .record_filters import CHECK_ID, ChosenRecords, among_of, choices_of, local, query_of
 from .rendering import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE])
+router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE, NEEDS_LOGGED])
 
 SHOWN: Final = 50
 

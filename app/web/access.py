@@ -14,7 +14,7 @@ from starlette.types import Scope
 
 from ..clock import utc_now
 from ..domain.deployments import Deployment
-from ..errors import NotFound
+from ..errors import Conflict, NotFound
 from ..security.principals import Permission, Principal
 from ..services import Services
 from ..store.deployments.deployments import Deployments
@@ -132,6 +132,23 @@ def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: Deploy
 
 
 ReadableDeployment = Annotated[Deployment, Depends(readable)]
+
+
+def require_logged(deployment: ReadableDeployment) -> None:
+    """Returns if the deployment's records are logged.
+
+    Raises:
+        Conflict: they lie in files, where single records are not looked at.
+    """
+    if deployment.payload is not None:
+        raise Conflict(
+            f"The records of {deployment.id} lie in files. Single records, mitigation, attributions, scans for subgroups and evidence"
+            " over time need records in Evenhand's database and are not there for it; checks, series, alerts and reports are."
+        )
+
+
+NEEDS_LOGGED = Depends(require_logged)
+"""For routes that read single records from the database."""
 LoggableDeployment = Annotated[Deployment, Depends(loggable)]
 ManagedDeployment = Annotated[Deployment, Depends(managed)]
 LockedDeployment = Annotated[Deployment, Depends(locked)]

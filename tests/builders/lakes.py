@@ -56,7 +56,14 @@ class Lake:
         return file
 
 
-def lake_of(stage: Scene, folder: Path, *, types: Mapping[str, pa.DataType] | None = None, partition_by: str | None = None) -> Lake:
+def lake_of(
+    stage: Scene,
+    folder: Path,
+    *,
+    types: Mapping[str, pa.DataType] | None = None,
+    partition_by: str | None = None,
+    deployment_id: str = "in-files",
+) -> Lake:
     """Returns a deployment of the same content and monitor as that of the scene, whose records lie in files of the folder."""
     for name in ("payload", "feedback"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -64,6 +71,6 @@ def lake_of(stage: Scene, folder: Path, *, types: Mapping[str, pa.DataType] | No
     payload = PayloadTable(location=str(folder / "payload"), columns=columns, partition_by=partition_by)
     definition = replace(definition_of(stage.deployment), payload=payload, feedback=FeedbackTable(location=str(folder / "feedback")))
     with stage.database.transaction() as session:
-        deployment, _ = Deployments(session, PlainSealer()).create(f"{stage.deployment.id}-in-files", definition)
+        deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, definition)
         put_monitor(session, deployment.no, stage.monitor())
     return Lake(folder, Scene(stage.database, deployment, places=TablePlaces((folder,))), _types=dict(types or {}))
