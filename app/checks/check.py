@@ -14,7 +14,7 @@ from ..domain.tables_of_files import PayloadTable
 from ..errors import ScoringFailed
 from ..outbound.egress import EgressPolicy
 from ..store.checks.leases import VersionsUsed, finish
-from ..store.checks.results import EarlierCheck, StoredTable, store_label_predictions, store_measurements, store_tables
+from ..store.checks.results import StoredTable, store_label_predictions, store_measurements, store_tables
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
@@ -89,31 +89,31 @@ def perform_check(  # noqa: PLR0913 - one name for each thing that the worker de
     if subject.deployment.payload is not None:
         read = _read_files(subject, subject.deployment.payload, places, report)
         findings = _evaluate(subject, read, database, calls, None)
-        report(Progress(step="storing the result"))
-        _store(subject, findings, database)
-        return
+    else:
+        findings = _find_logged(subject, database, calls, further)
+    report(Progress(step="storing the result"))
+    _store(subject, findings, database)
+
+
+def _find_logged(subject: Subject, database: Database, calls: Calls, further: Step) -> Findings:
+    """Returns the findings of a window of logged records: those of the earlier check where nothing has changed since."""
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
 
     # One reader for both: the comparison with the earlier check and the window must see the database at the same moment.
     with arrow_reader(database) as reader:
-        found = (
-            earlier
-            if earlier is not None and still_holds(reader, subject, earlier)
-            else read_evidence(LoggedRecords(reader, subject.deployment.no), subject)
-        )
+        if earlier is None or not still_holds(reader, subject, earlier):
+            evidence = read_evidence(LoggedRecords(reader, subject.deployment.no), subject)
+            earlier = None
 
-    if isinstance(found, EarlierCheck):
+    if earlier is not None:
         with database.transaction() as session:
-            carried = carry_forward(session, subject, found)
-        findings = Findings(CheckState.SUCCEEDED, carried.window, kept_tables=carried.tables, measurements=carried.measurements)
-    else:
-        copies = LoggedCopies(database, subject.deployment.no)
-        read = _ReadWindow(found, describe_window(subject, found) | describe_rows(subject, found), copies)
-        findings = _evaluate(subject, read, database, calls, further)
-    report(Progress(step="storing the result"))
-    _store(subject, findings, database)
+            carried = carry_forward(session, subject, earlier)
+        return Findings(CheckState.SUCCEEDED, carried.window, kept_tables=carried.tables, measurements=carried.measurements)
+    copies = LoggedCopies(database, subject.deployment.no)
+    read = _ReadWindow(evidence, describe_window(subject, evidence) | describe_rows(subject, evidence), copies)
+    return _evaluate(subject, read, database, calls, further)
 
 
 @dataclass(frozen=True, slots=True)
