@@ -134,12 +134,16 @@ def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: Deploy
 ReadableDeployment = Annotated[Deployment, Depends(readable)]
 
 
-def require_logged(deployment: ReadableDeployment) -> None:
-    """Returns if the deployment's records are logged.
+def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
+    """Returns if the deployment's records are logged, or if the caller must not see it: the route refuses that in its own order.
 
     Raises:
         Conflict: they lie in files, where single records are not looked at.
     """
+    try:
+        deployment = _require_seen(principal, deployments.get(deployment_id))
+    except NotFound:
+        return
     if deployment.payload is not None:
         raise Conflict(
             f"The records of {deployment.id} lie in files. Single records, mitigation, attributions, scans for subgroups and evidence"
