@@ -7,10 +7,9 @@ answer is sent, and stored afterwards; while the database is away, known callers
 import asyncio
 import itertools
 import os
-from collections.abc import AsyncIterable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,6 +22,7 @@ from ..gateway.plans import CallPlan
 from ..gateway.service import Gateway
 from ..ingest.exchanges import CapturedBody, Exchange
 from ..outbound.failures import slow
+from ..outbound.transport import read_chunks
 from ..security.authenticator import Authenticator
 from ..telemetry.metrics import http_requests, http_seconds
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
@@ -134,16 +134,16 @@ class GatewayRoute:
         limit = call.model.endpoint.timeout_seconds
         try:
             async with asyncio.timeout(limit) as clock, call.model.answer(call.headers, call.body) as response:
-                chunks = aiter(cast("AsyncIterable[bytes]", response.stream))
+                chunks = read_chunks(response)
                 held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
                 clock.reschedule(None)  # the limit is the model's, not the caller's
-                headers = pick_answer_headers(response.headers.raw)
-                if response.status_code in _SUCCESS:
+                headers = pick_answer_headers(response.headers)
+                if response.status in _SUCCESS:
                     self._keep(call, headers, held, is_whole=is_whole)
                     headers.append((RECORD_ID, call.record_id.encode("latin-1")))
-                if is_whole and response.status_code not in _WITHOUT_BODY:
+                if is_whole and response.status not in _WITHOUT_BODY:
                     headers.append((b"content-length", b"%d" % len(held)))
-                await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+                await send({"type": "http.response.start", "status": response.status, "headers": headers})
                 await send({"type": "http.response.body", "body": held, "more_body": not is_whole})
                 if not is_whole:
                     while chunk := await asyncio.wait_for(anext(chunks, b""), limit):

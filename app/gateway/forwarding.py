@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
 
+import httpcore
 import httpx
 
 from ..domain.deployments import CredentialsKind, Endpoint
@@ -13,7 +14,7 @@ from ..outbound.credentials import encode_header, header_of, redacted_of
 from ..outbound.egress import EgressPolicy, parse_url
 from ..outbound.failures import CallFailure, failure_of_error
 from ..outbound.tokens import TokenSource
-from ..outbound.transport import PinnedTransport, Resolver, resolve
+from ..outbound.transport import PinnedConnection, PinnedTransport, Resolver, resolve
 from ..telemetry.metrics import model_calls
 
 CONNECTIONS = 256
@@ -88,46 +89,45 @@ class ForwardedModel:
         self.endpoint = endpoint
         self._url = parse_url(endpoint.url)
         own = [*header_of(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
+        self._own = {name.lower() for name, _ in own}
         # The answer is logged as well, so it is asked for as it is.
         self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own]
-        self._own = {name.lower() for name, _ in own}
+        if b"host" not in self._own:
+            self._headers.insert(0, (b"host", self._url.netloc))
         credentials = endpoint.credentials
         is_client = credentials is not None and credentials.kind is CredentialsKind.OAUTH_CLIENT
         self._tokens = TokenSource(credentials) if credentials is not None and is_client else None
         self._policy = policy
         self._resolver = resolver
         self._free = asyncio.Semaphore(CONNECTIONS)
-        self._idle: list[PinnedTransport] = []
+        self._idle: list[PinnedConnection] = []
         self._users = 0
         self._is_retired = False
 
     @asynccontextmanager
-    async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
+    async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpcore.Response]:
         """Yields the model's answer, whose body is still to be read; `timeout_seconds` is for the caller to keep.
 
         Raises:
             EndpointDown: the model did not answer, or broke off.
             ScoringFailed: it cannot be asked; EndpointRefused among them.
         """
-        sent = [*self._headers, *(header for header in headers if header[0] not in self._own)]
+        length = (b"content-length", b"%d" % len(body))
+        sent = [*self._headers, length, *(header for header in headers if header[0] not in self._own)]
         self._users += 1
         try:
             async with self._free:
-                # A pool of its own for each connection: httpcore looks through all connections of a pool twice for every request.
-                transport = (
-                    self._idle.pop()
-                    if self._idle
-                    else PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls, resolver=self._resolver)
-                )
+                # One connection for each request under way: a pool looks through all of its connections twice for every request.
+                connection = self._idle.pop() if self._idle else self._connect()
                 try:
-                    async with aclosing(await self._send(transport, sent, body)) as response:
+                    async with aclosing(await self._send(connection, sent, body)) as response:
                         model_calls.labels("answered").inc()
                         yield response
                 except httpx.RequestError as error:
                     model_calls.labels("failed").inc()
                     raise self.fault_of(failure_of_error(error)) from error
                 finally:
-                    self._idle.append(transport)
+                    self._idle.append(connection)
         finally:
             self._users -= 1
             if self._is_retired:
@@ -145,24 +145,33 @@ class ForwardedModel:
         sentence = redacted_of(f"The model's endpoint {host} {failure.what}. {failure.advice}", self.endpoint)
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
-    async def _send(self, transport: PinnedTransport, headers: Headers, body: bytes) -> httpx.Response:
+    def _connect(self) -> PinnedConnection:
+        return PinnedConnection(self._url, self._policy, tls=self.endpoint.tls, resolver=self._resolver)
+
+    async def _send(self, connection: PinnedConnection, headers: Headers, body: bytes) -> httpcore.Response:
         if self._tokens is None:
-            return await transport.handle_async_request(self._request(headers, body))
-        token = await self._tokens.token(transport)
-        if isinstance(token, str):
-            response = await transport.handle_async_request(self._request([*headers, _bearer(token)], body))
-            if response.status_code != HTTPStatus.UNAUTHORIZED:
-                return response
-            # Revoked before its time: another one, once.
-            await response.aclose()
-            self._tokens.forget(token)
-            token = await self._tokens.token(transport)
+            return await connection.post(headers, body)
+        token = await self._token(self._tokens)
+        response = await connection.post([*headers, _bearer(token)], body)
+        if response.status != HTTPStatus.UNAUTHORIZED:
+            return response
+        # Revoked before its time: another one, once.
+        await response.aclose()
+        self._tokens.forget(token)
+        return await connection.post([*headers, _bearer(await self._token(self._tokens))], body)
+
+    async def _token(self, tokens: TokenSource) -> str:
+        """Returns the token that is kept, or a new one."""
+        if (known := tokens.current()) is not None:
+            return known
+        transport = PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls, resolver=self._resolver)
+        try:
+            token = await tokens.token(transport)
+        finally:
+            await transport.aclose()
         if isinstance(token, CallFailure):
             raise self.fault_of(token)
-        return await transport.handle_async_request(self._request([*headers, _bearer(token)], body))
-
-    def _request(self, headers: Headers, body: bytes) -> httpx.Request:
-        return httpx.Request("POST", self._url, headers=headers, content=body)
+        return token
 
 
 def _bearer(token: str) -> tuple[bytes, bytes]:

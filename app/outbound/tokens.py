@@ -51,10 +51,12 @@ class TokenSource:
         """Returns a token that has not expired, or why there is none; `transport` decides the allowed addresses."""
         # One at a time: pages that start together need one token.
         async with self._fetching:
-            found = _kept.get(self._credentials)
-            if found is not None and monotonic_seconds() < found.renewed_at:
-                return found.text
-            return await self._fetch(transport)
+            return self.current() or await self._fetch(transport)
+
+    def current(self) -> str | None:
+        """Returns the token that has not expired, if there is one."""
+        found = _kept.get(self._credentials)
+        return found.text if found is not None and monotonic_seconds() < found.renewed_at else None
 
     def forget(self, token: str) -> None:
         """Fetches another one next time, unless that was done meanwhile."""

@@ -7,11 +7,11 @@ nothing. TLS still names and verifies the host.
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import httpcore
 import httpx
@@ -24,6 +24,9 @@ from .egress import EgressPolicy
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
 """Resolves host and port to addresses, in the order in which they should be tried."""
+
+KEPT_ALIVE_SECONDS = 30.0
+"""Seconds after which an unused connection is closed."""
 
 _MOST_HELD_BYTES = 64 * 1024
 
@@ -55,9 +58,83 @@ class PinnedTransport(httpx.AsyncHTTPTransport):
             ssl_context=context,
             max_connections=connections,
             max_keepalive_connections=connections,
-            keepalive_expiry=30.0,
+            keepalive_expiry=KEPT_ALIVE_SECONDS,
             network_backend=_PinnedBackend(policy, resolver),
         )
+
+
+class PinnedConnection:
+    """One connection to one address, by the same policy, for callers with many small requests.
+
+    httpx and the pool of httpcore take more processor time than the connection itself, so this uses only the latter, and gives httpx's
+    errors. A connection that the server closed is made anew.
+
+    Raises:
+        ScoringFailed: the PEM texts of `tls` cannot be used.
+    """
+
+    def __init__(self, url: httpx.URL, policy: EgressPolicy, *, tls: EndpointTls | None = None, resolver: Resolver = resolve) -> None:
+        self._url = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        self._context = _load_tls_context(tls)
+        self._backend = _PinnedBackend(policy, resolver)
+        self._connection = self._make()
+
+    async def post(self, headers: list[tuple[bytes, bytes]], body: bytes) -> httpcore.Response:
+        """Returns the answer to a request with these headers, all that it has; its body is read with `read_chunks`, and it is closed then.
+
+        Raises:
+            httpx.TransportError: there is no answer.
+            EndpointRefused: the policy allows no address of the host.
+        """
+        # Says so, too, where the server has closed it meanwhile, which is looked up in the socket.
+        if self._connection.has_expired() or self._connection.is_closed():
+            await self._connection.aclose()
+            self._connection = self._make()
+        try:
+            return await self._connection.handle_async_request(httpcore.Request(b"POST", self._url, headers=headers, content=body))
+        except tuple(_ERRORS) as error:
+            raise _as_httpx(error) from error
+
+    async def aclose(self) -> None:
+        """Closes it; the next request makes another one."""
+        await self._connection.aclose()
+
+    def _make(self) -> httpcore.AsyncHTTPConnection:
+        return httpcore.AsyncHTTPConnection(
+            self._url.origin, ssl_context=self._context, keepalive_expiry=KEPT_ALIVE_SECONDS, network_backend=self._backend
+        )
+
+
+async def read_chunks(response: httpcore.Response) -> AsyncIterator[bytes]:
+    """Yields the body as it comes.
+
+    Raises:
+        httpx.TransportError: the server broke off.
+    """
+    try:
+        async for chunk in cast("AsyncIterable[bytes]", response.stream):
+            yield chunk
+    except tuple(_ERRORS) as error:
+        raise _as_httpx(error) from error
+
+
+def _as_httpx(error: BaseException) -> httpx.TransportError:
+    """Returns httpx's error of the same name, whose cause is then the given one."""
+    return next(_ERRORS[each] for each in type(error).__mro__ if each in _ERRORS)(str(error))
+
+
+_ERRORS: dict[type[BaseException], type[httpx.TransportError]] = {
+    httpcore.ConnectError: httpx.ConnectError,
+    httpcore.ConnectTimeout: httpx.ConnectTimeout,
+    httpcore.ReadError: httpx.ReadError,
+    httpcore.ReadTimeout: httpx.ReadTimeout,
+    httpcore.WriteError: httpx.WriteError,
+    httpcore.WriteTimeout: httpx.WriteTimeout,
+    httpcore.LocalProtocolError: httpx.LocalProtocolError,
+    httpcore.RemoteProtocolError: httpx.RemoteProtocolError,
+    httpcore.UnsupportedProtocol: httpx.UnsupportedProtocol,
+}
+"""Every error of httpcore that a request without a proxy can have."""
 
 
 class _PinnedBackend(httpcore.AsyncNetworkBackend):
