@@ -15,23 +15,28 @@ class Load:
     """Results of a run: answers in the order of arrival, latencies in milliseconds."""
 
     requests: int
+    rate: float | None = None
+    began: float = 0.0
     seconds: float = 0.0
     bodies: list[bytes] = field(default_factory=list)
     latencies_ms: list[float] = field(default_factory=list)
 
 
-async def drive(port: int, requests: list[bytes], connections: int) -> Load:
-    """Sends every request once, as fast as they are answered."""
-    load = Load(len(requests))
+async def drive(port: int, requests: list[bytes], connections: int, rate: float | None = None) -> Load:
+    """Sends every request once, as fast as they are answered; with a rate, that many a second, however fast they are answered.
+
+    With a rate the latency counts from the moment at which the request was due: one that waits for a free connection waits for the server.
+    """
+    load = Load(len(requests), rate=rate)
     queue = deque(requests)
     done = asyncio.Event()
     loop = asyncio.get_running_loop()
     opened = [await loop.create_connection(lambda: _Client(queue, load, done), "127.0.0.1", port) for _ in range(connections)]
-    began = time.perf_counter()
+    load.began = time.perf_counter()
     for _, client in opened:
         client.send_next()
     await done.wait()
-    load.seconds = time.perf_counter() - began
+    load.seconds = time.perf_counter() - load.began
     for transport, _ in opened:
         transport.close()
     return load
@@ -51,10 +56,16 @@ class _Client(asyncio.Protocol):
 
     def send_next(self) -> None:
         """Sends the next request, if any is left."""
-        if self._queue:
-            request = self._queue.popleft()
+        if not self._queue:
+            return
+        request = self._queue.popleft()
+        if self._load.rate is None:
             self._sent_at = time.perf_counter()
             self._transport.write(request)
+            return
+        self._sent_at = self._load.began + (self._load.requests - len(self._queue) - 1) / self._load.rate
+        delay = self._sent_at - time.perf_counter()
+        asyncio.get_running_loop().call_later(max(0.0, delay), self._transport.write, request)
 
     def data_received(self, data: bytes) -> None:
         """Called by the event loop."""

@@ -2,7 +2,8 @@
 
 import base64
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -12,7 +13,7 @@ import pytest
 from app.gateway import storing
 from app.security.principals import Role
 from app.store.tables import CallHalfRow
-from tests.integration.gateway.scene import FIELDS, MAN, V2_ANSWER, V2_REQUEST, WOMAN, GatewayScene
+from tests.integration.gateway.scene import MAN, V2_ANSWER, V2_REQUEST, WOMAN, GatewayScene
 from tests.progress import wait_until
 
 REQUEST = json.dumps({"instances": [WOMAN, MAN]}).encode()
@@ -107,29 +108,23 @@ def test_structured_events_and_batches_are_read(scene: GatewayScene) -> None:
 
 
 def test_azures_collector_is_pointed_at_us_by_its_environment(scene: GatewayScene) -> None:
-    """As `azureml-ai-monitoring` 1.0 sends it with AZUREML_MDC_HOST=loans:KEY@HOST: requests makes HTTP Basic of the user in the URL."""
+    """Replays what the unmodified `azureml-ai-monitoring` sent, as `scripts/azure-recording` has written it."""
     key = scene.service.key(Role.INGEST)
-    auth = httpx.BasicAuth("loans", key)
-    rows = [dict(zip(FIELDS, row, strict=True)) for row in (WOMAN, MAN)]
-    outputs = [{"prediction": 0, "probability": 0.1}, {"prediction": 1, "probability": 0.9}]
+    recorded = json.loads((Path(__file__).parent / "azure_recorded.json").read_text(encoding="utf-8"))
     with scene.service.new_client() as client:
-        for name, data in (("model_inputs", rows), ("model_outputs", outputs)):
-            headers = {
-                "Accept": "*/*",
-                "Content-Type": "application/json",
-                "trace-id": "an id of the payload",
-                "ce-time": "1772355600",
-                "ce-type": f"azureml.inference.{name}",
-                "ce-collect-data-type": "pandas.core.frame.DataFrame",
-                "ce-agent": "azureml-ai-monitoring/1.0.0",
-                "ce-x-request-id": "correlated",
-            }
-            assert client.post("/modeldata/log", content=json.dumps(data), headers=headers, auth=auth).status_code == 200
-        unnamed = client.post("/modeldata/log", headers={"Authorization": f"Bearer {key}"}, json=rows)
-        unknown = client.post("/modeldata/log", json=rows)
+        for one in recorded["requests"]:
+            # The key of the recording; requests has made HTTP Basic of the user in the URL.
+            assert one["headers"].pop("Authorization") == "Basic bG9hbnM6S0VZ"
+            answer = client.post(one["path"], content=one["body"], headers=one["headers"], auth=httpx.BasicAuth("loans", key))
+            assert answer.status_code == 200
+        unnamed = client.post("/modeldata/log", headers={"Authorization": f"Bearer {key}"}, json=[])
+        unknown = client.post("/modeldata/log", json=[])
 
-    assert scene.await_records(2).keys() == {"correlated-1", "correlated-2"}
-    assert scene.records()["correlated-1"]["scored_at"] == "2026-03-01T09:00:00Z"
+    records = scene.await_records(2)
+    assert records.keys() == {"call-1-1", "call-1-2"}
+    assert [records[each]["features"]["age"] for each in sorted(records)] == [33, 51]
+    sent_at = datetime.fromtimestamp(int(recorded["requests"][0]["headers"]["ce-time"]), UTC)
+    assert records["call-1-1"]["scored_at"] == sent_at.isoformat().replace("+00:00", "Z")
     assert (unnamed.status_code, unknown.status_code) == (422, 401)
     assert unnamed.json()["errors"][0]["field"] == "AZUREML_MDC_HOST"
 
