@@ -24,6 +24,9 @@ _OK = 200
 class EvenhandMiddleware:
     """Logs each POST to one of the paths that was answered with 200, after the answer was sent.
 
+    A path may be given without the prefix under which a server has the application (`root_path`: of uvicorn's `--root-path`, a mount, or a
+    route prefix).
+
     Both bodies must be JSON of a form that Evenhand reads as a pair: `fields` and `values`, or MLflow's. The answer is passed on unchanged
     but for one header, `evenhand-id`: row n of the request is the record `<evenhand-id>-<n>`, for its label. What the application raises
     is raised.
@@ -37,7 +40,7 @@ class EvenhandMiddleware:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Passes a request on, and logs it."""
-        is_wanted = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in self._paths
+        is_wanted = scope["type"] == "http" and scope["method"] == "POST" and not self._paths.isdisjoint(_paths_of(scope))
         if not is_wanted or not self._client.is_enabled:
             await self._app(scope, receive, send)
             return
@@ -72,6 +75,13 @@ class EvenhandMiddleware:
             self._client.count_dropped()
             return
         self._client.log_pair(decoded, result, pair_id)
+
+
+def _paths_of(scope: MutableMapping[str, Any]) -> tuple[str, str]:
+    """Returns the path as it was called, and the one that the application's own routes are compared with."""
+    path, prefix = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
+    # By ASGI the path begins with the prefix; some servers have taken it off already.
+    return path, path[len(prefix) :] if prefix and path.startswith(f"{prefix}/") else path
 
 
 class _Body:
