@@ -67,7 +67,7 @@ class PinnedConnection:
     """One connection to one address, by the same policy, for callers with many small requests.
 
     httpx and the pool of httpcore take more processor time than the connection itself, so this uses only the latter, and gives httpx's
-    errors. A connection that the server closed is made anew.
+    errors. A connection that the server closed is made again.
 
     Raises:
         ScoringFailed: the PEM texts of `tls` cannot be used.
