@@ -7,6 +7,7 @@ Nothing of the check is stored before the last step, and no transaction is open 
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
@@ -21,6 +22,7 @@ from ..store.database.sealer import Sealer
 from ..store.evidence.changes import note_changed_hours
 from ..store.records.counterfactuals import CounterfactualLines, store_targets
 from ..store.records.window import match_pending_feedback
+from .answers import measure_labels
 from .asking import Calls, Egress, ModelOfCheck, Report, Waiting
 from .carrying import carry_forward, find_earlier_check, still_holds
 from .copy_sources import CopySource, FiledCopies, LoggedCopies
@@ -161,7 +163,7 @@ def _evaluate(subject: Subject, window: _ReadWindow, database: Database, calls: 
         for data in data_measured_on(table.data):
             figures = measure_table(data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
             measured += explain_nulls(figures, table.own.groups, table.other_revisions)
-    for rows in measure_records(subject, evidence, labels, report, has_all=counted is None):
+    for rows in chain(measure_records(subject, evidence, labels, report, has_all=counted is None), measure_labels(subject, labels)):
         figures = convert_rows(rows, monitor=subject.monitor, at=subject.at)
         measured += without_values(figures) if unequal else figures
     for gap in find_gaps(subject, evidence, labels, has_all=counted is None):

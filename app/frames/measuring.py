@@ -19,13 +19,15 @@ from ..metrics import (
     measure_training,
     metrics_on,
 )
+from ..metrics.answers import measure_answers
+from ..metrics.catalogue.metric import FromAnswers
 from ..metrics.groups import NEITHER, Groups, as_groups
 from ..metrics.rows import RowData, measure_rows
 from .columns import Codes, checked_name, column_of, complete_numbers_of, looked_up
 from .further import scores_of, strata_of, weights_of
 from .grouping import Grouping, cross_records, group_records
 from .names import unknown_metrics
-from .outcomes import UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of, same_label
+from .outcomes import UNCLASSIFIED, FrameOutcomes, OutcomeLists, answers_of, outcomes_of, same_label
 from .report import GroupSize, Report, Table
 
 DEFAULT = "default"
@@ -82,7 +84,8 @@ def measure_frame(  # noqa: PLR0913 - one keyword for each column, as pandas and
         InvalidInput: names the argument that is wrong.
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
-    asked = _Asked(_pick_metrics(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
+    lists = OutcomeLists.of(favourable, unfavourable)
+    asked = _Asked(_pick_metrics(given, metrics, has_ranges=lists.has_ranges), lists, seed, draws)
     grouping = group_records(frame, attribute, monitored, reference)
     known = _read_outcomes(given, asked.lists)
     return _build_report(given, asked, known, grouping, _count(given, known, grouping.groups, grouping.codes))
@@ -116,7 +119,8 @@ def measure_attributes(  # noqa: PLR0913 - those of measure_frame
         InvalidInput: names the argument that is wrong.
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
-    asked = _Asked(_pick_metrics(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
+    lists = OutcomeLists.of(favourable, unfavourable)
+    asked = _Asked(_pick_metrics(given, metrics, has_ranges=lists.has_ranges), lists, seed, draws)
     crossing = cross_records(frame, attributes, monitored, reference)
     known = _read_outcomes(given, asked.lists)
     cells = None
@@ -209,10 +213,12 @@ class _Known:
     predicted: FrameOutcomes | None
 
 
-def _pick_metrics(given: _Given, metrics: Collection[str] | str | None) -> list[str]:
+def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_ranges: bool) -> list[str]:
     """Returns the keys to measure, in catalogue order."""
     here = {row.key for row in metrics_on(given.data)}
-    fitting = [row for row in metrics_on(given.data) if not given.lacking(row)]
+    # Ranges are of numbers, listed values are classes; neither is measured of weighted records.
+    unfit = {"classes", "numbers"} if given.weight is not None else {"classes"} if has_ranges else {"numbers"}
+    fitting = [row for row in metrics_on(given.data) if not given.lacking(row) and not unfit & set(row.needs)]
     if metrics == DEFAULT:
         usual = [row.key for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or given.on_purpose & set(row.needs)]
         return usual or [row.key for row in fitting]
@@ -228,6 +234,8 @@ def _pick_metrics(given: _Given, metrics: Collection[str] | str | None) -> list[
         lacking = given.lacking(CATALOGUE[key])
         if lacking:
             raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
+        if given.weight is not None and isinstance(CATALOGUE[key].measure, FromAnswers):
+            raise InvalidInput.of("metrics", f"{key} counts every record alike; leave out weight, or the metric")
         if key not in here:
             raise InvalidInput.of(
                 "metrics", f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is {given.data} data"
@@ -288,6 +296,9 @@ def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: Groupin
             actual=None if known.actual is None else known.actual.codes.astype(np.int64),
         )
         measured += measure_rows(given.data, rows, of_rows)
+    of_answers = {key: CATALOGUE[key].formula for key in asked.metrics if isinstance(CATALOGUE[key].measure, FromAnswers)}
+    if of_answers and known.actual is not None and known.predicted is not None:
+        measured += measure_answers(answers_of(known.actual, known.predicted), of_answers)
 
     *counts, in_no_group = grouping.sizes.tolist()
     order = {key: place for place, key in enumerate(CATALOGUE)}

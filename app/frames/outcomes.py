@@ -10,6 +10,7 @@ from ..domain.outcomes import Outcome, OutcomeTests
 from ..domain.value_tests import ValueTest, is_numeric, outcome_test
 from ..domain.values import Range, Scalar, label_of
 from ..errors import InvalidInput
+from ..metrics.answers import MOST_CLASSES, ClassAnswers, NumberAnswers, Unanswered, too_many_classes
 from ..metrics.groups import FloatArray
 from ..records.outcomes import in_ranges
 from . import columns
@@ -67,10 +68,11 @@ class OutcomeLists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameOutcomes:
-    """The outcome of each record, and the column by its distinct values unless the outcomes are ranges."""
+    """The outcome of each record, and the column by its distinct values, or its `numbers` where the outcomes are ranges."""
 
     codes: Codes
     encoded: Encoded | None
+    numbers: FloatArray | None = None
 
 
 def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
@@ -86,7 +88,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
             codes[in_ranges(numbers, outcome_test(listed))] = outcome
-        return FrameOutcomes(codes, None)
+        return FrameOutcomes(codes, None, numbers)
 
     encoded = encode(column, option, keeps_types=True)
     tests = OutcomeTests(_test(encoded, rule, rule.favourable), _test(encoded, rule, rule.unfavourable or ()))
@@ -104,6 +106,25 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
     return FrameOutcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded)
+
+
+def answers_of(actual: FrameOutcomes, predicted: FrameOutcomes) -> ClassAnswers | NumberAnswers | Unanswered:
+    """Returns labels and predictions themselves; records without one of the two are left out."""
+    if actual.numbers is not None and predicted.numbers is not None:
+        both = np.isfinite(actual.numbers) & np.isfinite(predicted.numbers)
+        return NumberAnswers(actual.numbers[both], predicted.numbers[both])
+    if actual.encoded is None or predicted.encoded is None:
+        return Unanswered("labels and predictions are not both classes", actual.codes.size)
+    columns_of_classes = [_texts_with_digits(one) for one in (actual.encoded, predicted.encoded)]
+    place = {text: position for position, text in enumerate(dict.fromkeys(text for texts in columns_of_classes for text in texts))}
+    labels, predictions = (
+        looked_up([place[text] for text in texts], one.codes, missing=MISSING).astype(np.int64)
+        for texts, one in zip(columns_of_classes, (actual.encoded, predicted.encoded), strict=True)
+    )
+    both = (labels != MISSING) & (predictions != MISSING)
+    if len(place) > MOST_CLASSES:
+        return Unanswered(too_many_classes(len(place)), int(both.sum()))
+    return ClassAnswers.from_records(labels[both], predictions[both], len(place))
 
 
 def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[np.bool_]:

@@ -7,7 +7,8 @@ from typing import Any
 from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.deployments import ProblemType
 from .bodies import Answer, without_none
-from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE, QUALITY_METRICS
+from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
+from .quality import QUALITY_METRICS
 
 _DECIMALS = 3
 """Decimals of a ratio that IBM keeps before it makes it percent."""
@@ -141,16 +142,13 @@ def fairness_values(figures: Figures) -> list[Answer]:
 
 
 def quality_values(figures: Figures, problem_type: ProblemType) -> list[Answer]:
-    """Returns the values of a quality measurement: of all labelled records, the favourable outcome as the positive class.
+    """Returns the values of a quality measurement, of all labelled records.
 
-    Of several classes only the accuracy: the others would be read as averages over the classes, which they are not.
+    Of a binary model the favourable outcome is the positive class.
     """
     metrics: list[Answer] = []
-    for identifier, key in QUALITY_METRICS.items():
-        if problem_type is not ProblemType.BINARY and identifier != "accuracy":
-            continue
-        found = figures.get(CheckFigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None))
-        metrics += _metric(identifier, found)
+    for identifier, key in QUALITY_METRICS[problem_type].items():
+        metrics += _metric(identifier, figures.get(CheckFigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None)))
     return [{"metrics": metrics, "tags": []}] if metrics else []
 
 

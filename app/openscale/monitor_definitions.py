@@ -13,6 +13,7 @@ from ..security.principals import Permission
 from ..web.access import AnyKey
 from .bodies import Answer, is_among, resource
 from .callers import CallerIn
+from .quality import ALL_QUALITY_METRICS, problem_types_of
 
 router = APIRouter(prefix="/openscale/v2/monitor_definitions", tags=["monitor definitions"])
 
@@ -49,18 +50,6 @@ class MonitorDefinition:
     tags: Sequence[str] = ()
 
 
-QUALITY_METRICS: Mapping[str, str] = {
-    "accuracy": "accuracy",
-    "true_positive_rate": "true_positive_rate",
-    "recall": "true_positive_rate",
-    "false_positive_rate": "false_positive_rate",
-    "precision": "positive_predictive_value",
-    "f1_measure": "f1",
-    "area_under_roc": "roc_auc",
-    "log_loss": "log_loss",
-}
-"""IBM's ids of the quality monitor's metrics, and the keys under which the catalogue has them."""
-
 _UNSUPPORTED = "Not supported by Evenhand. It is listed because the SDK needs its name; creating an instance answers an error."
 
 DEFINITIONS: Mapping[str, MonitorDefinition] = {
@@ -77,7 +66,7 @@ DEFINITIONS: Mapping[str, MonitorDefinition] = {
             id=QUALITY,
             name="Quality",
             description="Predictions compared with ground-truth labels.",
-            metrics=QUALITY_METRICS,
+            metrics=ALL_QUALITY_METRICS,
         ),
         MonitorDefinition(
             id=PERFORMANCE,
@@ -152,7 +141,7 @@ def _answer(definition: MonitorDefinition) -> Answer:
     entity = {
         "name": definition.name,
         "description": definition.description,
-        "metrics": [_metric(identifier, key) for identifier, key in definition.metrics.items()],
+        "metrics": [_metric(definition.id, identifier, key) for identifier, key in definition.metrics.items()],
         "tags": [{"id": tag, "name": tag, "description": tag, "required": False} for tag in definition.tags],
         "parameters_schema": {},
         "applies_to": _KINDS,
@@ -161,7 +150,7 @@ def _answer(definition: MonitorDefinition) -> Answer:
     return resource(definition.id, f"/v2/monitor_definitions/{definition.id}", entity, created_at=_SINCE)
 
 
-def _metric(identifier: str, key: str | None) -> Answer:
+def _metric(definition_id: str, identifier: str, key: str | None) -> Answer:
     known = None if key is None else CATALOGUE[key]
     # The only metric in percent.
     is_percent = identifier == FAIRNESS_VALUE
@@ -169,7 +158,7 @@ def _metric(identifier: str, key: str | None) -> Answer:
         "id": identifier,
         "name": identifier.replace("_", " ").capitalize(),
         "description": "Number of logged records." if known is None else f"{known.title}: {known.formula}",
-        "applies_to": _KINDS,
+        "applies_to": {**_KINDS, "problem_type": problem_types_of(identifier)} if definition_id == QUALITY else _KINDS,
         "expected_direction": "unknown" if known is None else _DIRECTIONS.get(known.direction.value, "unknown"),
         "required": False,
     }

@@ -11,7 +11,7 @@ from ..api.monitors import delete_fairness_monitor, put_fairness_monitor
 from ..api.schemas.monitors import MonitorIn, MonitorOut
 from ..checks.picking import picked_on
 from ..domain.checks import DataSet
-from ..domain.deployments import Deployment, ProblemType
+from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Permission
@@ -28,7 +28,8 @@ from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as,
 from .callers import Caller, CallerIn, joined_id, split_id
 from .data_sets import TargetIn
 from .fairness import FairnessIn, ScheduleIn, ThresholdIn, monitor_json, parameters_of, schedule_of, thresholds_of
-from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, QUALITY_METRICS, require_measured
+from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, require_measured
+from .quality import catalogue_keys
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances", tags=["monitor instances"])
 
@@ -91,8 +92,6 @@ def add_instance(body: InstanceIn, caller: CallerIn, *, skip_scheduler: bool = F
         if monitor_of(caller.session, deployment.no) is not None:
             raise Conflict(f"{deployment.id} has a fairness monitor already. Change its instance, or delete it first.")
         _put_monitor(caller, deployment, body, is_scheduled=not skip_scheduler and _is_enabled(body.schedule))
-    if definition.id == QUALITY and deployment.problem_type is ProblemType.REGRESSION:
-        raise Conflict("The quality of a regression is not supported by Evenhand, which compares outcomes, not distances.")
     _keep(caller, deployment, definition.id, body)
     _measure_quality(caller, deployment)
     return _find_answer(caller, deployment, definition.id)
@@ -178,7 +177,7 @@ def _measure_quality(caller: Caller, deployment: Deployment) -> None:
     if monitor is None or not has_quality:
         return
     measured = {metric.key for data in DataSet for metric in picked_on(monitor, data)}
-    missing = set(QUALITY_METRICS.values()) - measured
+    missing = catalogue_keys(deployment.problem_type) - measured
     if missing:
         members = MonitorIn.model_fields.keys()
         written = MonitorOut.of(monitor).model_dump(mode="json", include=set(members)) | {"metrics": sorted(measured | missing)}

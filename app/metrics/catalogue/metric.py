@@ -13,7 +13,7 @@ from ..groups import FloatArray
 from ..values import Scope
 
 Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
-Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
+Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "classes", "numbers", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
 Side: TypeAlias = Literal["below", "above"]
 """The side of the ideal number on which a figure lies."""
@@ -132,7 +132,12 @@ class FromRows:
     """Measured from the records themselves, by `measure_rows`."""
 
 
-Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
+@dataclass(frozen=True, slots=True)
+class FromAnswers:
+    """Measured from labels and predictions themselves, not their outcomes, by `measure_answers`."""
+
+
+Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows | FromAnswers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +174,11 @@ class Metric:
     is_default: bool = False
     redefined_on: tuple[Data, ...] = ()
 
+    @property
+    def is_of_tables(self) -> bool:
+        """Returns whether count tables suffice for the metric, so that it can be rolled up."""
+        return not isinstance(self.measure, FromRows | FromAnswers)
+
     def definition_on(self, data: Data) -> int:
         """Returns the number of the definition on a data set: 1, or 2 where release 0.1 defined the same key differently."""
         return 2 if data in self.redefined_on else 1
@@ -179,7 +189,7 @@ class Metric:
         With counterfactuals a pair of groups is compared through the reference only; and among count tables only those of feedback
         hold the outcomes of ungrouped records, which overall figures need.
         """
-        if isinstance(self.measure, FromRows):
+        if not self.is_of_tables:
             return self.scopes
         with_copies = {"worst_pair", "overall"}
         absent = {"balanced": with_copies, "payload_perturbed": with_copies, "payload": {"overall"}, "training": {"overall"}}.get(

@@ -137,6 +137,17 @@ ROWS = (
         aliases=("scikit-learn roc_auc_score",),
     ),
     _score(
+        "average_precision",
+        "Average precision (PR AUC)",
+        "sum over falling p of (recall_i - recall_(i - 1)) precision_i, equal p together",
+        says="{Subject}, of the records ranked as high as a record with a favourable label, {percent} have one on average.",
+        convention="of the probability of the favourable outcome; by chance it is the share of favourable labels; steps, not trapezia",
+        ideal=1.0,
+        direction=Direction.HIGHER,
+        source="scikit-learn; OpenScale area_under_pr",
+        aliases=("scikit-learn average_precision_score", "OpenScale area_under_pr"),
+    ),
+    _score(
         "calibration_gap",
         "Calibration gap",
         "mean p - share of favourable labels",

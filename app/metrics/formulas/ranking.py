@@ -1,4 +1,4 @@
-"""The area under the ROC curve: the ranking of favourable labels above unfavourable ones, from the weights by score."""
+"""The areas under the ROC curve and the precision-recall curve: how favourable labels are ranked, from the weights by score."""
 
 from typing import NamedTuple
 
@@ -49,6 +49,55 @@ def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
     squares = np.stack([(unfavourable * (1 - below) ** 2).sum(axis=-1), (favourable * above**2).sum(axis=-1)], axis=-1)
     error = np.where(is_known, (favourable * unfavourable * is_wide).sum(axis=-1) / 2, np.nan)
     return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), error)
+
+
+class Retrieval(NamedTuple):
+    """The average precision of each column, the variance that one record gives it, and the worst error of the bins."""
+
+    precision: FloatArray
+    variance: FloatArray
+    error: FloatArray
+
+
+def retrieval(bins: ScoreBins) -> Retrieval:
+    """Returns the average precision of each column: the mean, over the favourable labels, of the precision at their score.
+
+    NaN where no label is favourable. Records of one score are taken together. In a wide bin their order is unknown; the precision in
+    it is at least that of all its unfavourable labels before the first favourable one, and at most that of none of them.
+    """
+    columns, is_wide = bins.size // 2, bins.is_wide
+    found = [_retrieve(bins.dense(first, min(first + TOGETHER, columns)), is_wide) for first in range(0, columns, TOGETHER)]
+    return Retrieval(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Retrieval:
+    # Shares of all records, from the highest score down.
+    unfavourable, favourable = np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum(axis=(-2, -1)), 1e-300)[..., None]
+    false, true = np.cumsum(unfavourable, axis=-1), np.cumsum(favourable, axis=-1)
+    total = favourable.sum(axis=-1, keepdims=True)
+    ranked = true + false
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.where(ranked > 0, true / ranked, 0)
+        highest = np.where(favourable > 0, true / (ranked - unfavourable), 0)
+        lowest = np.where(ranked > favourable, (true - favourable) / (ranked - favourable), 0)
+        doubt = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
+        area, error = ((favourable * part).sum(axis=-1) / total[..., 0] for part in (precision, doubt))
+        # How the area changes with a record of each bin: its own precision, and that of every favourable label from there down.
+        change = np.where(ranked > 0, favourable / ranked, 0)
+        of_false, of_true = (np.cumsum((change * part)[..., ::-1], axis=-1)[..., ::-1] for part in (precision, 1 - precision))
+        influence = (precision + of_true - area[..., None]) / total, -of_false / total
+        variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(axis=-1)
+    return Retrieval(np.minimum(area, 1), variance, error)
+
+
+def retrieval_limits(found: Retrieval, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
+    """Returns limits of the average precision, widened by the error of the bins; `size` and `favourable` records of equal weight.
+
+    They are those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the figure's variance.
+    """
+    labels = np.maximum(favourable, 1e-6)
+    limits = likened_limits(found.precision, found.variance * labels / np.maximum(size, 1e-6), labels, np.maximum(labels - 1, 1e-6))
+    return IntervalEnds(np.maximum(limits.lower - found.error, 0), np.minimum(limits.upper + found.error, 1))
 
 
 def ranking_limits(found: Ranking, sizes: FloatArray) -> IntervalEnds:

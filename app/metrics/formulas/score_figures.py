@@ -15,7 +15,7 @@ from ..tables.score_bins import MOST
 from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, losses_of
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
 from .means import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, likened_limits, loss_limits, share_limits
-from .ranking import MOST_ERROR, ranking, ranking_limits
+from .ranking import MOST_ERROR, ranking, ranking_limits, retrieval, retrieval_limits
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
@@ -163,6 +163,23 @@ def roc_auc(known: Known) -> Figures:
     return Figures(area, limits, "delong_wilson", *n, lacking, details, is_doubtful, _TOO_CLOSE)
 
 
+def average_precision(known: Known) -> Figures:
+    """Returns the mean precision over the favourable labels, from the highest score down."""
+    found, counts = retrieval(known.sets.bins), known.sets.counts
+    is_doubtful = found.error > MOST_ERROR
+    return Figures(
+        np.where(is_doubtful, np.nan, found.precision),
+        retrieval_limits(found, known.sizes(), known.size()[:, FAVOURABLE]),
+        "wilson_delta",
+        counts.sum(axis=-1),
+        counts[:, FAVOURABLE],
+        f"no record{{of}} with {_LABELS[FAVOURABLE]} {_SCORED}",
+        {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": found.error},
+        is_doubtful,
+        _TOO_CLOSE,
+    )
+
+
 def gap(known: Known) -> Figures:
     """Returns the mean probability minus the share of favourable labels."""
     sums = known.sets
@@ -193,6 +210,7 @@ FIGURES: Mapping[str, Figure] = {
     "log_loss": log_loss,
     "brier_score": brier_score,
     "roc_auc": roc_auc,
+    "average_precision": average_precision,
     "calibration_gap": gap,
     "calibration_error": expected_error,
 }

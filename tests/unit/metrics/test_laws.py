@@ -95,7 +95,7 @@ def check_scopes(found: Figures, monitored: list[str]) -> None:
         for row in metrics_on(data):
             scopes = {scope for metric, scope, _ in keys if metric == row.key}
             assert scopes <= set(row.scopes_on(data))
-            if monitored and "rows" not in row.needs:
+            if monitored and row.is_of_tables:
                 assert scopes == set(row.scopes_on(data)), row.key
 
 

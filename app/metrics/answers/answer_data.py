@@ -1,0 +1,73 @@
+"""Labels and predictions of a window's records: as classes, as numbers, or the reason why they are neither."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..groups import FloatArray, IntArray, check_codes
+
+MOST_CLASSES = 1000
+"""Max distinct labels and predictions whose averages are computed: a square table of more takes much memory."""
+
+
+def too_many_classes(classes: int) -> str:
+    """Returns the reason why that many classes are not averaged."""
+    return f"{classes:,} different labels and predictions are there; averages are computed over at most {MOST_CLASSES:,}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassAnswers:
+    """Classes of one window: `table` [actual, predicted] counts its records; each class is a label, a prediction, or both.
+
+    Raises:
+        ValueError: the table is not square, or a class has no record.
+    """
+
+    table: IntArray
+
+    def __post_init__(self) -> None:
+        table = self.table
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:  # noqa: PLR2004 - a table
+            raise ValueError(f"expected a square table, found {table.shape}")
+        if ((table.sum(axis=0) + table.sum(axis=1)) == 0).any():
+            raise ValueError("expected a record of each class")
+
+    @classmethod
+    def from_records(cls, actual: IntArray, predicted: IntArray, classes: int) -> "ClassAnswers":
+        """Counts the records by their positions in `range(classes)`; classes that no record has are left out.
+
+        Raises:
+            ValueError: a code is out of range, or the arrays differ in length.
+        """
+        labels, predictions = check_codes(actual, 0, classes), check_codes(predicted, 0, classes)
+        if labels.shape != predictions.shape:
+            raise ValueError(f"expected a prediction for each of {labels.size} labels, found {predictions.size}")
+        table = np.bincount(labels * classes + predictions, minlength=classes * classes).reshape(classes, classes)
+        seen = (table.sum(axis=0) + table.sum(axis=1)) > 0
+        return cls(table[seen][:, seen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberAnswers:
+    """Numbers [records] that were observed and predicted.
+
+    Raises:
+        ValueError: the arrays differ in length, or a number is not finite.
+    """
+
+    actual: FloatArray
+    predicted: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.actual.shape != self.predicted.shape:
+            raise ValueError(f"expected a prediction for each of {self.actual.size} labels, found {self.predicted.size}")
+        if not (np.isfinite(self.actual).all() and np.isfinite(self.predicted).all()):
+            raise ValueError("expected finite numbers")
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """The reason why labels and predictions are not classes, or not numbers; `n` records were examined."""
+
+    reason: str
+    n: int

@@ -1,0 +1,138 @@
+"""Averages over the classes of a model: of each class against all others, then their mean, plain or by number of labels.
+
+The interval is that of a share of as many whole records as have the variance of the figure, which follows from the change of the
+figure with each cell of the table (delta method).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..formulas.means import likened_limits
+from ..groups import FloatArray
+from ..intervals import Interval
+from .answer_data import ClassAnswers
+
+METHOD = "wilson_delta"
+
+UNSEEN = 0.5
+"""Unseen records of each label, and as many of each prediction, spread evenly over the classes, added for the interval."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassShares:
+    """Shares of all records [classes]: with the label, with the prediction, and with both."""
+
+    labels: FloatArray
+    predictions: FloatArray
+    right: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sloped:
+    """A figure of each class [classes], and its change with the class's shares of labels, predictions, and right predictions."""
+
+    values: FloatArray
+    by_labels: FloatArray
+    by_predictions: FloatArray
+    by_right: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFigure:
+    """An average over the classes."""
+
+    value: float
+    interval: Interval
+
+
+def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Returns the quotients; 0 where there is nothing to divide by, as scikit-learn has it."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+
+
+def _recall(shares: ClassShares) -> Sloped:
+    slope = _divide(np.ones_like(shares.labels), shares.labels)
+    value = shares.right * slope
+    return Sloped(value, -value * slope, np.zeros_like(value), slope)
+
+
+def _precision(shares: ClassShares) -> Sloped:
+    slope = _divide(np.ones_like(shares.predictions), shares.predictions)
+    value = shares.right * slope
+    return Sloped(value, np.zeros_like(value), -value * slope, slope)
+
+
+def _f1(shares: ClassShares) -> Sloped:
+    both = shares.labels + shares.predictions
+    value = 2 * shares.right / both
+    return Sloped(value, -value / both, -value / both, 2 / both)
+
+
+def _false_positive_rate(shares: ClassShares) -> Sloped:
+    others = 1 - shares.labels
+    value = (shares.predictions - shares.right) / others
+    return Sloped(value, value / others, 1 / others, -1 / others)
+
+
+_OF_CLASS: Mapping[str, Callable[[ClassShares], Sloped]] = {
+    "precision": _precision,
+    "recall": _recall,
+    "f1": _f1,
+    "false_positive_rate": _false_positive_rate,
+}
+
+AVERAGES = tuple(f"{average}_{name}" for average in ("macro", "weighted") for name in _OF_CLASS)
+"""Keys of the figures that are computed here."""
+
+ONE_LABEL = "all records have the same label, so nothing can be taken for it by mistake"
+
+
+def lacking(key: str, answers: ClassAnswers) -> str:
+    """Returns the reason why the figure has no number; empty where it has one."""
+    labels = answers.table.sum(axis=1)
+    if not labels.sum():
+        return "no record has a label and a prediction"
+    return ONE_LABEL if key.endswith("false_positive_rate") and (labels > 0).sum() == 1 else ""
+
+
+def average(key: str, answers: ClassAnswers) -> ClassFigure:
+    """Returns the average of that key, in [0, 1]; `lacking` must be empty."""
+    table = answers.table.astype(np.float64)
+    value, variance = _average(key, table)
+    # Where no mistake was seen, the variance of the seen records would promise a certainty that the next window does not keep.
+    _, allowing = _average(key, table + UNSEEN / len(table))
+    return ClassFigure(value, _limits(value, max(variance, allowing), float(table.sum()), smallest_class(key, answers)))
+
+
+def _average(key: str, table: FloatArray) -> tuple[float, float]:
+    """Returns the average, and the variance that one record gives it."""
+    cells = table / table.sum()
+    shares = ClassShares(cells.sum(axis=1), cells.sum(axis=0), np.diagonal(cells).copy())
+    of, _, name = key.partition("_")
+    each = _OF_CLASS[name](shares)
+    weights = shares.labels if of == "weighted" else np.full(len(cells), 1 / len(cells))
+    # By the label's class, by the prediction's class, and on the diagonal.
+    by_label = weights * each.by_labels + (each.values if of == "weighted" else 0)
+    slope = by_label[:, None] + (weights * each.by_predictions)[None, :] + np.diag(weights * each.by_right)
+    variance = float((cells * slope**2).sum() - (cells * slope).sum() ** 2)
+    return float(np.clip(weights @ each.values, 0, 1)), max(variance, 0.0)
+
+
+def smallest_class(key: str, answers: ClassAnswers) -> int:
+    """Returns the number of records that the figure's weakest part rests on: the rarest class's, or all of a weighted average."""
+    labels, predictions = answers.table.sum(axis=1), answers.table.sum(axis=0)
+    if key.startswith("weighted"):
+        return int(labels.sum())
+    known = predictions if key == "macro_precision" else labels.sum() - labels if key == "macro_false_positive_rate" else labels
+    return int(known[known > 0].min(initial=int(labels.sum())))
+
+
+def _limits(value: float, variance: float, n: float, smallest: int) -> Interval:
+    whole = value * (1 - value)
+    # A mean of rates of rare classes varies more than a share of all records: as a share of fewer.
+    size = n * whole / variance if variance > whole > 0 else n
+    freedom = max(smallest - 1, 1)
+    found = likened_limits(*(np.array(number) for number in (value, min(variance, whole), size, freedom)))
+    return Interval(float(found.lower), float(found.upper), METHOD)

@@ -1,0 +1,104 @@
+"""Errors of predicted numbers: their mean, absolute or squared, and the share of the labels' variance that the predictions explain."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..formulas.means import loss_limits, student
+from ..groups import FloatArray
+from .answer_data import NumberAnswers
+
+FEW = 3
+"""Min records for a share of variance: two are on a line whatever they are."""
+
+EQUAL_LABELS = "all labels are the same number, so there is no variance to explain"
+
+LOSS, RATIO = "log_student", "log_ratio_student"
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceFigure:
+    """An error or share, with its interval; an open end is None."""
+
+    value: float
+    lower: float | None
+    upper: float | None
+    method: str
+
+
+def _mean_loss(losses: FloatArray) -> DistanceFigure:
+    mean = float(losses.mean())
+    if mean == 0:
+        # Without any error there is no scale that shows how large one could be.
+        return DistanceFigure(0.0, 0.0, None, LOSS)
+    found = loss_limits(np.array(mean), np.array(float((losses * losses).mean())), np.array(float(losses.size)))
+    upper = float(found.upper)
+    return DistanceFigure(mean, min(float(found.lower), mean), max(upper, mean) if np.isfinite(upper) else None, LOSS)
+
+
+def mean_absolute_error(answers: NumberAnswers) -> DistanceFigure:
+    """Returns the mean distance of prediction and label."""
+    return _mean_loss(np.abs(answers.predicted - answers.actual))
+
+
+def mean_squared_error(answers: NumberAnswers) -> DistanceFigure:
+    """Returns the mean squared distance of prediction and label."""
+    return _mean_loss((answers.predicted - answers.actual) ** 2)
+
+
+def root_mean_squared_error(answers: NumberAnswers) -> DistanceFigure:
+    """Returns the root of the mean squared distance."""
+    found = mean_squared_error(answers)
+    lower, upper = (None if end is None else float(np.sqrt(end)) for end in (found.lower, found.upper))
+    return DistanceFigure(float(np.sqrt(found.value)), lower, upper, found.method)
+
+
+def r2(answers: NumberAnswers) -> DistanceFigure:
+    """Returns 1 - squared errors / squared distances of the labels from their mean."""
+    return _explained(answers.actual - answers.predicted, answers.actual)
+
+
+def explained_variance(answers: NumberAnswers) -> DistanceFigure:
+    """Returns 1 - variance of the errors / variance of the labels: as R2, but a constant error does not count."""
+    errors = answers.actual - answers.predicted
+    return _explained(errors - errors.mean(), answers.actual)
+
+
+def _explained(errors: FloatArray, actual: FloatArray) -> DistanceFigure:
+    """Returns the share with limits from the logarithm of the ratio, by the change that each record makes to it (delta method)."""
+    squares, spread = errors**2, (actual - actual.mean()) ** 2
+    ratio = float(squares.mean() / spread.mean())
+    if ratio == 0:
+        return DistanceFigure(1.0, None, 1.0, RATIO)
+    influence = squares / squares.mean() - spread / spread.mean()
+    freedom = np.array(actual.size - 1.0)
+    deviation = float(student(freedom)) * float(np.sqrt((influence**2).mean() / freedom))
+    with np.errstate(over="ignore"):
+        lower, upper = 1 - ratio * np.exp(deviation), 1 - ratio * np.exp(-deviation)
+    value = 1 - ratio
+    return DistanceFigure(value, min(float(lower), value) if np.isfinite(lower) else None, max(float(upper), value), RATIO)
+
+
+DISTANCES: Mapping[str, Callable[[NumberAnswers], DistanceFigure]] = {
+    "mean_absolute_error": mean_absolute_error,
+    "mean_squared_error": mean_squared_error,
+    "root_mean_squared_error": root_mean_squared_error,
+    "r2": r2,
+    "explained_variance": explained_variance,
+}
+"""The figures by metric."""
+
+OF_VARIANCE = frozenset({"r2", "explained_variance"})
+
+
+def lacking(key: str, answers: NumberAnswers) -> str:
+    """Returns the reason why the figure has no number; empty where it has one."""
+    n = answers.actual.size
+    if not n:
+        return "no record has a label and a prediction that are numbers"
+    if key not in OF_VARIANCE:
+        return ""
+    if n < FEW:
+        return f"only {n} {'record has' if n == 1 else 'records have'} a label and a prediction; {FEW} are needed"
+    return EQUAL_LABELS if np.ptp(answers.actual) == 0 else ""

@@ -1,0 +1,52 @@
+"""Measures labels and predictions themselves, of everybody: each wanted metric as a number with its interval, or its reason."""
+
+from collections.abc import Mapping
+
+from ...details import Details
+from ..cautions import caution
+from ..values import Measured, Undefined, Value
+from . import classes, distances
+from .answer_data import ClassAnswers, NumberAnswers, Unanswered
+
+NO_NUMBERS = "the model predicts classes, between which there is no distance"
+NO_CLASSES = "the model predicts real numbers, not classes"
+
+
+def measure_answers(answers: ClassAnswers | NumberAnswers | Unanswered, wanted: Mapping[str, str]) -> list[Measured]:
+    """Measures the wanted metrics, in that order, each with the text of its formula.
+
+    Raises:
+        ValueError: a metric is not one of labels and predictions themselves.
+    """
+    unknown = sorted(wanted.keys() - {*classes.AVERAGES, *distances.DISTANCES})
+    if unknown:
+        raise ValueError(f"expected metrics of labels and predictions themselves, found {', '.join(unknown)}")
+    return [_measure(key, formula, answers) for key, formula in wanted.items()]
+
+
+def _measure(key: str, formula: str, answers: ClassAnswers | NumberAnswers | Unanswered) -> Measured:
+    number: Value | Undefined
+    counts, smallest = {}, 0
+    if isinstance(answers, Unanswered):
+        number = Undefined(answers.reason, answers.n)
+    elif isinstance(answers, ClassAnswers):
+        n = int(answers.table.sum())
+        counts, smallest = {"n": n, "classes": len(answers.table)}, classes.smallest_class(key, answers) if n else 0
+        reason = classes.lacking(key, answers) if key in classes.AVERAGES else NO_NUMBERS
+        if reason:
+            number = Undefined(reason, n)
+        else:
+            average = classes.average(key, answers)
+            number = Value(average.value, average.interval.lower, average.interval.upper, average.interval.method, n)
+    else:
+        n = answers.actual.size
+        counts, smallest = {"n": n}, n
+        reason = distances.lacking(key, answers) if key in distances.DISTANCES else NO_CLASSES
+        if reason:
+            number = Undefined(reason, n)
+        else:
+            found = distances.DISTANCES[key](answers)
+            number = Value(found.value, found.lower, found.upper, found.method, n)
+    warning = caution(smallest) if isinstance(number, Value) else None
+    details = Details(formula=formula, counts=counts, caution=warning)
+    return Measured(metric=key, scope="overall", group=None, number=number, smallest_group=smallest, details=details)

@@ -1,0 +1,149 @@
+"""Metrics of labels and predictions themselves: averages over the classes, and errors of predicted numbers."""
+
+from .metric import Direction, FromAnswers, Metric, Needs
+
+
+def _answer(  # noqa: PLR0913 - a row of a table
+    key: str,
+    title: str,
+    formula: str,
+    *,
+    needs: Needs,
+    bounds: tuple[float | None, float | None],
+    ideal: float,
+    convention: str,
+    says: str,
+    aliases: tuple[str, ...],
+) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("feedback",),
+        measure=FromAnswers(),
+        scopes=("overall",),
+        lowest=bounds[0],
+        highest=bounds[1],
+        ideal=ideal,
+        direction=Direction.HIGHER if ideal else Direction.LOWER,
+        convention=convention,
+        source="scikit-learn; OpenScale quality monitor",
+        says=says,
+        needs=("predictions", "labels", needs),
+        aliases=aliases,
+    )
+
+
+def _averages(name: str, title: str, formula: str, ideal: float, *, plain: str, aliases: tuple[str, str]) -> tuple[Metric, Metric]:
+    """Returns the mean over the classes, and that by number of labels."""
+    of_class = "of each class against all others"
+    rows = []
+    for average, mean, weighing, alias in (
+        ("macro", "mean", "each class counts alike", aliases[0]),
+        ("weighted", "mean by number of labels", "each class counts as often as it is the label", aliases[1]),
+    ):
+        row = _answer(
+            f"{average}_{name}",
+            f"{average.capitalize()} {title}",
+            f"{mean} over the classes k of {formula}",
+            needs="classes",
+            bounds=(0.0, 1.0),
+            ideal=ideal,
+            convention=f"{of_class}: {weighing}; classes are all labels and predictions that occur, and 0 / 0 counts as 0",
+            says=f"Averaged over the classes ({weighing}), {plain} {{percent}}.",
+            aliases=tuple(one for one in alias.split(", ") if one),
+        )
+        rows.append(row)
+    macro, weighted = rows
+    return macro, weighted
+
+
+ROWS = (
+    *_averages(
+        "precision",
+        "precision",
+        "correct(k) / predicted(k)",
+        1.0,
+        plain="the share of a class's predictions that are right is",
+        aliases=("scikit-learn precision_score (macro)", "OpenScale weighted_precision"),
+    ),
+    *_averages(
+        "recall",
+        "recall",
+        "correct(k) / labelled(k)",
+        1.0,
+        plain="the share of a class's labels that are predicted is",
+        aliases=("scikit-learn recall_score (macro)", "OpenScale weighted_recall, OpenScale weighted_true_positive_rate"),
+    ),
+    *_averages(
+        "f1",
+        "F1",
+        "2 correct(k) / (labelled(k) + predicted(k))",
+        1.0,
+        plain="the harmonic mean of precision and recall is",
+        aliases=("scikit-learn f1_score (macro)", "OpenScale weighted_f1_measure"),
+    ),
+    *_averages(
+        "false_positive_rate",
+        "false positive rate",
+        "wrongly predicted(k) / not labelled(k)",
+        0.0,
+        plain="the share of the other classes' labels that are predicted as a class is",
+        aliases=("", "OpenScale weighted_false_positive_rate"),
+    ),
+    _answer(
+        "mean_absolute_error",
+        "Mean absolute error",
+        "mean of abs(prediction - label)",
+        needs="numbers",
+        bounds=(0.0, None),
+        ideal=0.0,
+        convention="in the unit of the label",
+        says="Overall, predictions are {shown} off on average.",
+        aliases=("scikit-learn mean_absolute_error", "OpenScale mean_absolute_error"),
+    ),
+    _answer(
+        "mean_squared_error",
+        "Mean squared error",
+        "mean of (prediction - label)^2",
+        needs="numbers",
+        bounds=(0.0, None),
+        ideal=0.0,
+        convention="in the square of the label's unit; large errors count more than small ones",
+        says="Overall, the mean squared distance of prediction and label is {shown}.",
+        aliases=("scikit-learn mean_squared_error", "OpenScale mean_squared_error"),
+    ),
+    _answer(
+        "root_mean_squared_error",
+        "Root mean squared error",
+        "sqrt(mean of (prediction - label)^2)",
+        needs="numbers",
+        bounds=(0.0, None),
+        ideal=0.0,
+        convention="in the unit of the label; large errors count more than small ones",
+        says="Overall, the root of the mean squared distance of prediction and label is {shown}.",
+        aliases=("scikit-learn root_mean_squared_error", "OpenScale root_mean_squared_error"),
+    ),
+    _answer(
+        "r2",
+        "R squared",
+        "1 - sum of (prediction - label)^2 / sum of (label - mean label)^2",
+        needs="numbers",
+        bounds=(None, 1.0),
+        ideal=1.0,
+        convention="0 is as good as always predicting the mean label, below 0 is worse",
+        says="Overall, the predictions' R squared is {shown}; 1 is perfect, 0 is as good as always predicting the mean label.",
+        aliases=("scikit-learn r2_score", "OpenScale r2"),
+    ),
+    _answer(
+        "explained_variance",
+        "Explained variance",
+        "1 - variance of (label - prediction) / variance of label",
+        needs="numbers",
+        bounds=(None, 1.0),
+        ideal=1.0,
+        convention="as R squared, but an error that is the same for every record does not count",
+        says="Overall, the explained variance is {shown}; 1 is perfect, 0 is as good as any constant prediction.",
+        aliases=("scikit-learn explained_variance_score", "OpenScale explained_variance"),
+    ),
+)

@@ -1,0 +1,52 @@
+"""Metrics of the quality monitor: IBM's names of them by the kind of model, and the catalogue's."""
+
+from collections.abc import Mapping
+
+from ..domain.deployments import ProblemType
+
+QUALITY_METRICS: Mapping[ProblemType, Mapping[str, str]] = {
+    ProblemType.BINARY: {
+        "accuracy": "accuracy",
+        "true_positive_rate": "true_positive_rate",
+        "recall": "true_positive_rate",
+        "false_positive_rate": "false_positive_rate",
+        "precision": "positive_predictive_value",
+        "f1_measure": "f1",
+        "area_under_roc": "roc_auc",
+        "area_under_pr": "average_precision",
+        "log_loss": "log_loss",
+    },
+    ProblemType.MULTICLASS: {
+        "accuracy": "accuracy",
+        "weighted_true_positive_rate": "weighted_recall",
+        "weighted_false_positive_rate": "weighted_false_positive_rate",
+        "weighted_recall": "weighted_recall",
+        "weighted_precision": "weighted_precision",
+        "weighted_f1_measure": "weighted_f1",
+        "macro_true_positive_rate": "macro_recall",
+        "macro_false_positive_rate": "macro_false_positive_rate",
+        "macro_recall": "macro_recall",
+        "macro_precision": "macro_precision",
+        "macro_f1_measure": "macro_f1",
+    },
+    ProblemType.REGRESSION: {
+        "mean_absolute_error": "mean_absolute_error",
+        "mean_squared_error": "mean_squared_error",
+        "root_mean_squared_error": "root_mean_squared_error",
+        "r2": "r2",
+        "explained_variance": "explained_variance",
+    },
+}
+"""IBM's ids of the metrics of each kind of model, and the keys under which the catalogue has them. The macro averages are named alike."""
+
+ALL_QUALITY_METRICS: Mapping[str, str] = {name: key for metrics in QUALITY_METRICS.values() for name, key in metrics.items()}
+
+
+def problem_types_of(identifier: str) -> list[str]:
+    """Returns the kinds of model that a metric of quality is measured of."""
+    return [kind.value for kind, metrics in QUALITY_METRICS.items() if identifier in metrics]
+
+
+def catalogue_keys(problem_type: ProblemType) -> set[str]:
+    """Returns the keys of the catalogue that a quality instance of that kind of model needs."""
+    return set(QUALITY_METRICS[problem_type].values())

@@ -1,0 +1,126 @@
+"""Averages over classes and errors of numbers: as scikit-learn has them, with intervals that hold the truth."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as oracle
+
+from app.metrics.answers import ClassAnswers, NumberAnswers, Unanswered, measure_answers
+from app.metrics.answers.classes import AVERAGES, average
+from app.metrics.answers.distances import DISTANCES
+from app.metrics.catalogue import CATALOGUE
+from app.metrics.sentences import sentence
+from app.metrics.values import Measured, Undefined, Value
+
+CLASSES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
+NUMBERS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=30)
+
+OF_CLASSES: dict[str, Callable[..., float]] = {
+    "precision": oracle.precision_score,
+    "recall": oracle.recall_score,
+    "f1": oracle.f1_score,
+}
+OF_NUMBERS: dict[str, Callable[..., float]] = {
+    "mean_absolute_error": oracle.mean_absolute_error,
+    "mean_squared_error": oracle.mean_squared_error,
+    "root_mean_squared_error": oracle.root_mean_squared_error,
+    "r2": oracle.r2_score,
+    "explained_variance": oracle.explained_variance_score,
+}
+
+
+def measured(answers: ClassAnswers | NumberAnswers | Unanswered) -> dict[str, Measured]:
+    found = measure_answers(answers, {key: CATALOGUE[key].formula for key in (*AVERAGES, *DISTANCES)})
+    return {one.metric: one for one in found}
+
+
+def number(one: Measured) -> Value:
+    assert isinstance(one.number, Value), one
+    return one.number
+
+
+def of_classes(pairs: list[tuple[int, int]]) -> ClassAnswers:
+    actual, predicted = np.array(pairs, np.int64).T
+    return ClassAnswers.from_records(actual, predicted, 4)
+
+
+@given(CLASSES)
+def test_averages_over_classes_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    actual, predicted = np.array(pairs).T
+    found = measured(of_classes(pairs))
+
+    for name, expected in OF_CLASSES.items():
+        for kind in ("macro", "weighted"):
+            value = number(found[f"{kind}_{name}"])
+            assert value.value == pytest.approx(expected(actual, predicted, average=kind, zero_division=0), abs=1e-9)
+
+
+@given(CLASSES)
+def test_false_positive_rates_are_those_of_each_class_against_all_others(pairs: list[tuple[int, int]]) -> None:
+    actual, predicted = np.array(pairs).T
+    classes = np.union1d(actual, predicted)
+    found = measured(of_classes(pairs))
+    if np.unique(actual).size == 1:
+        assert isinstance(found["macro_false_positive_rate"].number, Undefined)
+        return
+
+    rates = [((predicted == one) & (actual != one)).sum() / (actual != one).sum() for one in classes]
+    assert number(found["macro_false_positive_rate"]).value == pytest.approx(np.mean(rates), abs=1e-9)
+    weights = [(actual == one).mean() for one in classes]
+    assert number(found["weighted_false_positive_rate"]).value == pytest.approx(np.dot(rates, weights), abs=1e-9)
+
+
+@given(NUMBERS)
+def test_errors_of_numbers_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    actual, predicted = np.array(pairs, np.float64).T
+    found = measured(NumberAnswers(actual, predicted))
+
+    for key, expected in OF_NUMBERS.items():
+        if key in {"r2", "explained_variance"} and np.ptp(actual) == 0:
+            assert isinstance(found[key].number, Undefined)
+            continue
+        assert number(found[key]).value == pytest.approx(expected(actual, predicted), rel=1e-9, abs=1e-9)
+
+
+@given(CLASSES, NUMBERS)
+def test_every_figure_is_in_its_range_and_has_a_sentence(pairs: list[tuple[int, int]], numbers: list[tuple[int, int]]) -> None:
+    for answers in (of_classes(pairs), NumberAnswers(*np.array(numbers, np.float64).T)):
+        for key, one in measured(answers).items():
+            row, shown = CATALOGUE[key], one.number
+            if isinstance(shown, Undefined):
+                assert sentence(key, value=None, reason=shown.reason, details=one.details).endswith(".")
+                continue
+            assert row.lowest is None or (shown.lower is not None and shown.lower >= row.lowest)
+            assert row.highest is None or (shown.upper is not None and shown.upper <= row.highest)
+            assert sentence(key, value=shown.value, lower=shown.lower, upper=shown.upper, details=one.details).endswith(".")
+
+
+def test_classes_have_no_distance_and_numbers_no_classes() -> None:
+    of_classes_found, of_numbers = measured(of_classes([(0, 0), (1, 0)])), measured(NumberAnswers(np.arange(5.0), np.arange(5.0)))
+
+    assert {key for key, one in of_classes_found.items() if isinstance(one.number, Undefined)} == set(DISTANCES)
+    assert {key for key, one in of_numbers.items() if isinstance(one.number, Undefined)} == set(AVERAGES)
+
+
+def test_what_cannot_be_read_gives_every_figure_its_reason() -> None:
+    assert {one.number for one in measured(Unanswered("some labels are no numbers", 7)).values()} == {
+        Undefined("some labels are no numbers", 7)
+    }
+
+
+def test_the_interval_follows_from_what_each_record_changes() -> None:
+    random = np.random.default_rng(3)
+    actual = random.choice(4, 400, p=[0.4, 0.3, 0.2, 0.1])
+    predicted = np.where(random.random(400) < 0.6, actual, random.choice(4, 400))
+    answers = ClassAnswers.from_records(actual, predicted, 4)
+    cells = answers.table.ravel() / 400
+    drawn = [ClassAnswers(random.multinomial(400, cells).reshape(4, 4)) for _ in range(300)]
+
+    for key in AVERAGES:
+        width = average(key, answers).interval
+        spread = np.std([average(key, one).value for one in drawn])
+        assert width.upper is not None
+        assert (width.upper - width.lower) / (2 * 1.96 * spread) == pytest.approx(1, abs=0.2), key
