@@ -1,10 +1,13 @@
-"""Starts the service with an empty database and walks each installed version of the OpenScale SDK through it."""
+"""Starts the service with an empty database and walks each installed version of the OpenScale SDK, or tutorials by it, through it."""
 
 import argparse
 import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,14 +21,17 @@ from app.security.users import create_user
 from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
+from scripts.openscale_figures import find_differences, find_differences_from_published
 from tests.builders.workers import running
+from tests.models.lookup import LookupScorer
 from tests.models.rules import RuleScorer
-from tests.models.serving import serve
-from tests.service import running_service
+from tests.models.serving import Model, serve
+from tests.service import RunningService, running_service
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SDKS = REPOSITORY / ".openscale-sdk"
 RECORDED = REPOSITORY / "tests" / "contract" / "openscale" / "recorded.json"
+TUTORIALS = RECORDED.with_name("tutorials.json")
 PAGE = REPOSITORY / "docs" / "how-to" / "move-from-openscale.md"
 TABLE = "| Method | |\n|---|---|\n"
 """Beginning of the table of methods, which is the end of the page."""
@@ -33,14 +39,28 @@ TABLE = "| Method | |\n|---|---|\n"
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of a user in a database that is thrown away
 
 
-def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
-    """Walks one version against a service of its own, prints what each method did, and returns how many are broken."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A service with an empty database, a worker and a model, and the file that describes them to a program of the SDK."""
+
+    service: RunningService
+    plan: Path
+
+    def run(self, version: str, program: str, more: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Runs a program in the environment of that version of the SDK."""
+        command = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "scripts" / program), str(self.plan), *more]
+        return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+
+
+@contextmanager
+def prepared(folder: Path, scorer: Model, *, speed: bool = False) -> Iterator[Prepared]:
+    """Serves from an empty database of its own until the block ends."""
     server = EmbeddedPostgres(folder / "postgres")
     server.start()
     try:
         database = Database(server.url)
         upgrade(database)
-        with running_service(database, folder / "data") as service, serve(RuleScorer()) as model:
+        with running_service(database, folder / "data") as service, serve(scorer) as model:
             with database.transaction() as session:
                 create_user(session, "ada", password=PASSWORD, role=Role.MANAGE)
             plan = {"url": service.base_url, "model_url": model.url, "key": service.admin_key, "user": "ada", "password": PASSWORD}
@@ -49,13 +69,16 @@ def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
             sealer = open_secret_box(Settings(data_dir=folder / "data"))
             perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
             with running(Worker(database, perform, concurrency=1)):
-                program = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "scripts" / "openscale_walk.py")]
-                ended = subprocess.run(  # noqa: S603 - our own program
-                    [*program, str(folder / "walk.json"), *more], capture_output=True, text=True, check=False
-                )
+                yield Prepared(service, folder / "walk.json")
         database.close()
     finally:
         server.stop()
+
+
+def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
+    """Walks one version against a service of its own, prints what each method did, and returns how many are broken."""
+    with prepared(folder, RuleScorer(), speed=speed) as ready:
+        ended = ready.run(version, "openscale_walk.py", more)
     print(f"\nibm-watson-openscale {version}")
     lines = ended.stdout.splitlines()
     if not lines or not lines[-1].startswith("{"):
@@ -67,6 +90,27 @@ def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
     print("\n".join(f"  {line}" for line in lines if line.startswith("speed")))
     print("\n".join(line for line in ended.stderr.splitlines() if "stty" not in line))
     return ended.returncode
+
+
+def run_tutorials(version: str, folder: Path, more: list[str]) -> int:
+    """Runs the tutorials by one version, compares what it read with the checks, and returns how many figures differ."""
+    with prepared(folder, LookupScorer()) as ready:
+        ended = ready.run(version, "openscale_tutorials.py", more)
+        lines = ended.stdout.splitlines()
+        if ended.returncode or not lines:
+            print(ended.stderr[-4000:])
+            return 1
+        print(f"\nibm-watson-openscale {version}")
+        differing = 0
+        for name, read in json.loads(lines[-1]).items():
+            check = ready.service.client.get(f"/v1/deployments/{read['subscription']}/checks/{read['run']}").json()
+            found = list(find_differences(read["values"], check))
+            if name == "binary":
+                found += find_differences_from_published(read["sources"])
+            figures = sum(len(value["metrics"]) for values in read["values"].values() for value in values)
+            print(f"  {name:20} {figures} figures, {len(found)} differ from the check", *found, sep="\n    ")
+            differing += len(found)
+    return differing
 
 
 def write_table() -> None:
@@ -81,6 +125,7 @@ def main() -> int:
     """Walks every installed version."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the calls of the newest SDK, for the test that replays them")
+    parser.add_argument("--tutorials", action="store_true", help="run the tutorials instead, and compare their figures with the checks")
     parser.add_argument("--speed", action="store_true", help="store 10,000 records in one call and in 1,000, next to REST v1")
     options = parser.parse_args()
     failed = 0
@@ -88,9 +133,13 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="evenhand-sdk-") as folder:
             # Not only for its owner: as root the database runs as another account.
             Path(folder).chmod(0o711)
-            more = [str(RECORDED)] if options.record and version == "3.1.11" else []
-            failed += walk(version, Path(folder), more, speed=options.speed) != 0
-    if options.record and not failed:
+            recorded = TUTORIALS if options.tutorials else RECORDED
+            more = [str(recorded)] if options.record and version == "3.1.11" else []
+            if options.tutorials:
+                failed += run_tutorials(version, Path(folder), more) != 0
+            else:
+                failed += walk(version, Path(folder), more, speed=options.speed) != 0
+    if options.record and not failed and not options.tutorials:
         write_table()
     return 1 if failed else 0
 
