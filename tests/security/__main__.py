@@ -14,6 +14,7 @@ from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
 from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_revoking
 from tests.security.matrix import try_every_operation
+from tests.security.openscale_fuzzing import OpenScaleFuzzing
 from tests.service import RunningService, running_service
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
@@ -71,6 +72,14 @@ def _fuzz(examples: int) -> list[str]:
     return faults
 
 
+def _openscale(examples: int) -> list[str]:
+    with _service() as (service, _):
+        fuzzing = OpenScaleFuzzing.of(service)
+        fuzzing.run(examples)
+    sys.stdout.write(f"{fuzzing.requests} requests to the OpenScale face\n")
+    return fuzzing.faults
+
+
 @contextmanager
 def _service() -> Iterator[tuple[RunningService, Path]]:
     """Yields a service with a database of its own, and a folder for what an attack leaves."""
@@ -87,7 +96,7 @@ def _service() -> Iterator[tuple[RunningService, Path]]:
             database.close()
 
 
-_PARTS: dict[str, Callable[[int], list[str]]] = {"matrix": _matrix, "doors": _doors, "fuzz": _fuzz}
+_PARTS: dict[str, Callable[[int], list[str]]] = {"matrix": _matrix, "doors": _doors, "fuzz": _fuzz, "openscale": _openscale}
 
 
 if __name__ == "__main__":
