@@ -21,7 +21,7 @@ from app.security.users import create_user
 from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
-from scripts.openscale_figures import find_differences, find_differences_from_published
+from tests.builders.openscale_figures import find_differences, find_differences_from_published
 from tests.builders.workers import running
 from tests.models.lookup import LookupScorer
 from tests.models.rules import RuleScorer

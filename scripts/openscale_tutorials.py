@@ -83,8 +83,8 @@ def _binary() -> Tutorial:
 
 def _several_classes() -> Tutorial:
     classes = ["Excellent", "Good", "Fair", "Poor"]
-    rows = [["M" if place % 2 else "F", classes[(place * place + place // 7) % 4], place] for place in range(120)]
-    answers = [row[1] for row in rows]
+    answers = [classes[(place * place + place // 7) % 4] for place in range(120)]
+    rows: list[list[Any]] = [["M" if place % 2 else "F", answer, place] for place, answer in enumerate(answers)]
     return Tutorial(
         name="several classes",
         problem_type="multiclass",

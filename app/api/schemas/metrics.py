@@ -48,7 +48,8 @@ class MetricOut(Out):
     scopes: list[Scope] = Field(description="Subjects of its values; `overall` is of labelled records only, `worst_pair` not on balanced.")
     needs: list[Needs] = Field(
         description="What must be logged or set: labels, predictions, scores (probabilities), strata (of the monitor), rows (the records"
-        " themselves; it is in no roll-up), copies (an endpoint to score them)."
+        " themselves; it is in no roll-up), classes or numbers (labels and predictions themselves, of a classification or a regression;"
+        " in no roll-up), copies (an endpoint to score them)."
     )
     lowest: float | None = Field(description="The lower end of its range; null is unbounded.")
     highest: float | None = Field(description="The upper end of its range; null is unbounded.")

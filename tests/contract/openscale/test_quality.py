@@ -14,10 +14,10 @@ import pytest
 from sklearn import metrics as oracle
 
 from app.store.database.engine import Database
-from scripts.openscale_figures import find_differences, find_differences_from_published
 from tests.builders.openscale import read
+from tests.builders.openscale_figures import find_differences, find_differences_from_published
+from tests.builders.openscale_replay import Replay
 from tests.builders.workers import working
-from tests.contract.openscale.replaying import Replay
 from tests.databases import Databases
 from tests.models.lookup import LookupScorer
 from tests.models.serving import serve

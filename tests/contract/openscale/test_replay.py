@@ -20,8 +20,8 @@ from app.security.secrets import open_secret_box
 from app.settings import Settings
 from app.store.database.engine import Database
 from scripts.openscale_shapes import members_of
+from tests.builders.openscale_replay import Replay
 from tests.builders.workers import running
-from tests.contract.openscale.replaying import Replay
 from tests.databases import Databases
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
