@@ -1,4 +1,6 @@
-"""A real browser for tests and screenshots: Debian's Chromium, headless, driven by Playwright.
+"""A real browser for tests and screenshots: Debian's Chromium or Firefox, headless, driven by Playwright.
+
+`EVENHAND_BROWSER=firefox` chooses Firefox.
 
 It notes what no page may do: ask another host for anything, write an error to the console, fail to load a file.
 """
@@ -37,11 +39,17 @@ FOR_EVER = 2**31 - 1
 Scheme = Literal["light", "dark"]
 
 
-def chromium() -> str:
-    """The program; skips the test where there is none, but not in CI, which has to install it."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
+BROWSER = "EVENHAND_BROWSER"
+"""Environment variable that names the browser: `chromium` (the usual one) or `firefox`."""
+
+PROGRAMS = {"chromium": ("chromium", "chromium-browser"), "firefox": ("firefox-esr", "firefox")}
+
+
+def program_of(name: str) -> str:
+    """The browser's program; skips the test where there is none, but not in CI, which has to install it."""
+    found = next((path for path in map(shutil.which, PROGRAMS[name]) if path is not None), None)
     if found is None:
-        reason = "Chromium is not installed: `apt install chromium` (Debian); in CI `.ci/run` does"
+        reason = f"{name.capitalize()} is not installed: `apt install {PROGRAMS[name][0]}` (Debian); in CI `.ci/run` installs Chromium"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -51,8 +59,13 @@ def chromium() -> str:
 @contextmanager
 def running_browser() -> Iterator[Browser]:
     """A browser until the block ends."""
+    name = os.environ.get(BROWSER, "chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=list(FLAGS))
+        if name == "firefox":
+            # Debian's Firefox lacks the patches of Playwright's own build; this channel drives an unpatched one by WebDriver BiDi.
+            browser = playwright.firefox.launch(channel="moz-firefox", executable_path=program_of(name), headless=True)
+        else:
+            browser = playwright.chromium.launch(executable_path=program_of(name), headless=True, args=list(FLAGS))
         try:
             yield browser
         finally:

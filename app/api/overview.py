@@ -48,7 +48,9 @@ def wanted_overview(
     after: Annotated[OverviewPlace | None, Depends(place_in_overview)],
     *,
     sort: Sort = OverviewSort.SEVERITY,
-    state: Annotated[list[DeploymentState] | None, Query(description="Only deployments in one of these states.", max_length=8)] = None,
+    state: Annotated[
+        list[DeploymentState] | None, Query(description="Only deployments in one of these states.", max_length=len(DeploymentState))
+    ] = None,
     text: Annotated[str, Query(max_length=200, description="Only deployments whose name, id or owner contains it.")] = "",
     owner: Annotated[str | None, Query(max_length=200, description="Only deployments of this owner.")] = None,
 ) -> OverviewWanted:

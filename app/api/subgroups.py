@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from ..errors import Conflict, NotFound
 from ..evidence.nulls import Direction
 from ..store.checks.checks import current_time
+from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
 from ..store.subgroups.scans import get_scan, put_subgroup_settings, scans_of, subgroup_settings_of
 from ..tracking.subgroups.looking import candidate_numbers_of, look_at_candidates
@@ -95,7 +96,9 @@ def list_subgroup_candidates(
 
     The chance of ever confirming one that is inside the limit in every later hour is at most 5 % over all candidates of the deployment.
     """
-    found = look_at_candidates(session, deployment.no, after_number=after_number, limit=limit + 1)
+    monitor = monitor_of(session, deployment.no)
+    names = None if monitor is None else monitor.names
+    found = look_at_candidates(session, deployment.no, after_number=after_number, limit=limit + 1, names=names)
     page, next_cursor = cut(found, limit, lambda one: one.number)
     return SubgroupCandidatePage(candidates=[SubgroupCandidateOut.of(one) for one in page], next_cursor=next_cursor)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..checks.rollups import Period
 from ..domain.checks import Scope
+from ..metrics.figure_text import format_figure
 from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import Verdict
 from ..views.headlines import VERDICT_WORDS
@@ -75,7 +76,7 @@ def collect_rows(series: Series, *, shades: Sequence[str], low: float, high: flo
             for point in () if is_dense and len(part) > 1 else part:
                 kind = "carried" if point.carried_forward else "measured"
                 kind = "uncertain" if point.verdict == Verdict.INSUFFICIENT_DATA else kind
-                interval = " to ".join("open" if end is None else f"{end:.3g}" for end in (point.lower, point.upper))
+                interval = "" if point.value is None else format_figure(point.value, point.lower, point.upper).interval
                 side = ", the reference at a disadvantage" if disadvantaged_at(series, point) is Disadvantaged.REFERENCE else ""
                 verdict = f"{VERDICT_WORDS[point.verdict]}{side}{', carried forward' if point.carried_forward else ''}"
                 tooltip = {"when": format_moment(point.at), "interval": interval, "n": point.n, "verdict": verdict}

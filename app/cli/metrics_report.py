@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ..frames import Report, judged, sentence_of
 from ..metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
+from ..metrics.figure_text import format_figure, format_to
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
 SCOPES = {
@@ -91,10 +92,11 @@ def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
 def _allow(measured: Measured) -> str:
     """Returns the interval that allows for the choice, as a sentence to append; "" where there is none."""
     interval, many = measured.for_choice, measured.details.chosen_from
-    if interval is None:
+    if interval is None or isinstance(measured.number, Undefined):
         return ""
-    upper = "and more" if interval.upper is None else f"to {interval.upper:.3f}"
-    return f" Allowing for the choice among {many} groups, the interval is {interval.lower:.3f} {upper}."
+    text = format_figure(measured.number.value, interval.lower, interval.upper)
+    ends = f"{text.lower} and more" if interval.upper is None else text.interval
+    return f" Allowing for the choice among {many} groups, the interval is {ends}."
 
 
 def _notes(shown: Sequence[Measured]) -> Iterator[str]:
@@ -144,8 +146,8 @@ def _table(shown: Sequence[Measured]) -> Table:
         number = measured.number
         value, interval = "–", ""
         if isinstance(number, Value):
-            value = _format_figure(number.value)
-            lower, upper = ("open" if end is None else _format_figure(end) for end in (number.lower, number.upper))
+            value = _format_cell(number.value, number.value)
+            lower, upper = ("open" if end is None else _format_cell(end, number.value) for end in (number.lower, number.upper))
             interval = f"{lower} to {upper}"
         # All have a mark or a blank, so that the digits stay in line.
         interval += "" if not marked else "*" if _is_cautioned(measured) else " "
@@ -160,11 +162,11 @@ def _table(shown: Sequence[Measured]) -> Table:
     return table
 
 
-def _format_figure(value: float) -> str:
-    """Formats a figure: four decimals near 1, fewer for large numbers, two digits of what four decimals would make 0."""
-    if abs(value) >= 10:  # noqa: PLR2004 - counts need no decimals
-        return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
-    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"  # noqa: PLR2004 - 0.0010 still shows two digits
+def _format_cell(value: float, figure: float) -> str:
+    """Formats a figure, or an end of its interval: four decimals near 1, fewer for large figures, two digits of very small ones."""
+    if abs(figure) >= 10:  # noqa: PLR2004 - counts need no decimals
+        return format_to(value, 0 if figure == int(figure) else 2)
+    return format_to(value, 4) if figure == 0 or abs(figure) >= 1e-3 else f"{value:.1e}"  # noqa: PLR2004 - 0.0010 still shows two digits
 
 
 def _word(given: Verdict) -> str:

@@ -172,7 +172,8 @@ def figure_page(
 ) -> Response:
     """Returns the explanation of one figure: its formula, its counts, and what interval and limits mean."""
     check = _get_check(session, deployment, check_id)
-    explanation = explain_figure(session, deployment, check, MeasurementKey(**dict(wanted)))
+    words = GroupWords.of(monitor_of(session, deployment.no))
+    explanation = explain_figure(session, deployment, check, MeasurementKey(**dict(wanted)), words)
     values = {
         "deployment": deployment,
         "check": check,

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..domain.outcomes import outcome_label
 from ..store.deployments.monitors import monitor_of
@@ -64,6 +65,7 @@ def second_look_page(
     values = {
         "deployment": deployment,
         "monitor": monitor,
+        "group_words": GroupWords.of(monitor),
         "flags": shown,
         "labels": {record_id: outcome_label(label) for record_id, label in labels.items()},
         "choices": [(json.dumps(value), outcome_label(value)) for value in pick_labels(monitor, MAX_LABELS)],

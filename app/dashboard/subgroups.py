@@ -28,7 +28,7 @@ def read_subgroups(session: Session, deployment_no: int, evidence: DeploymentEvi
     newest, settings = newest_scan(session, deployment_no), subgroup_settings_of(session, deployment_no)
     ended = newest if newest is None or newest.state == "succeeded" else newest_scan(session, deployment_no, state="succeeded")
     numbers = candidate_numbers_of(session, [one for one in (newest, ended) if one is not None])
-    found = look_at_gravest(session, deployment_no, limit=MOST_CANDIDATES + 1)
+    found = look_at_gravest(session, deployment_no, limit=MOST_CANDIDATES + 1, names=None if evidence is None else evidence.monitor.names)
 
     obstacle, era = None, None if evidence is None else evidence.era
     if evidence is None:

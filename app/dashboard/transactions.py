@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
 from ..domain.time_ranges import RangePreset
 from ..store.checks import checks
@@ -66,6 +67,7 @@ def transactions_page(
         "found": found,
         "wanted": wanted,
         "monitor": monitor,
+        "group_words": GroupWords.of(monitor),
         "choices": [] if monitor is None else choices_of(session, deployment.no, monitor, wanted),
         "among_of": among_of,
         "local": local,
@@ -94,12 +96,14 @@ def record_page(
 ) -> Response:
     """Returns one record; its id may be any text, and is in the query where a path cannot hold it."""
     used_by = checks.get(session, deployment.no, check) if check else None
+    monitor = monitor_of(session, deployment.no)
     of_check = used_by.id if used_by is not None and used_by.window is not None else None
     values = {
         "deployment": deployment,
         "details": record_details(session, deployment.no, record_id or id_in_query, check_id=of_check),
         "check": used_by,
-        "monitor": monitor_of(session, deployment.no),
+        "monitor": monitor,
+        "group_words": GroupWords.of(monitor),
         "words": record_words,
         "span": check_words.span,
         "only_direct": ONLY_DIRECT,

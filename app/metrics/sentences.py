@@ -8,6 +8,7 @@ from .catalogue import CATALOGUE, Metric
 from .catalogue.metric import ComparedRate, CountOf, RateOf
 from .comparisons import REVERSED_DIFFERENCE
 from .confusion import PARTS, RATES
+from .figure_text import FigureText, format_figure, format_number, format_to
 from .verdicts import MINIMUM_GROUP_SIZE
 
 _PHRASES: Mapping[str, tuple[str, str]] = {
@@ -38,8 +39,6 @@ _COUNTED_AS: Mapping[str, str] = {
 
 MOST = 700.0
 """Max logarithm in a sentence; larger ones are shown as this, because their exponential overflows."""
-
-SMALLEST = 1e-9
 
 LEAST = 0.0005
 """Min share in a sentence; smaller ones would be rounded to none of a hundred."""
@@ -81,25 +80,26 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
     match row.measure:
         case RateOf(rate):
             among, are = _find_phrases(rate, known)
-            limits = " to ".join(_format_hundred(end, value) for end in ends)
+            hundred, *limits = _format_hundreds(value, *ends)
             if "own_n" in known.counts:
-                return f"Of 100 compared records, {_format_hundred(value, value)} {are} as {known.subject} (95 %: {limits})."
-            return f"Of 100 {among.format(of=of_subject)}, {_format_hundred(value, value)} {are} (95 %: {limits})."
+                return f"Of 100 compared records, {hundred} {are} as {known.subject} (95 %: {' to '.join(limits)})."
+            return f"Of 100 {among.format(of=of_subject)}, {hundred} {are} (95 %: {' to '.join(limits)})."
         case CountOf(part):
             counted = PARTS[part].among.format(of=of_subject)
-            count, low, high = ("open" if end is None else f"{end:,.1f}".removesuffix(".0") for end in (value, *ends))
+            count, low, high = _format_count(value, *ends)
             return f"{count} {counted} (95 %: {low} to {high})."
         case ComparedRate() as how:
             return _describe_comparison(how, value, ends, known)
         case _:
-            lead = _fill_in(row, value, known).removesuffix(".")
-            return f"{lead} (value {format_number(value)}, 95 %: {format_number(ends[0])} to {format_number(ends[1])})."
+            text = format_figure(value, *ends)
+            lead = _fill_in(row, value, text, known).removesuffix(".")
+            return f"{lead} (value {text.value}, 95 %: {text.interval})."
 
 
 def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | None, float | None], known: Details) -> str:
     among, are = _find_phrases(how.rate, known)
     shares = [share for side in SIDES if (share := _find_share(how.rate, known.counts_of(side))) is not None]
-    counts = [_format_hundred(share, share) for share in shares]
+    counts = _format_hundreds(*shares)
     names = [_name_side(side, known) for side in SIDES]
     lead = ""
     if len(counts) > 1 and "own_n" in known.monitored_counts:
@@ -107,7 +107,8 @@ def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | No
     elif len(counts) > 1:
         lead = f"Of 100 {among.format(of=_format_subject(names[0]))}, {counts[0]} {are}; of 100 of {names[1]}, {counts[1]}: "
     if how.by.divides:
-        return f"{lead}a ratio of {format_number(value)} (95 %: {format_number(ends[0])} to {format_number(ends[1])})."
+        text = format_figure(value, *ends)
+        return f"{lead}a ratio of {text.value} (95 %: {text.interval})."
     # Whatever the sign convention, the sentence is about the monitored group.
     turned = -1 if how.by is REVERSED_DIFFERENCE else 1
     low, high = (None if end is None else turned * end for end in ends[::turned])
@@ -150,18 +151,18 @@ def _name_side(side: Side, known: Details) -> str:
     return f"the {side} group" if name is None else name
 
 
-def _fill_in(row: Metric, value: float, known: Details) -> str:
+def _fill_in(row: Metric, value: float, text: FigureText, known: Details) -> str:
     """Fills in the row's own sentence."""
     size = abs(value)
     across = None if known.groups is None else f"{known.groups} groups with labelled records"
     return row.says.format(
-        shown=format_number(value),
-        distance=format_number(size),
-        percent=f"{_format_hundred(value, value)} %",
+        shown=text.value,
+        distance=format_to(size, text.decimals),
+        percent=f"{_format_hundreds(value)[0]} %",
         points=f"{100 * size:.1f}" if size >= LEAST or size == 0 else "fewer than 0.1",
         factor=format_number(math.exp(min(size, MOST))),
         balance=format_number(round(100 * (1 - value) / (1 + value))) if value > -1 else "no end of records",
-        moved=f"{'+' if value > 0 else ''}{format_number(value)}",
+        moved=f"{'+' if value > 0 else ''}{text.value}",
         moved_points=f"{100 * value:+.1f}" if size >= LEAST else "almost 0" if size else "0",
         less="less" if value < 0 else "more",
         more="more" if value > 0 else "fewer",
@@ -180,31 +181,31 @@ def _format_subject(name: str | None) -> str:
     return f" of {name}" if name else ""
 
 
-def _format_hundred(share: float | None, like: float) -> str:
-    """Formats a share as so many of a hundred, with a decimal where it or its neighbours are few; never rounded to none or all."""
+def _format_hundreds(*shares: float | None) -> list[str]:
+    """Formats shares of one figure as so many of a hundred, all with a decimal where one is few; never rounded to none or all.
+
+    An absent share is an open end of an interval: all of a hundred.
+    """
+    first, *others = shares or (None,)
+    asked = [one for one in (first, *(end for end in others if end not in {0, 1})) if one is not None]
+    decimals = 1 if any(min(one, 1 - one) < FEW for one in asked) else 0
+    return [_format_hundred(one, decimals) for one in shares]
+
+
+def _format_hundred(share: float | None, decimals: int) -> str:
     if share is None:
-        return "100"
-    if share in {0, 1}:
-        return f"{100 * share:.0f}"
-    if share < LEAST:
+        return f"{100:.{decimals}f}"
+    if share not in {0, 1} and share < LEAST:
         return "fewer than 0.1"
-    if share > 1 - LEAST:
+    if share not in {0, 1} and share > 1 - LEAST:
         return "more than 99.9"
-    return f"{100 * share:.1f}" if min(like, 1 - like, share, 1 - share) < FEW else f"{100 * share:.0f}"
+    return f"{100 * share:.{decimals}f}"
 
 
-def format_number(value: float | None) -> str:
-    """Formats three significant digits, without exponents; never rounded to 0, nor from below to 1."""
-    if value is None:
-        return "open"
-    if float(value).is_integer():
-        return f"{value:,.0f}"
-    size = abs(value)
-    if size >= 100:  # noqa: PLR2004 - three digits
-        return f"{value:,.1f}"
-    if size >= 1:
-        return f"{value:.2f}"
-    if size < SMALLEST:
-        return f"{'-' if value < 0 else ''}less than {SMALLEST:.9f}"
-    # Three digits after the zeros or nines, from either end of [0, 1].
-    return f"{value:.{2 - math.floor(math.log10(min(size, 1 - size)))}f}" if min(size, 1 - size) >= SMALLEST else f"{value:.9f}"
+def _format_count(count: float, lower: float | None, upper: float | None) -> tuple[str, str, str]:
+    """Formats a count and its interval: whole records, with the ends rounded outward; one decimal where records have weights."""
+    if not float(count).is_integer():
+        low, high = ("open" if end is None else f"{end:,.1f}" for end in (lower, upper))
+        return f"{count:,.1f}", low, high
+    low = "open" if lower is None else f"{math.floor(lower):,}"
+    return f"{count:,.0f}", low, "open" if upper is None else f"{math.ceil(upper):,}"

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from ..details import Details, Side
 from .catalogue import CATALOGUE
 from .catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
+from .figure_text import format_figure
 from .rounding import digits_apart
-from .sentences import format_number, sentence
+from .sentences import sentence
 from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
 from .verdicts import MINIMUM_GROUP_SIZE, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
 
@@ -148,7 +149,8 @@ def choice_statement(figure: JudgedFigure) -> str | None:
     lower, upper = figure.details.chosen_lower, figure.details.chosen_upper
     if lower is None:
         return f"{lead}, and neither interval nor p-value allows for the choice."
-    allowing = f"{format_number(lower)} and more" if upper is None else f"{format_number(lower)} to {format_number(upper)}"
+    text = format_figure(figure.value, lower, upper)
+    allowing = f"{text.lower} and more" if upper is None else text.interval
     return f"{lead}. Allowing for the choice, its interval is {allowing}; the p-value does not allow for it."
 
 

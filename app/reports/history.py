@@ -132,7 +132,7 @@ def _rows_by_period(series: Series) -> Iterator[tuple[str, ...]]:
     """Yields the points of a roll-up."""
     for group in series.groups:
         for point in group.points:
-            figures = (number(point.value), interval(point.lower, point.upper))
+            figures = (number(point.value), interval(point.lower, point.upper, value=point.value))
             if point.value is None:
                 figures = (f"none: {point.reason}", "–")
             side = _DISADVANTAGED.get(disadvantaged_at(series, point), "")

@@ -15,7 +15,7 @@ def number(value: float | None) -> str:
     """Returns a number, or a dash."""
     if value is None:
         return ABSENT
-    return f"{value:,.1f}" if abs(value) >= _LARGE else f"{value:.4f}"
+    return _format_like(value, value)
 
 
 def share(value: float | None) -> str:
@@ -28,9 +28,11 @@ def count(value: float) -> str:
     return f"{value:,.10g}"
 
 
-def interval(lower: float | None, upper: float | None) -> str:
-    """Returns the 95 % interval of a number."""
-    return f"{'no lower end' if lower is None else number(lower)} to {'no upper end' if upper is None else number(upper)}"
+def interval(lower: float | None, upper: float | None, *, value: float | None = None) -> str:
+    """Returns the 95 % interval of a number, with as many decimals as the number itself has."""
+    like = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value
+    low = "no lower end" if lower is None else _format_like(lower, like)
+    return f"{low} to {'no upper end' if upper is None else _format_like(upper, like)}"
 
 
 def share_interval(lower: float | None, upper: float | None) -> str:
@@ -51,7 +53,11 @@ def interval_of(measurement: Measurement) -> str:
     if measurement.value is None:
         return ABSENT
     is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
-    return share_interval(measurement.lower, measurement.upper) if is_share else interval(measurement.lower, measurement.upper)
+    return (
+        share_interval(measurement.lower, measurement.upper)
+        if is_share
+        else interval(measurement.lower, measurement.upper, value=measurement.value)
+    )
 
 
 def verdict_of(measurement: Measurement | None) -> str:
@@ -64,3 +70,7 @@ def verdict_of(measurement: Measurement | None) -> str:
 def moment(at: datetime | None) -> str:
     """Returns a moment, in UTC."""
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _format_like(value: float, like: float) -> str:
+    return f"{value:,.1f}" if abs(like) >= _LARGE else f"{value:,.4f}"

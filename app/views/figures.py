@@ -119,7 +119,7 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
     metric, details = CATALOGUE[measurement.metric], measurement.details
     worst = details.worst_group or ("the group" if details.monitored is None else details.monitored)
     subject = {
-        Scope.GROUP: str(measurement.group),
+        Scope.GROUP: details.subject or details.monitored or str(measurement.group),
         Scope.WORST: f"{worst}, the monitored group furthest out",
         Scope.POOLED: "all monitored values together",
         Scope.REFERENCE: "all reference values together",

@@ -11,8 +11,8 @@ from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate
 from ..metrics.choice import interval_for_choice
+from ..metrics.figure_text import format_figure
 from ..metrics.rounding import digits_apart
-from ..metrics.sentences import format_number
 from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from .figures import judged_figure, sentence_of
@@ -107,7 +107,8 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     if own.interval:
         return replace(shown, note=f"95 % interval; it allows {of_choice}; the verdict goes by its own interval, {own.interval}")
     # The sentence of such a figure has its own interval.
-    ends = f"{format_number(found.lower)} {'and more' if found.upper is None else f'to {format_number(found.upper)}'}"
+    text = format_figure(one.value, found.lower, found.upper)
+    ends = f"{text.lower} and more" if found.upper is None else text.interval
     return replace(own, note=f"the 95 % interval that allows {of_choice} is {ends}; the verdict goes by its own interval")
 
 

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckRun, DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
+from ..domain.group_words import GroupWords
 from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE
 from .check_source import counted_check, source_of
@@ -71,8 +72,8 @@ def key_of(measurement: Measurement) -> MeasurementKey:
     )
 
 
-def explain_figure(session: Session, deployment: Deployment, check: CheckRun, key: MeasurementKey) -> Explanation:
-    """Returns the explanation of a figure of the check, or of the training data as they are now.
+def explain_figure(session: Session, deployment: Deployment, check: CheckRun, key: MeasurementKey, words: GroupWords) -> Explanation:
+    """Returns the explanation of a figure of the check, or of the training data as they are now; `words` name its groups.
 
     Raises:
         NotFound: the check has no such figure.
@@ -93,4 +94,4 @@ def explain_figure(session: Session, deployment: Deployment, check: CheckRun, ke
     measurement = next((one for one in found if key_of(one) == key), None)
     if measurement is None:
         raise NotFound("figure of this check", ", ".join(str(part) for part in (key.metric, key.attribute, key.group) if part))
-    return explained(measurement, None if key.data is DataSet.TRAINING else check_of_view(counted))
+    return explained(words.rename(measurement), None if key.data is DataSet.TRAINING else check_of_view(counted))

@@ -6,10 +6,12 @@ from typing import Any
 from pydantic import Field
 
 from ...domain.checks import CheckState, DataSet
+from ...domain.group_words import GroupWords
 from ...metrics.catalogue import CATALOGUE
 from ...metrics.sides import Disadvantaged, disadvantaged
 from ...store.overviews.overview import TrendPoint
 from ...views.causes import Cause
+from ...views.judging import WorstGroup
 from ...views.overview import DeploymentOverview, DeploymentState
 from .base import Out, example
 from .verdicts import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
@@ -27,6 +29,7 @@ _ENTRY: dict[str, Any] = {
         "data": "payload",
         "attribute": "Sex",
         "group": "female",
+        "group_name": "women",
         "value": 0.61,
         "reason": None,
         "lower": 0.53,
@@ -36,6 +39,7 @@ _ENTRY: dict[str, Any] = {
         "verdict": "unfair",
         "disadvantaged": "monitored",
         "disadvantaged_group": "female",
+        "disadvantaged_name": "women",
         "lower_limit": 0.8,
         "upper_limit": 1.25,
         "measured_at": "2026-11-20T15:00:00Z",
@@ -81,6 +85,7 @@ class WorstOut(Out):
     data: DataSet
     attribute: str
     group: str
+    group_name: str = Field(description="Display name of the group in the monitor; without one, the group itself.")
     value: float | None
     reason: str | None
     lower: float | None = Field(description="Lower end of the 95 % interval.")
@@ -94,11 +99,19 @@ class WorstOut(Out):
     verdict: str | None = Field(description=VERDICT)
     disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
     disadvantaged_group: str | None = Field(description=DISADVANTAGED_GROUP)
+    disadvantaged_name: str | None = Field(description="Display name of that group; without one, the group itself.")
     lower_limit: float | None
     upper_limit: float | None
     measured_at: datetime = Field(description="The end of the time the figure is about; of one carried forward, of the first one.")
     carried_forward: bool
     check_id: str
+
+    @classmethod
+    def of(cls, worst: WorstGroup, words: GroupWords) -> "WorstOut":
+        """Returns the body of a deployment's worst group, named in those words."""
+        group, other = worst.group, worst.disadvantaged_group
+        other_name = None if other is None else words.label(worst.attribute, other)
+        return cls.from_object(worst, group_name=words.label(worst.attribute, group), disadvantaged_name=other_name)
 
 
 class TrendPointOut(Out):
@@ -169,7 +182,8 @@ class OverviewEntryOut(Out):
     def of(cls, one: DeploymentOverview) -> "OverviewEntryOut":
         """Returns the body of one deployment."""
         trend = [] if one.worst is None else [TrendPointOut.of(point, one.worst.metric) for point in one.trend]
-        return cls.from_object(one, trend=trend)
+        worst = None if one.worst is None else WorstOut.of(one.worst, one.words)
+        return cls.from_object(one, trend=trend, worst=worst)
 
 
 class OverviewOut(Out):

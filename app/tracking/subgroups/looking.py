@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from ...clock import HOUR
+from ...domain.display_names import DisplayNames
 from ...evidence.nulls import Direction
 from ...scan.confirming import EXPIRY_HOURS, Candidate
 from ...scan.search import MIN_RECORDS
@@ -65,18 +66,21 @@ class ShownCandidate:
     words: str
 
 
-def look_at_candidates(session: Session, deployment_no: int, *, after_number: int, limit: int) -> list[ShownCandidate]:
-    """Returns at most `limit` of the deployment's candidates after that number, by number."""
+def look_at_candidates(
+    session: Session, deployment_no: int, *, after_number: int, limit: int, names: DisplayNames | None = None
+) -> list[ShownCandidate]:
+    """Returns at most `limit` of the deployment's candidates after that number, by number. `names` word their sentences."""
     stored = page_of_candidates(session, deployment_no, after_number=after_number, limit=limit)
-    return _show(session, deployment_no, stored)
+    return _show(session, deployment_no, stored, names or DisplayNames())
 
 
-def look_at_gravest(session: Session, deployment_no: int, *, limit: int) -> list[ShownCandidate]:
+def look_at_gravest(session: Session, deployment_no: int, *, limit: int, names: DisplayNames | None = None) -> list[ShownCandidate]:
     """Returns at most `limit` of the deployment's candidates: the confirmed ones, then those without a result, then the expired ones."""
-    return _show(session, deployment_no, first_candidates(session, deployment_no, states=_GRAVEST, limit=limit))
+    stored = first_candidates(session, deployment_no, states=_GRAVEST, limit=limit)
+    return _show(session, deployment_no, stored, names or DisplayNames())
 
 
-def _show(session: Session, deployment_no: int, stored: Sequence[StoredCandidate]) -> list[ShownCandidate]:
+def _show(session: Session, deployment_no: int, stored: Sequence[StoredCandidate], names: DisplayNames) -> list[ShownCandidate]:
     present_era_no = find_present_era(session, deployment_no)
     # Of the hours that the states are computed from, not of those that are being counted now.
     records = later_records(session, [one.no for one in stored])
@@ -105,7 +109,7 @@ def _show(session: Session, deployment_no: int, stored: Sequence[StoredCandidate
                 log_evidence=one.log_evidence,
                 log_threshold=Candidate(one.number, subgroup_of(one.values), limit_of(one), 0).log_threshold,
                 later_records=later if later >= MIN_RECORDS else None,
-                words=_say_candidate(one, is_followed=present_era_no == one.era_no),
+                words=_say_candidate(one, names, is_followed=present_era_no == one.era_no),
             )
         )
     return found
@@ -148,10 +152,12 @@ def _name_values(one: StoredCandidate) -> dict[str, Sequence[str]]:
     return {each.feature: [each.labels[place] for place in places] for each, places in chosen if places is not None}
 
 
-def _say_candidate(one: StoredCandidate, *, is_followed: bool) -> str:
+def _say_candidate(one: StoredCandidate, names: DisplayNames, *, is_followed: bool) -> str:
     """Returns the candidate in words: what was searched, what was found, and whether later hours confirm it."""
     result, words = one.result, _WORDS[Direction(one.direction)]
-    named = "; ".join(f"{feature} {' or '.join(labels)}" for feature, labels in _name_values(one).items())
+    named = "; ".join(
+        f"{feature} {' or '.join(names.find(feature, label) or label for label in labels)}" for feature, labels in _name_values(one).items()
+    )
     rate, others = (result[f"{side}_favourable"] / result[f"{side}_records"] for side in ("inside", "others"))
     found = (
         f"Candidate {one.number}, the one of {result['subsets']:,} subgroups that {words.most}: {named}."

@@ -30,7 +30,7 @@ TOLD = [
         "Of 100 labelled records of women, 35 were predicted favourable; of 100 of men, 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
         " (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
-    ("true_positive_count", "overall", None, "70 records rightly predicted favourable (95 %: 57.5 to 83.7)."),
+    ("true_positive_count", "overall", None, "70 records rightly predicted favourable (95 %: 57 to 84)."),
     ("accuracy", "overall", None, "Of 100 labelled records, 75 were predicted right (95 %: 69 to 80)."),
 ]
 
@@ -62,8 +62,8 @@ def test_what_cannot_be_computed_says_why() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (0.00004, "Of 100 records, fewer than 0.1 were predicted favourable (95 %: 0 to fewer than 0.1)."),
-        (0.9996, "Of 100 records, more than 99.9 were predicted favourable (95 %: 0 to more than 99.9)."),
+        (0.00004, "Of 100 records, fewer than 0.1 were predicted favourable (95 %: 0.0 to fewer than 0.1)."),
+        (0.9996, "Of 100 records, more than 99.9 were predicted favourable (95 %: 0.0 to more than 99.9)."),
         (0.5, "Of 100 records, 50 were predicted favourable (95 %: 0 to 50)."),
     ],
 )
@@ -75,8 +75,8 @@ def test_numbers_have_no_exponents_and_are_not_rounded_onto_one() -> None:
     small = sentence("between_all_groups_theil_index", value=0.0000188, lower=0.0, upper=0.00007)
     large = sentence("disparate_impact", value=0.99996, lower=0.99, upper=None)
 
-    assert small.endswith("(value 0.0000188, 95 %: 0 to 0.0000700).")
-    assert large == "a ratio of 0.9999600 (95 %: 0.9900 to open)."
+    assert small.endswith("(value 0.0000188, 95 %: 0.0000000 to 0.0000700).")
+    assert large == "a ratio of 0.9999600 (95 %: 0.9900000 to open)."
 
 
 def test_amplification_says_which_way() -> None:

@@ -1,0 +1,87 @@
+"""Numbers in sentences: a figure and both ends of its interval with one number of decimals."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SMALLEST = 1e-9
+
+_MOST_DECIMALS = 9
+_MORE_DECIMALS = 3
+"""Decimals that an end may add to those of the figure, to appear on its own side of 0 and 1."""
+_MARKS = (-1.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureText:
+    """A figure and both ends of its interval as texts of equally many decimals; an unbounded end is `open`."""
+
+    value: str
+    lower: str
+    upper: str
+    decimals: int
+
+    @property
+    def interval(self) -> str:
+        """The interval as a range: `0.047 to 0.203`, `0.990 to open`."""
+        return f"{self.lower} to {self.upper}"
+
+
+def format_figure(value: float, lower: float | None, upper: float | None) -> FigureText:
+    """Formats a figure with its interval: three significant digits of the figure, and the same decimals at both ends.
+
+    No number is rounded onto 0 or 1: there are more decimals, or, where those are too many, `less than` or `more than`.
+    """
+    decimals = _count_decimals(value, [end for end in (lower, upper) if end is not None])
+    low, high = ("open" if end is None else format_to(end, decimals) for end in (lower, upper))
+    return FigureText(value=format_to(value, decimals), lower=low, upper=high, decimals=decimals)
+
+
+def format_to(value: float, decimals: int) -> str:
+    """Formats a number with so many decimals; `less than` or `more than` where it would appear as 0 or 1 without being it."""
+    rounded = round(value, decimals)
+    if rounded == 0 and value != 0:
+        return f"{'-' if value < 0 else ''}less than {10**-decimals:.{decimals}f}"
+    if abs(rounded) == 1 and value != rounded:
+        return f"{'less' if value < rounded else 'more'} than {rounded:.{decimals}f}"
+    # Python writes -0.0 with its sign.
+    return f"{value or 0.0:,.{decimals}f}"
+
+
+def format_number(value: float | None) -> str:
+    """Formats three significant digits, without exponents; never rounded to 0, nor from below to 1."""
+    if value is None:
+        return "open"
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    size = abs(value)
+    if size >= 100:  # noqa: PLR2004 - three digits
+        return f"{value:,.1f}"
+    if size >= 1:
+        return f"{value:.2f}"
+    if size < SMALLEST:
+        return f"{'-' if value < 0 else ''}less than {SMALLEST:.9f}"
+    # Three digits after the zeros or nines, from either end of [0, 1].
+    return f"{value:.{_decimals_below_one(size)}f}"
+
+
+def _count_decimals(value: float, ends: Sequence[float]) -> int:
+    if all(float(one).is_integer() for one in (value, *ends)):
+        return 0
+    size = abs(value)
+    if size >= 100:  # noqa: PLR2004 - three digits
+        least = 1
+    elif size >= 1:
+        least = 2
+    else:
+        least = _decimals_below_one(size) if size else 3
+    most = min(_MOST_DECIMALS, least + _MORE_DECIMALS)
+    for decimals in range(least, most):
+        if all(one in _MARKS or round(one, decimals) not in _MARKS for one in (value, *ends)):
+            return decimals
+    return most
+
+
+def _decimals_below_one(size: float) -> int:
+    nearest = min(size, 1 - size)
+    return _MOST_DECIMALS if nearest < SMALLEST else 2 - math.floor(math.log10(nearest))
