@@ -42,6 +42,7 @@ from .api import (
     monitors,
     openapi,
     overview,
+    payload_exports,
     payload_records,
     recommended_monitors,
     record_tests,
@@ -77,6 +78,7 @@ from .web.parameters import known_parameters_only
 _ROUTERS = (
     overview.router,
     deployments.router,
+    payload_exports.router,
     payload_records.router,
     record_tests.router,
     missing_records.router,

@@ -30,8 +30,8 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     """
     columns = [column.name for column in (*schema.features, *schema.meta)]
     taken = set(columns)
-    header = [_take_free_name(taken, "id", "record_id"), *(_take_free_name(taken, name) for name in _FLAG_COLUMNS)]
-    names = [*header, *columns, _take_free_name(taken, "label", "observed_label")]
+    header = [take_free_name(taken, "id", "record_id"), *(take_free_name(taken, name) for name in _FLAG_COLUMNS)]
+    names = [*header, *columns, take_free_name(taken, "label", "observed_label")]
     return names if is_raw else list(map(harmless, names))
 
 
@@ -57,10 +57,10 @@ def csv_row(found: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False
         *(flag.own_score, flag.reference_score, known_gap(flag)),
         *(values.get(column.name) for column in (*schema.features, *schema.meta)),
     ]
-    return [found.record_id, *(_write_cell(cell, is_raw=is_raw) for cell in cells), ""]
+    return [found.record_id, *(write_cell(cell, is_raw=is_raw) for cell in cells), ""]
 
 
-def _take_free_name(taken: set[str], *names: str) -> str:
+def take_free_name(taken: set[str], *names: str) -> str:
     """Returns the first of the names that is free, or else one made of the first, and adds it to those taken."""
     name = next((name for name in names if name not in taken), f"flagged_{names[0]}")
     while name in taken:
@@ -69,7 +69,8 @@ def _take_free_name(taken: set[str], *names: str) -> str:
     return name
 
 
-def _write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a record holds
+def write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a record holds
+    """Returns the text of a cell; texts as they were logged with `is_raw`, else harmless to a spreadsheet."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -80,6 +80,12 @@ def read_records(session: Session, deployment_no: int, wanted: RecordsWanted) ->
     return list(found.records)
 
 
+def _filtered_records(
+    filtered: Annotated[RecordsWanted, Depends(filters)], *, check: CheckId = None, since: Moment = None, until: Moment = None
+) -> RecordsWanted:
+    return replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until))
+
+
 @router.get(
     "/payload-records.csv",
     operation_id="exportPayloadRecords",
@@ -91,12 +97,9 @@ def export_payload_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     services: ServicesIn,
-    filtered: Annotated[RecordsWanted, Depends(filters)],
-    *,
-    check: CheckId = None,
-    since: Moment = None,
-    until: Moment = None,
+    filtered: Annotated[RecordsWanted, Depends(_filtered_records)],
     limit: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="How many rows at most. Left out: all.")] = None,
+    *,
     raw: Annotated[bool, Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas.")] = False,
 ) -> CsvAnswer:
     """Returns the records of `GET …/payload-records`, whole, as CSV, newest first: columns as the present schema has them.
@@ -105,7 +108,7 @@ def export_payload_records(
     that a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set.
     """
     most = PIECE if limit is None else min(limit, PIECE)
-    wanted = replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until), limit=most)
+    wanted = replace(filtered, limit=most)
     # Read before the answer begins: a fault is still a problem document and no broken CSV.
     first = read_records(session, deployment.no, wanted)
     export = _RecordExport(services, deployment, monitor_of(session, deployment.no), wanted, raw)

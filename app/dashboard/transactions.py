@@ -80,6 +80,7 @@ def transactions_page(
         "is_filtered": bool(query),
         "shown": SHOWN,
         "scanned": SCANNED if wanted.changed is None else SCANNED_WITH_COPIES,
+        "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv" + (f"?{urlencode(query)}" if query else ""),
         "as_json": f"/v1/deployments/{deployment.id}/payload-records?" + urlencode(query | here | {"limit": SHOWN}),
     }
     return page(request, "transactions.html", values)

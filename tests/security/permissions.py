@@ -112,7 +112,14 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
         *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportCheckTrace", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),
-        *("listFlaggedRecords", "exportFlaggedRecords", "listAlertRules", "readAlertRule", "listAlertsOfDeployment"),
+        *(
+            "listFlaggedRecords",
+            "exportFlaggedRecords",
+            "exportPayloadRecords",
+            "listAlertRules",
+            "readAlertRule",
+            "listAlertsOfDeployment",
+        ),
     ),
     Rule(Needed.MANAGE, Reach.DEPLOYMENT): (
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),

@@ -155,9 +155,8 @@ def _name_values(one: StoredCandidate) -> dict[str, Sequence[str]]:
 def _say_candidate(one: StoredCandidate, names: DisplayNames, *, is_followed: bool) -> str:
     """Returns the candidate in words: what was searched, what was found, and whether later hours confirm it."""
     result, words = one.result, _WORDS[Direction(one.direction)]
-    named = "; ".join(
-        f"{feature} {' or '.join(names.find(feature, label) or label for label in labels)}" for feature, labels in _name_values(one).items()
-    )
+    called = {feature: [names.find(feature, label) or label for label in labels] for feature, labels in _name_values(one).items()}
+    named = "; ".join(f"{feature} {' or '.join(labels)}" for feature, labels in called.items())
     rate, others = (result[f"{side}_favourable"] / result[f"{side}_records"] for side in ("inside", "others"))
     found = (
         f"Candidate {one.number}, the one of {result['subsets']:,} subgroups that {words.most}: {named}."

@@ -1,0 +1,96 @@
+"""Display names of groups on pages and in bodies that list records, explain one figure, or give an overview."""
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from app.domain.deployments import Endpoint
+from app.domain.display_names import DisplayNames, GroupName
+from app.store.database.engine import Database
+from app.views.overview import DeploymentState
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.dashboard.test_transactions import words
+from tests.models.rules import RuleScorer
+from tests.models.serving import ModelServer, serve
+from tests.scenes import NOON, Scene, SceneMemory, scene
+from tests.service import RunningService
+
+NAMES = DisplayNames(
+    groups=(GroupName(feature="sex", group="female", name="women"), GroupName(feature="sex", group="male", name="men <b>"))
+)
+RECORDS = "/deployments/a-model/transactions"
+CSV = "/v1/deployments/a-model/payload-records.csv"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with serve(RuleScorer()) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene:
+    """Twenty men and twenty women under a monitor with display names, checked."""
+
+    def make() -> Scene:
+        monitor = replace(monitor_of(SEX), names=NAMES)
+        watched = scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url))
+        watched.log(applicants(20, 20, 4), NOON)
+        watched.check(NOON)
+        return watched
+
+    return memory.recall(database, make)
+
+
+@pytest.mark.usefixtures("stage")
+def test_transactions_name_groups_in_rows_and_filters(reader: httpx.Client) -> None:
+    listed, one = reader.get(RECORDS).text, reader.get(f"{RECORDS}/20").text
+
+    assert "female women, monitored" in words(listed)
+    assert "male men <b>, reference" in words(listed)
+    assert ">sex: women</option>" in listed
+    assert "men <b>" not in listed
+    assert "women, monitored" in words(one)
+
+
+def test_the_page_of_a_figure_names_its_groups(stage: Scene, reader: httpx.Client) -> None:
+    (check,) = reader.get("/v1/deployments/a-model/checks").json()["checks"]
+    figure = "metric=disparate_impact&data=payload&scope=group&attribute=sex&group=female"
+
+    page = words(reader.get(f"/deployments/a-model/checks/{check['id']}/figure?{figure}").text)
+
+    assert stage.monitor().names == NAMES
+    assert "Disparate impact: women (sex)" in page
+    assert "Of 100 records of women, 20 were predicted favourable; of 100 of men <b>, 100" in page
+
+
+@pytest.mark.usefixtures("stage")
+def test_the_overview_names_the_worst_group_and_takes_all_states_as_a_filter(service: RunningService) -> None:
+    answer = service.client.get("/v1/overview", params={"state": [one.value for one in DeploymentState]})
+
+    assert answer.status_code == 200, answer.text
+    worst = answer.json()["deployments"][0]["worst"]
+    assert (worst["group"], worst["group_name"]) == ("female", "women")
+    assert (worst["disadvantaged_group"], worst["disadvantaged_name"]) == ("female", "women")
+
+
+@pytest.mark.usefixtures("stage")
+def test_the_records_that_fit_a_filter_are_sent_as_csv(service: RunningService, reader: httpx.Client) -> None:
+    women = list(csv.DictReader(io.StringIO(service.client.get(CSV, params={"attribute": "sex", "group": "female"}).text)))
+    few = service.client.get(CSV, params={"limit": 3})
+
+    assert [one["id"] for one in women] == [str(no) for no in range(39, 19, -1)]
+    assert women[0]["group of sex"] == "female"
+    assert women[0]["change of sex"] == "gained"
+    assert women[0]["outcome"] == "unfavourable"
+    assert few.headers["content-disposition"] == 'attachment; filename="a-model-payload-records.csv"'
+    assert len(few.text.splitlines()) == 4
+    assert service.client.get(CSV, params={"group": "female"}).status_code == 422
+    assert (
+        'href="/v1/deployments/a-model/payload-records.csv?outcome=unfavourable" download'
+        in reader.get(f"{RECORDS}?outcome=unfavourable").text
+    )
