@@ -1,6 +1,4 @@
-"""A real browser for tests and screenshots: Debian's Chromium or Firefox, headless, driven by Playwright.
-
-`EVENHAND_BROWSER=firefox` chooses Firefox.
+"""A real browser for tests and screenshots: Debian's Chromium, headless, driven by Playwright.
 
 It notes what no page may do: ask another host for anything, write an error to the console, fail to load a file.
 """
@@ -39,17 +37,11 @@ FOR_EVER = 2**31 - 1
 Scheme = Literal["light", "dark"]
 
 
-BROWSER = "EVENHAND_BROWSER"
-"""Environment variable that names the browser: `chromium` (the usual one) or `firefox`."""
-
-PROGRAMS = {"chromium": ("chromium", "chromium-browser"), "firefox": ("firefox-esr", "firefox")}
-
-
-def program_of(name: str) -> str:
-    """The browser's program; skips the test where there is none, but not in CI, which has to install it."""
-    found = next((path for path in map(shutil.which, PROGRAMS[name]) if path is not None), None)
+def chromium() -> str:
+    """The program; skips the test where there is none, but not in CI, which has to install it."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
-        reason = f"{name.capitalize()} is not installed: `apt install {PROGRAMS[name][0]}` (Debian); in CI `.ci/run` installs Chromium"
+        reason = "Chromium is not installed: `apt install chromium` (Debian); in CI `.ci/run` does"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -59,13 +51,8 @@ def program_of(name: str) -> str:
 @contextmanager
 def running_browser() -> Iterator[Browser]:
     """A browser until the block ends."""
-    name = os.environ.get(BROWSER, "chromium")
     with sync_playwright() as playwright:
-        if name == "firefox":
-            # Debian's Firefox lacks the patches of Playwright's own build; this channel drives an unpatched one by WebDriver BiDi.
-            browser = playwright.firefox.launch(channel="moz-firefox", executable_path=program_of(name), headless=True)
-        else:
-            browser = playwright.chromium.launch(executable_path=program_of(name), headless=True, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=list(FLAGS))
         try:
             yield browser
         finally:
