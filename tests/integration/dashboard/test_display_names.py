@@ -13,7 +13,7 @@ from app.domain.display_names import DisplayNames, GroupName
 from app.store.database.engine import Database
 from app.views.overview import DeploymentState
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.dashboard.test_transactions import words
+from tests.integration.dashboard.check_pages import words
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import NOON, Scene, SceneMemory, scene
