@@ -16,7 +16,7 @@ from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.integration.dashboard.check_pages import words
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
-from tests.scenes import NOON, Scene, SceneMemory, scene
+from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 from tests.service import RunningService
 
 NAMES = DisplayNames(
@@ -94,3 +94,11 @@ def test_the_records_that_fit_a_filter_are_sent_as_csv(service: RunningService, 
         'href="/v1/deployments/a-model/payload-records.csv?outcome=unfavourable" download'
         in reader.get(f"{RECORDS}?outcome=unfavourable").text
     )
+
+
+def test_a_text_that_a_spreadsheet_would_run_is_harmless_in_the_csv_unless_raw(stage: Scene, service: RunningService) -> None:
+    stage.log([{**applicants(0, 1)[0], "id": "=1+1"}], NOON + HOUR)
+
+    found = [service.client.get(CSV, params={"limit": 1} | raw).text.splitlines()[1] for raw in ({}, {"raw": "true"})]
+
+    assert [one.partition(",")[0] for one in found] == ["'=1+1", "=1+1"]
