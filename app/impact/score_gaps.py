@@ -1,0 +1,112 @@
+"""Gaps in scores: standardised mean differences, also given controls, and adverse impact ratios by quantile of the score.
+
+The standard deviation that divides a difference is named: `sd_all` is that of the scores of everybody in the table, `sd_within` that
+within the two categories that are compared (Cohen's d). Both have n - 1 in the divisor.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..metrics.groups import FloatArray
+from ..metrics.intervals import Z
+
+QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Shares of everybody below the cut: at 0.9 the best tenth is above it."""
+
+TOO_FEW = "fewer than two people of {name} have a score"
+NO_SPREAD = "all scores are equal, so there is no standard deviation to divide by"
+NOT_APART = "no value of the controls has people of both categories, so the controls leave nothing to compare"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreGap:
+    """Mean score of a category less that of the reference, in points and in standard deviations. None where there is none.
+
+    `smd` is divided by `sd_all`, `smd_within` by `sd_within`.
+    """
+
+    difference: float | None
+    smd: float | None
+    smd_within: float | None
+    sd_all: float | None
+    sd_within: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualGap:
+    """The gap that controls leave, divided by `sd_all`, with its 95 % interval. `people` are those of both categories that it is of."""
+
+    smd: float | None
+    lower: float | None
+    upper: float | None
+    people: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileRatio:
+    """Share of a category with a score above the quantile `cut` of everybody's scores, over the reference's; None if that is 0."""
+
+    quantile: float
+    cut: float
+    rate: float
+    reference_rate: float
+    ratio: float | None
+
+
+def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str) -> ScoreGap:
+    """Returns the gap between the scores of a category [people] and of the reference [people]; `everybody` are all scores of the table."""
+    for label, values in ((name, scores), (reference_name, reference)):
+        if values.size < 2:  # noqa: PLR2004 - one has no deviation
+            return ScoreGap(None, None, None, None, None, TOO_FEW.format(name=label))
+    difference = float(scores.mean() - reference.mean())
+    squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
+    overall, within = float(everybody.std(ddof=1)), math.sqrt(squares / (scores.size + reference.size - 2))
+    # The deviation of equal numbers can be a rounding error above 0.
+    if everybody.min() == everybody.max():
+        return ScoreGap(difference, None, None, overall, within, NO_SPREAD)
+    is_flat = scores.min() == scores.max() and reference.min() == reference.max()
+    return ScoreGap(difference, difference / overall, None if is_flat else difference / within, overall, within)
+
+
+def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata: npt.NDArray[np.int64], sd_all: float) -> ResidualGap:
+    """Returns the coefficient of the category in a least-squares fit of the scores [people] with one term for each stratum.
+
+    Everybody is of the category or of the reference. The fit has the category and the controls at once: taking residuals of the
+    controls alone first would make the gap smaller than it is where the categories differ in the controls. The interval is that of a
+    normal distribution with the residual variance of the fit.
+    """
+    _, place = np.unique(strata, return_inverse=True)
+    sizes = np.bincount(place)
+    share = np.bincount(place, weights=is_category) / sizes
+    # Frisch, Waugh and Lovell: with both centred within the strata, the simple slope is the coefficient.
+    centred = is_category - share[place]
+    outcome = scores - (np.bincount(place, weights=scores) / sizes)[place]
+    spread = float(centred @ centred)
+    mixed = (share > 0) & (share < 1)
+    people, degrees = int(sizes[mixed].sum()), scores.size - sizes.size - 1
+    if not mixed.any() or not sd_all:
+        return ResidualGap(None, None, None, people, NO_SPREAD if mixed.any() else NOT_APART)
+    slope = float(centred @ outcome) / spread
+    if degrees <= 0:
+        return ResidualGap(slope / sd_all, None, None, people)
+    rest = outcome - slope * centred
+    half = Z * math.sqrt(float(rest @ rest) / degrees / spread)
+    return ResidualGap(slope / sd_all, (slope - half) / sd_all, (slope + half) / sd_all, people)
+
+
+def quantile_ratios(
+    scores: FloatArray, reference: FloatArray, everybody: FloatArray, quantiles: Sequence[float] = QUANTILES
+) -> tuple[QuantileRatio, ...]:
+    """Returns the ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
+    found = []
+    for quantile in quantiles:
+        cut = float(np.quantile(everybody, quantile))
+        rate, reference_rate = float((scores > cut).mean()), float((reference > cut).mean())
+        found.append(QuantileRatio(quantile, cut, rate, reference_rate, rate / reference_rate if reference_rate else None))
+    return tuple(found)

@@ -1,0 +1,72 @@
+"""Gaps in scores next to scipy's and statsmodels' figures, and on a simulated world."""
+
+import math
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.stats import ttest_ind
+
+from app.impact.score_gaps import NO_SPREAD, NOT_APART, quantile_ratios, residual_gap, score_gap
+
+
+def test_standardised_differences_are_those_of_the_t_test() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        women, men = rng.normal(0, 2, int(rng.integers(2, 50))), rng.normal(0.4, 1, int(rng.integers(2, 50)))
+        everybody = np.concatenate([women, men, rng.normal(5, 1, 7)])
+        found = score_gap(women, men, everybody, name="women", reference_name="men")
+        t = ttest_ind(women, men).statistic
+        assert found.smd_within == pytest.approx(t * math.sqrt(1 / women.size + 1 / men.size), rel=1e-9, abs=1e-12)
+        assert found.smd == pytest.approx((women.mean() - men.mean()) / np.std(everybody, ddof=1), rel=1e-9, abs=1e-12)
+
+
+def test_gaps_that_are_not_there_have_a_reason() -> None:
+    one, equal = np.array([1.0]), np.array([0.1, 0.1, 0.1])
+    assert "women" in str(score_gap(one, equal, equal, name="women", reference_name="men").reason)
+    assert score_gap(equal, equal, equal, name="women", reference_name="men").reason == NO_SPREAD
+    apart = residual_gap(np.array([True, True, False]), np.array([1.0, 2.0, 3.0]), np.array([0, 0, 1]), 1.0)
+    assert (apart.smd, apart.reason) == (None, NOT_APART)
+
+
+def test_the_residual_gap_is_the_coefficient_of_a_least_squares_fit() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        strata = rng.integers(0, 4, 60)
+        is_woman = rng.random(60) < 0.2 + 0.15 * strata
+        scores = rng.normal(strata - 0.5 * is_woman, 1)
+        if not is_woman.any() or is_woman.all():
+            continue
+        terms = np.column_stack([is_woman, *(strata == value for value in np.unique(strata))]).astype(float)
+        fit = sm.OLS(scores, terms).fit()
+        deviation = scores.std(ddof=1)
+        low, high = fit.conf_int()[0]
+        t_to_normal = 1.959963984540054 * fit.bse[0]
+        found = residual_gap(is_woman, scores, strata, deviation)
+        assert found.smd == pytest.approx(fit.params[0] / deviation, rel=1e-9, abs=1e-12)
+        assert found.lower == pytest.approx((fit.params[0] - t_to_normal) / deviation, rel=1e-9, abs=1e-12)
+        assert low < (found.lower or 0) * deviation < (found.upper or 0) * deviation < high
+
+
+def test_a_gap_that_the_controls_explain_leaves_none() -> None:
+    """Scores depend on income alone, of which women have less: there is a gap, and none given income."""
+    rng = np.random.default_rng(3)
+    inside = 0
+    for _ in range(200):
+        is_woman = rng.random(400) < 0.5
+        income = rng.integers(0, 3, 400) + (1 - is_woman)
+        scores = rng.normal(income, 1)
+        assert scores[is_woman].mean() < scores[~is_woman].mean()
+        found = residual_gap(is_woman, scores, income, float(scores.std(ddof=1)))
+        inside += (found.lower or 0) <= 0 <= (found.upper or 0)
+    assert 180 <= inside <= 198
+
+
+def test_ratios_by_quantile_are_computed_by_hand() -> None:
+    women, men = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0])
+    # Everybody's median is 3.5: one of four women is above it, and three of four men. The 0.9 quantile is 5.3: no woman, one man.
+    half, top = quantile_ratios(women, men, np.concatenate([women, men]), (0.5, 0.9))
+    assert (half.cut, half.rate, half.reference_rate, half.ratio) == pytest.approx((3.5, 0.25, 0.75, 1 / 3))
+    assert (top.rate, top.reference_rate, top.ratio) == (0, 0.25, 0)
+    (nobody,) = quantile_ratios(men, women, np.concatenate([women, men]), (0.9,))
+    assert nobody.ratio is None

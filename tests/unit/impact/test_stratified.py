@@ -1,0 +1,158 @@
+"""Figures given controls next to statsmodels', on a classic table and on random ones with empty cells."""
+
+import math
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from statsmodels.stats.contingency_tables import StratifiedTable, Table2x2
+
+from app.impact.adjusted import ControlledCount, adjusted_odds
+from app.impact.categories import Category
+from app.impact.four_fifths import ImpactRow
+from app.impact.stratified import NO_STRATUM, ONE_STRATUM, Stratum, stratified_odds
+
+WOMEN, MEN = Category(("women",), 1, 1), Category(("men",), 1, 1)
+
+BERKELEY = [
+    Stratum(name, men_in, men_out, women_in, women_out)
+    for name, men_in, men_out, women_in, women_out in (
+        ("A", 512, 313, 89, 19),
+        ("B", 353, 207, 17, 8),
+        ("C", 120, 205, 202, 391),
+        ("D", 138, 279, 131, 244),
+        ("E", 53, 138, 94, 299),
+        ("F", 22, 351, 24, 317),
+    )
+]
+"""Admissions to Berkeley in 1973, as R's UCBAdmissions has them."""
+
+
+def test_berkeley_has_the_figures_that_r_gives() -> None:
+    found = stratified_odds(MEN, WOMEN, BERKELEY)
+
+    # mantelhaen.test(UCBAdmissions) of R.
+    assert (found.value, found.lower, found.upper) == pytest.approx((0.9046968, 0.7719074, 1.0603298), abs=5e-8)
+    assert found.strata == 6
+    assert found.homogeneity.degrees == 5
+    assert found.homogeneity.p_value is not None
+    assert found.homogeneity.p_value < 0.01
+
+
+def tables_of(strata: list[Stratum]) -> list[np.ndarray]:
+    return [np.array([[one.selected, one.rejected], [one.others_selected, one.others_rejected]]) for one in strata if one.is_informative]
+
+
+def test_a_thousand_random_stratified_tables_have_the_figures_of_statsmodels() -> None:
+    rng = np.random.default_rng(20)
+    finite = 0
+    for _ in range(1_000):
+        high = int(rng.choice([3, 20, 500]))
+        strata = [Stratum(str(no), *(int(cell) for cell in rng.integers(0, high, 4))) for no in range(int(rng.integers(1, 7)))]
+        found, tables = stratified_odds(WOMEN, MEN, strata), tables_of(strata)
+        people = sum(int(table.sum()) for table in tables)
+        assert found.left_out + people == sum(one.selected + one.rejected + one.others_selected + one.others_rejected for one in strata)
+        if not tables:
+            assert found.reason == found.cmh.reason == found.homogeneity.reason == NO_STRATUM
+            continue
+        oracle = StratifiedTable(tables)
+        above = sum(table[0, 0] * table[1, 1] for table in tables)
+        below = sum(table[0, 1] * table[1, 0] for table in tables)
+        assert found.cmh.statistic == pytest.approx(oracle.test_null_odds().statistic, rel=1e-9, abs=1e-12)
+        assert found.cmh.p_value == pytest.approx(oracle.test_null_odds().pvalue, rel=1e-9, abs=1e-12)
+        if not below or not above:
+            assert found.lower is None
+            assert found.upper is None
+            assert found.reason
+            assert found.value == (0 if below else None)
+            continue
+        finite += 1
+        low, high_end = oracle.oddsratio_pooled_confint()
+        assert (found.value, found.lower, found.upper) == pytest.approx((oracle.oddsratio_pooled, low, high_end), rel=1e-9)
+        if len(tables) == 1:
+            assert found.homogeneity.reason == ONE_STRATUM
+        # Nearer to 1, digits of the oracle cancel.
+        elif abs(oracle.oddsratio_pooled - 1) > 1e-3:
+            equal = oracle.test_equal_odds()
+            assert found.homogeneity.statistic == pytest.approx(equal.statistic, rel=1e-9, abs=1e-9)
+            assert found.homogeneity.p_value == pytest.approx(equal.pvalue, rel=1e-9, abs=1e-9)
+    assert finite > 500
+
+
+def test_strata_with_equal_odds_have_a_test_of_homogeneity() -> None:
+    """The formula of statsmodels divides by zero there."""
+    found = stratified_odds(WOMEN, MEN, [Stratum("a", 10, 20, 10, 20), Stratum("b", 5, 5, 5, 5)])
+    assert found.value == 1
+    assert (found.homogeneity.statistic, found.homogeneity.p_value) == pytest.approx((0, 1))
+
+
+def test_odds_ratios_are_those_of_statsmodels() -> None:
+    rng = np.random.default_rng(21)
+    for cells in rng.integers(1, 400, (300, 2, 2)):
+        one, other = (Category((name,), int(row.sum()), int(row[0])) for name, row in zip(("f", "m"), cells, strict=True))
+        found, oracle = ImpactRow(one, other, is_small=False).odds_ratio, Table2x2(cells, shift_zeros=False)
+        assert found is not None
+        assert (found.value, found.lower, found.upper) == pytest.approx((oracle.oddsratio, *oracle.oddsratio_confint()), rel=1e-9)
+
+
+def test_adjusted_odds_are_those_of_a_logit_of_every_person() -> None:
+    rng = np.random.default_rng(22)
+    for _ in range(25):
+        counts = [
+            ControlledCount((town, job), side, int(rng.integers(1, 25)), int(rng.integers(1, 25)))
+            for town in "abc"
+            for job in "xy"
+            for side in (True, False)
+        ]
+        found = adjusted_odds(WOMEN, MEN, counts).odds
+        rows = [
+            (selected, one.is_category, 1, one.controls[0] == "b", one.controls[0] == "c", one.controls[1] == "y")
+            for one in counts
+            for selected, people in ((1, one.selected), (0, one.rejected))
+            for _ in range(people)
+        ]
+        table = np.array(rows, dtype=float)
+        fit = sm.Logit(table[:, 0], table[:, 1:]).fit(disp=False, tol=1e-14, maxiter=100)
+        low, high = fit.conf_int()[0]
+        assert (found.value, found.lower, found.upper) == pytest.approx(
+            tuple(math.exp(end) for end in (fit.params[0], low, high)), rel=1e-9
+        )
+
+
+def test_an_adjusted_odds_ratio_without_a_finite_value_has_a_reason() -> None:
+    counts = [ControlledCount(("a",), True, 10, 0), ControlledCount(("a",), False, 5, 5)]
+    assert adjusted_odds(WOMEN, MEN, counts).odds.value is None
+    assert "no finite value" in str(adjusted_odds(WOMEN, MEN, counts).odds.reason)
+
+
+def test_a_value_of_a_control_that_says_nothing_is_left_out() -> None:
+    counts = [ControlledCount(("a",), True, 10, 5), ControlledCount(("a",), False, 5, 5)]
+    more = [*counts, ControlledCount(("b",), True, 7, 0), ControlledCount(("b",), False, 3, 0), ControlledCount(("c",), True, 1, 4)]
+
+    found = adjusted_odds(WOMEN, MEN, more)
+    assert (found.people, found.left_out) == (25, 15)
+    assert found.odds.value == pytest.approx(2.0)
+    assert adjusted_odds(WOMEN, MEN, more[2:]).odds.reason
+
+
+def test_controls_that_say_the_same_change_nothing() -> None:
+    once = [ControlledCount((town,), side, 5 + 3 * side + no, 4 + no) for no, town in enumerate("ab") for side in (True, False)]
+    twice = [ControlledCount((*one.controls, one.controls[0] * 2), one.is_category, one.selected, one.rejected) for one in once]
+    assert adjusted_odds(WOMEN, MEN, twice).odds.value == pytest.approx(adjusted_odds(WOMEN, MEN, once).odds.value)
+
+
+def test_a_gap_that_a_control_explains_has_an_adjusted_odds_ratio_around_1() -> None:
+    """Selection depends on the job alone, and women apply for the job with fewer places."""
+    rng = np.random.default_rng(23)
+    hits = 0
+    for _ in range(200):
+        counts, strata = [], []
+        for job, rate, women, men in (("few", 0.2, 300, 100), ("many", 0.6, 100, 300)):
+            chosen, others = int(rng.binomial(women, rate)), int(rng.binomial(men, rate))
+            counts += [ControlledCount((job,), True, chosen, women - chosen), ControlledCount((job,), False, others, men - others)]
+            strata.append(Stratum(job, chosen, women - chosen, others, men - others))
+        pooled, odds = stratified_odds(WOMEN, MEN, strata), adjusted_odds(WOMEN, MEN, counts).odds
+        assert None not in {pooled.lower, pooled.upper, odds.lower, odds.upper}
+        hits += (pooled.lower or 0) <= 1 <= (pooled.upper or 0)
+        hits += (odds.lower or 0) <= 1 <= (odds.upper or 0)
+    assert 364 <= hits <= 396
