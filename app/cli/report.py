@@ -1,7 +1,9 @@
-"""`evenhand report`: the sheets that a rule on selections asks for, from a file, without a service or a database."""
+"""`evenhand report`: the sheets that a rule asks for, from a file without a service, or from the live log of a deployment."""
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,15 +19,47 @@ from .report_formats import Format, render_report
 
 command = typer.Typer(add_completion=False)
 
+PRESET = "Rule whose sheets are made: of a file ll144 or ugesp, of a deployment also lending, eu-ai-act or insurance-co."
 
-@command.command()
+
+class ToolName(StrEnum):
+    """Kinds of tools."""
+
+    SELECTING = "selecting"
+    SCORING = "scoring"
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeOptions:
+    """Column of decisions or of scores of a file, and the values of decisions."""
+
+    prediction: str | None
+    score: str | None
+    favourable: list[str]
+    unfavourable: list[str]
+
+
+@command.callback(invoke_without_command=True)
 def report(  # noqa: PLR0913 - typer's way: one parameter for each option
+    context: typer.Context,
     *,
     file: Annotated[
-        Path, typer.Option("--from-csv", metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")
-    ],
-    attribute: Annotated[list[str], typer.Option(help="Column of categories. Of two or three, their intersection has a table, too.")],
-    preset: Annotated[PresetName, typer.Option(help="Rule whose sheets are made.")],
+        Path | None,
+        typer.Option("--from-csv", metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header."),
+    ] = None,
+    deployment: Annotated[str | None, typer.Option(help="Id of a deployment whose log is reported on, instead of a file.")] = None,
+    attribute: Annotated[
+        Texts,
+        typer.Option(help="Column of categories. Of two or three, their intersection has a table, too. Of a deployment: all watched."),
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help=PRESET)] = None,
+    start: Annotated[str | None, typer.Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="End of the period, exclusive.")] = None,
+    sheets: Annotated[
+        Texts, typer.Option(help="Sheet of a deployment's report, or all. Repeatable; by default those of the preset.")
+    ] = None,
+    control: Annotated[Texts, typer.Option(help="Column that decisions may depend on, of a deployment. Repeatable.")] = None,
+    tool: Annotated[ToolName, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")] = ToolName.SELECTING,
     prediction: Annotated[str | None, typer.Option(help="Column of the decisions of a tool that selects.")] = None,
     score: Annotated[str | None, typer.Option(help="Column of the scores of a tool that scores; above the median is selected.")] = None,
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
@@ -37,26 +71,69 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     output: Annotated[Path | None, typer.Option(help="File to write to; by default the report is printed.")] = None,
 ) -> None:
     """Make the tables that a rule on selections asks for. Empty cells of an attribute are an unknown category. Not legal advice."""
+    if context.invoked_subcommand is not None:
+        return
     with refuse_errors():
+        if (file is None) == (deployment is None):
+            raise InvalidInput.of("from_csv", "must name a file, or --deployment a deployment; one of the two")
         if output is None and form is Format.PDF and sys.stdout.isatty():
             raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
-        if output is not None:
+        if output is not None and file is not None:
             check_target(output, file)
-        columns: dict[str, Sequence[str | None]] = {"attribute": attribute, "prediction": [prediction], "score": [score]}
-        frame = read(file, columns, texts=attribute)
-        found = report_selections(
-            frame,
-            preset=preset,
-            attribute=attribute,
-            prediction=prediction,
-            score=score,
-            favourable=parse_values(frame, prediction, favourable or ["1"]),
-            unfavourable=parse_values(frame, prediction, unfavourable or []) or None,
-            least_share=least_share,
-        )
-        content = render_report(found, file.name, form)
+        if deployment is not None:
+            # Imported here: a report of a file needs no database.
+            from .deployment_report import LiveOptions, report_deployment  # noqa: PLC0415 - above
+
+            options = LiveOptions(start, end, tuple(sheets or ()), tuple(attribute or ()), tuple(control or ()), preset, tool.value)
+            content = report_deployment(deployment, options, form.value)
+        elif file is not None:
+            outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [])
+            content = _report_file(file, attribute or [], preset, outcomes, least_share=least_share, form=form)
         if output is not None:
             write_bytes(content, output)
             return
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+@command.command()
+def verify(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="Report of a deployment as JSON.")
+    ],
+    offline: Annotated[bool, typer.Option("--offline", help="Look at the file alone, without the database.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+) -> None:
+    """Verify a deployment's report: the file by its seal, and its checks and configuration by the database. Status 1 if one differs."""
+    from .report_verification import verify_report  # noqa: PLC0415 - a report of a file needs no database
+
+    with refuse_errors():
+        found = verify_report(file, is_offline=offline)
+    for line in found.lines:
+        typer.echo(line)
+    raise typer.Exit(0 if found.is_unchanged else 1)
+
+
+def _report_file(
+    file: Path, attribute: list[str], preset: str | None, outcomes: OutcomeOptions, *, least_share: float, form: Format
+) -> bytes:
+    if not attribute:
+        raise InvalidInput.of("attribute", "must name a column of categories")
+    if preset not in list(PresetName):
+        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)} for a file, found {preset!r:.100}")
+    columns: dict[str, Sequence[str | None]] = {
+        "attribute": attribute,
+        "prediction": [outcomes.prediction],
+        "score": [outcomes.score],
+    }
+    frame = read(file, columns, texts=attribute)
+    found = report_selections(
+        frame,
+        preset=str(preset),
+        attribute=attribute,
+        prediction=outcomes.prediction,
+        score=outcomes.score,
+        favourable=parse_values(frame, outcomes.prediction, outcomes.favourable),
+        unfavourable=parse_values(frame, outcomes.prediction, outcomes.unfavourable) or None,
+        least_share=least_share,
+    )
+    return render_report(found, file.name, form)

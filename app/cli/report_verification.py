@@ -1,0 +1,47 @@
+"""`evenhand report verify`: compares a report with itself and with the database."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..reports.regulator.verification import check_database, check_file, read_report_file
+from ..security.secrets import open_secret_box
+from ..store.deployments.deployments import Deployments
+from .database import ready_database
+from .startup import command_settings
+
+MOST_LINES = 50
+"""Max differences that are printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedReport:
+    """Lines to print, and whether nothing differs."""
+
+    lines: tuple[str, ...]
+    is_unchanged: bool
+
+
+def verify_report(file: Path, *, is_offline: bool) -> VerifiedReport:
+    """Returns whether the file is as it was made and, unless offline, the database as it was then.
+
+    Raises:
+        InvalidInput: the file is not a report.
+        NotFound: the deployment is gone.
+    """
+    report = read_report_file(file.read_bytes())
+    found = list(check_file(report))
+    looked_at = "the file"
+    if not is_offline:
+        settings = command_settings()
+        with ready_database(settings) as database, database.transaction() as session:
+            deployment = Deployments(session, open_secret_box(settings)).get(report.deployment_id)
+            found += check_database(session, deployment, report)
+        looked_at = "the file and the database"
+    checks = sum(1 for one in report.chain if one.part.startswith("check "))
+    if not found:
+        return VerifiedReport(
+            (f"Unchanged: {looked_at}; {checks:,} checks and the configuration, chain {report.content['chain_head']}.",), True
+        )
+    lines = [f"{one.part}: {one.message}" for one in found[:MOST_LINES]]
+    more = [f"{len(found) - MOST_LINES:,} more."] if len(found) > MOST_LINES else []
+    return VerifiedReport((f"Changed: {len(found):,} parts differ.", *lines, *more), False)

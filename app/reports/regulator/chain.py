@@ -1,0 +1,105 @@
+"""Hash chain over the checks of a period and the configurations they ran under, and its verification.
+
+Each link is the SHA-256 of the link before it and of one part: the configuration first, then each check in the order in which it was
+queued, with its window and all measurements. A change of a measurement, a check that was deleted, and a change of the configuration
+each break the chain at a link that names the part.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from ...domain.checks import Span
+from ...domain.deployments import Deployment
+from ...store.checks.digests import digest_checks, digest_configuration
+
+START = "0" * 64
+"""Link before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """One part: what it is, its own digest, and the link that it makes with the link before."""
+
+    part: str
+    digest: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One part that is not as the report has it."""
+
+    part: str
+    message: str
+
+
+def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainLink, ...]:
+    """Returns the chain of the checks whose span ends in the period, and of the configuration as it is."""
+    return tuple(_join(_parts(session, deployment, span)))
+
+
+def head_of(chain: Sequence[ChainLink]) -> str:
+    """Returns the last link, which stands for the whole chain."""
+    return chain[-1].link if chain else START
+
+
+def digest_json(value: object) -> str:
+    """Returns the SHA-256 of a value as canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:
+    """Yields the first link that does not follow from the one before it: the file was changed after it was made."""
+    before = START
+    for one in chain:
+        if one.link != _link(before, one.part, one.digest):
+            yield Difference(one.part, "its link does not follow from the link before it: the file was changed, or a link was removed")
+            return
+        before = one.link
+
+
+def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) -> Iterator[Difference]:
+    """Yields the parts of the database that differ from those of the report."""
+    now: Mapping[str, str] = {one.part: one.digest for one in present}
+    then: Mapping[str, str] = {one.part: one.digest for one in reported}
+    for part, digest in then.items():
+        if part not in now:
+            yield Difference(part, "was deleted since the report was made")
+        elif now[part] != digest:
+            yield Difference(part, "was changed since the report was made")
+    for part in now:
+        if part not in then:
+            yield Difference(part, "was added since the report was made")
+
+
+def read_links(found: object) -> tuple[ChainLink, ...]:
+    """Returns the links of a report's JSON; none where it has no chain of this form."""
+    if not isinstance(found, list):
+        return ()
+    links = [one for one in found if isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("part", "digest", "link"))]
+    return tuple(ChainLink(one["part"], one["digest"], one["link"]) for one in links) if len(links) == len(found) else ()
+
+
+def _parts(session: Session, deployment: Deployment, span: Span) -> Iterator[tuple[str, str]]:
+    configured: Mapping[str, Any] = digest_configuration(session, deployment.no)
+    for name, digest in configured.items():
+        yield f"configuration {name}", digest
+    for check_id, digest in digest_checks(session, deployment.no, span):
+        yield f"check {check_id}", digest
+
+
+def _join(parts: Iterator[tuple[str, str]]) -> Iterator[ChainLink]:
+    before = START
+    for part, digest in parts:
+        before = _link(before, part, digest)
+        yield ChainLink(part, digest, before)
+
+
+def _link(before: str, part: str, digest: str) -> str:
+    return hashlib.sha256(f"{before}\n{part}\n{digest}".encode()).hexdigest()

@@ -1,0 +1,234 @@
+"""Data of a regulator's report, read once. HTML, PDF, CSV and JSON are made from them; nothing here is rounded."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from ... import VERSION
+from ...domain.checks import DataSet, Span
+from ...domain.deployments import Deployment
+from ...domain.monitors import Monitor
+from ...domain.outcomes import outcome_label
+from ...errors import Conflict, InvalidInput
+from ...impact.local_law_144 import LEAST_SHARE
+from ...store.database.arrow import ArrowReader
+from ...store.deployments.monitors import monitor_of
+from ...store.records.period_counts import count_not_stored, count_revisions
+from ...tracking.wording import name_figure, order_by_gravity, say_limit
+from ..document import Made
+from ..second_page import alert_row, describe_alerts
+from ..source import ReportSource, read_period
+from .chain import ChainLink, digest_json, head_of, make_chain
+from .clauses import CLAUSES, NOT_LEGAL_ADVICE
+from .people import PeopleWanted, PeriodPeople, choose_attributes, read_people
+from .sheets import audit_sheet, controls_sheet, impact_sheet, lending_sheet
+
+KIND = "evenhand-regulator-report"
+FORMAT = 1
+"""Number of this form of the data; it grows with every change of a member."""
+
+
+class SheetName(StrEnum):
+    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation, treatment."""
+
+    ADVERSE_IMPACT = "adverse_impact"
+    LL144 = "ll144"
+    LENDING = "lending"
+    CONTROLS = "controls"
+    EVIDENCE = "evidence"
+    ALERTS = "alerts"
+    FLIPS = "flips"
+    ALTERNATIVE = "alternative"
+
+
+class ToolKind(StrEnum):
+    """Kinds of tools under Local Law 144."""
+
+    SELECTING = "selecting"
+    SCORING = "scoring"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetsWanted:
+    """Sheets to make, attributes (none: all of the monitor), controls by column, and whether the tool selects or scores."""
+
+    sheets: tuple[SheetName, ...]
+    attributes: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    tool: ToolKind = ToolKind.SELECTING
+    preset: str | None = None
+
+
+def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, wanted: SheetsWanted) -> dict[str, Any]:
+    """Returns the data of the report, without the time of making.
+
+    Raises:
+        Conflict: the deployment has no monitor, which says who is selected and which groups are compared.
+        InvalidInput: an attribute or a control cannot be used, or the period is too long.
+    """
+    monitor = monitor_of(session, deployment.no)
+    if monitor is None:
+        raise Conflict("The deployment has no fairness monitor, which says which outcomes are favourable. Set one, then make the report.")
+    features = choose_attributes(monitor, wanted.attributes)
+    controls = wanted.controls or (() if monitor.strata is None else (monitor.strata,))
+    for name in controls:
+        if name in features:
+            raise InvalidInput.of("controls", f"{name} is an attribute of the report and cannot be its own control")
+    with_scores = SheetName.LENDING in wanted.sheets or (SheetName.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)
+    people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores))
+    source = read_period(session, deployment, span)
+    chain = make_chain(session, deployment, span)
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "deployment": {"id": deployment.id, "name": deployment.name, "owner": deployment.owner},
+        "period": {"start": span.start.isoformat(), "end": span.end.isoformat()},
+        "preset": wanted.preset,
+        "software": f"Evenhand {VERSION}",
+        "monitor": _describe_monitor(monitor),
+        "attributes": list(features),
+        "controls": list(controls),
+        "revisions": _count_by_revision(reader, deployment, span),
+        "population": _describe_population(session, reader, deployment, span, people),
+        "sheets": {name.value: _make_sheet(name, people, source, monitor, wanted, features) for name in SheetName if name in wanted.sheets},
+        "clauses": [asdict(one) for one in CLAUSES],
+        "notice": NOT_LEGAL_ADVICE,
+        "chain_head": head_of(chain),
+        "chain": [asdict(one) for one in chain],
+    }
+
+
+def seal_report(data: dict[str, Any], made: Made) -> dict[str, Any]:
+    """Returns the report's JSON: the data, a seal over all of them, and who made it when, which is not under the seal."""
+    return data | {"seal": digest_json(data), "made": {"at": made.at.isoformat(), "by": made.by}}
+
+
+def seal_of(report: dict[str, Any]) -> str:
+    """Returns the seal that a report's JSON has to have."""
+    return digest_json({name: value for name, value in report.items() if name not in {"seal", "made"}})
+
+
+def links_of(report: dict[str, Any]) -> Sequence[ChainLink]:
+    """Returns the chain of data that were just read."""
+    return [ChainLink(**one) for one in report["chain"]]
+
+
+def _describe_monitor(monitor: Monitor) -> dict[str, Any]:
+    return {
+        "version": monitor.version,
+        "favourable": [outcome_label(value) for value in monitor.outcomes.favourable],
+        "unfavourable": [outcome_label(value) for value in monitor.outcomes.unfavourable],
+    }
+
+
+def _count_by_revision(reader: ArrowReader, deployment: Deployment, span: Span) -> list[dict[str, Any]]:
+    counts: dict[str, int] = {}
+    for one in count_revisions(reader, deployment.no, span):
+        counts[one.model_revision] = counts.get(one.model_revision, 0) + one.records
+    return [{"model_revision": name, "records": records} for name, records in counts.items()]
+
+
+def _describe_population(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, people: PeriodPeople) -> dict[str, Any]:
+    """Returns who is in the report, and who is not and why."""
+    by_schema = count_revisions(reader, deployment.no, span)
+    other_schema = sum(one.records for one in by_schema if one.schema_version != deployment.schema.version)
+    logged = sum(one.records for one in by_schema)
+    assessed = people.is_assessed
+    not_stored = count_not_stored(session, deployment.no, span)
+    missing = []
+    for one in people.attributes:
+        sizes = [people.count((one.codes == place) & assessed) for place in range(len(one.labels))]
+        small = [label for label, size in zip(one.labels, sizes, strict=True) if 0 < size < LEAST_SHARE * sum(sizes)]
+        unknown = people.count((one.codes < 0) & assessed)
+        missing.append({"attribute": one.feature, "unknown": unknown, "under_2_percent": small})
+    return {
+        "logged": logged,
+        "in_report": people.count(assessed),
+        "selected": people.count(people.is_selected),
+        "not_in_report": {
+            "other_schema_version": other_schema,
+            "outcome_in_neither_list": people.count(~assessed),
+            "rejected_at_ingestion": not_stored.rejected,
+            "not_received": not_stored.not_received,
+            "sampled_out": not_stored.sampled_out,
+        },
+        "by_attribute": missing,
+    }
+
+
+def _make_sheet(
+    name: SheetName, people: PeriodPeople, source: ReportSource, monitor: Monitor, wanted: SheetsWanted, features: Sequence[str]
+) -> dict[str, Any]:
+    match name:
+        case SheetName.ADVERSE_IMPACT:
+            found = impact_sheet(people, monitor, features)
+        case SheetName.LL144:
+            found = audit_sheet(people, monitor, features, is_scoring=wanted.tool is ToolKind.SCORING)
+        case SheetName.LENDING:
+            found = lending_sheet(people)
+        case SheetName.CONTROLS:
+            found = controls_sheet(people)
+        case SheetName.EVIDENCE:
+            found = _evidence_sheet(source)
+        case SheetName.ALERTS:
+            notes = describe_alerts(source.alerts, source.waiting)
+            found = {"notes": list(notes), "alerts": [asdict(alert_row(alert)) for alert in source.alerts]}
+        case SheetName.FLIPS:
+            found = _measured_sheet(source, {DataSet.BALANCED}, FLIPS)
+        case SheetName.ALTERNATIVE:
+            found = _measured_sheet(source, {DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK}, ALTERNATIVES)
+    return found
+
+
+FLIPS = frozenset({"flip_rate", "flip_rate_gained", "flip_rate_lost"})
+ALTERNATIVES = frozenset(
+    {
+        *("selection_rate_before", "selection_rate_after", "disparate_impact_before", "disparate_impact_after"),
+        *("accuracy_before", "accuracy_after", "accuracy_change", "changed_rate"),
+    }
+)
+NO_CHECK = "no check of the period succeeded"
+NOT_MEASURED = "the newest check of the period measured none of these figures"
+
+
+def _evidence_sheet(source: ReportSource) -> dict[str, Any]:
+    if source.evidence is None:
+        return {"rows": [], "reason": "the deployment has no evidence over time"}
+    rows = [
+        {
+            "comparison": name_figure(one),
+            "limit": say_limit(one),
+            "state": one.state.value,
+            "words": one.words,
+            "since": None if one.since is None else one.since.isoformat(),
+        }
+        for one in order_by_gravity(source.evidence.comparisons)
+    ]
+    return {"rows": rows, "reason": None if rows else "no comparison has evidence yet"}
+
+
+def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset[str]) -> dict[str, Any]:
+    """Returns figures of the newest succeeded check of the period."""
+    if source.check is None:
+        return {"check": None, "rows": [], "reason": NO_CHECK}
+    words = source.forest.words
+    rows = [
+        {
+            "metric": one.metric,
+            "attribute": one.attribute,
+            "group": None if one.group is None or one.attribute is None else words.label(one.attribute, one.group),
+            "scope": one.scope.value,
+            "value": one.value,
+            "low": one.lower,
+            "high": one.upper,
+            "records": one.n,
+            "reason": one.reason,
+        }
+        for one in source.measurements
+        if one.data in data and one.metric in metrics
+    ]
+    span = f"{source.check.span.start.isoformat()}/{source.check.span.end.isoformat()}"
+    return {"check": source.check.id, "span": span, "rows": rows, "reason": None if rows else NOT_MEASURED}

@@ -1,0 +1,123 @@
+"""Makes a regulator's report as a file. All four formats are of one set of data."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from ...domain.checks import Span
+from ...domain.deployments import Deployment
+from ...domain.spreadsheets import harmless
+from ...domain.values import number_of
+from ...store.database.arrow import arrow_reader
+from ...store.database.engine import Database
+from ..document import Attachment, Document, Made
+from ..html import as_html
+from ..pdf import as_pdf
+from ..period_report import period_report
+from .data import SheetsWanted, read_report, seal_report
+from .presets import PRESETS, ReportPreset
+from .sections import chapters
+
+
+class ReportForm(StrEnum):
+    """Formats of a regulator's report."""
+
+    HTML = "html"
+    PDF = "pdf"
+    CSV = "csv"
+    JSON = "json"
+
+
+def make_regulator_report(
+    database: Database, deployment: Deployment, span: Span, wanted: SheetsWanted, made: Made, form: ReportForm
+) -> bytes:
+    """Returns the file.
+
+    Raises:
+        Conflict: the deployment has no monitor.
+        InvalidInput: an attribute or a control cannot be used, or the period is too long.
+        Unavailable: the database does not answer.
+    """
+    with database.transaction() as session:
+        with arrow_reader(database) as reader:
+            report = seal_report(read_report(session, reader, deployment, span, wanted), made)
+        cover = period_report(session, deployment, span, made) if form in {ReportForm.HTML, ReportForm.PDF} else None
+    if form is ReportForm.JSON:
+        return write_json(report)
+    if cover is None:
+        return write_csv(report)
+    # After the transaction: drawing takes seconds.
+    document = _document(report, cover, made)
+    return as_pdf(document) if form is ReportForm.PDF else as_html(document).encode()
+
+
+def write_json(report: Mapping[str, Any]) -> bytes:
+    """Returns the report as JSON, whose seal `evenhand report verify` computes again."""
+    return (json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def write_csv(report: Mapping[str, Any]) -> bytes:
+    """Returns every figure of the sheets as one row: sheet, table, category, name of the figure, value. Absent ones are empty."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("sheet", "attribute", "category", "figure", "value"))
+    for sheet, content in (("population", report["population"]), *report["sheets"].items()):
+        for row in _flatten(sheet, content):
+            writer.writerow([harmless(cell) if number_of(cell) is None else cell for cell in row])
+    return text.getvalue().encode()
+
+
+def _flatten(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yields the leaves of a sheet; rows of tables keep their attribute and category."""
+    for name, value in content.items():
+        if name == "tables":
+            for table in value:
+                for other, part in table.items():
+                    if other == "rows":
+                        for row in part:
+                            yield from _leaves(sheet, table["attribute"], row["category"], row)
+                    elif other != "attribute":
+                        yield from _leaves(sheet, table["attribute"], "", {other: part})
+        else:
+            yield from _leaves(sheet, "", "", {name: value})
+
+
+def _leaves(sheet: str, attribute: str, category: str, found: Any, name: str = "") -> Iterator[tuple[str, str, str, str, str]]:  # noqa: ANN401 - any JSON
+    match found:
+        case dict():
+            for key, value in found.items():
+                if not (name == "" and key == "category"):
+                    yield from _leaves(sheet, attribute, category, value, f"{name}.{key}" if name else key)
+        case list() if all(isinstance(one, str) for one in found):
+            yield sheet, attribute, category, name, " ".join(found)
+        case list():
+            for place, value in enumerate(found, start=1):
+                yield from _leaves(sheet, attribute, category, value, f"{name}.{place}")
+        case None:
+            yield sheet, attribute, category, name, ""
+        case bool():
+            yield sheet, attribute, category, name, "true" if found else "false"
+        case _:
+            yield sheet, attribute, category, name, str(found)
+
+
+def _document(report: Mapping[str, Any], cover: Document, made: Made) -> Document:
+    preset = report["preset"]
+    content = write_json(report)
+    attachments = (
+        Attachment(name="report.json", media_type="application/json", description="All figures, and the hash chain", content=content),
+        Attachment(name="report.csv", media_type="text/csv", description="All figures of the sheets", content=write_csv(report)),
+    )
+    subtitle = cover.subtitle if preset is None else f"{cover.subtitle} · {PRESETS[ReportPreset(preset)].title}"
+    return Document(
+        title=cover.title,
+        subtitle=subtitle,
+        made=made,
+        first=cover.first,
+        second=cover.second,
+        annex=tuple(chapters(report)),
+        attachments=(*cover.attachments, *attachments),
+    )

@@ -1,0 +1,181 @@
+"""People of a period by category: each attribute's categories, the outcome of the model, controls and scores, from counts of the log.
+
+A category is a value of a categorical attribute, whether the monitor watches it or not, and a group of the monitor of a numeric one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...domain.checks import Span
+from ...domain.deployments import Column, Deployment, FieldKind
+from ...domain.group_words import GroupWords
+from ...domain.groups import NEITHER, groups_of, positions
+from ...domain.monitors import Monitor, MonitoredAttribute
+from ...domain.outcomes import Outcome
+from ...domain.values import canonical, label_of
+from ...errors import InvalidInput
+from ...metrics.groups import FloatArray, IntArray
+from ...records.cells import MISSING, Codes, stored_cells
+from ...records.grouping import group_records
+from ...records.outcomes import outcome_codes
+from ...records.scores import favourable_scores
+from ...store.database.arrow import ArrowReader
+from ...store.records.period_counts import count_combinations
+from ...store.records.window import VALUE_PREFIX, WindowQuery
+
+MOST_CATEGORIES = 100
+"""Max categories of one attribute. A column with more, such as one of ids, holds no categories that anybody would report."""
+
+MOST_CONTROL_VALUES = 20
+"""Max different values of a numeric control that are compared one by one; one with more is divided into fifths."""
+
+FIFTHS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttributeCategories:
+    """Categories of one attribute; `codes` is per row the position of the category or MISSING, `roles` that of each in the monitor."""
+
+    feature: str
+    labels: tuple[str, ...]
+    roles: tuple[str | None, ...]
+    codes: Codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Control:
+    """Values of a control; `codes` is per row the position of its value or MISSING. `note` says how a numeric one was divided."""
+
+    name: str
+    labels: tuple[str, ...]
+    codes: Codes
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PeriodPeople:
+    """Records of a period, added up: row i counts `records[i]` that are alike. `scores` is None where `no_scores` says why."""
+
+    records: IntArray
+    outcomes: Codes
+    attributes: tuple[AttributeCategories, ...]
+    controls: tuple[Control, ...]
+    scores: FloatArray | None
+    no_scores: str
+
+    def count(self, chosen: npt.NDArray[np.bool_]) -> int:
+        """Returns the number of records in these rows."""
+        return int(self.records[chosen].sum())
+
+    @property
+    def is_assessed(self) -> npt.NDArray[np.bool_]:
+        """Returns per row whether the outcome is in one of the monitor's lists."""
+        return np.asarray(self.outcomes != int(Outcome.UNCLASSIFIED), dtype=np.bool_)
+
+    @property
+    def is_selected(self) -> npt.NDArray[np.bool_]:
+        """Returns per row whether the outcome is favourable."""
+        return np.asarray(self.outcomes == int(Outcome.FAVOURABLE), dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleWanted:
+    """Attributes and controls to read, by name. Scores take as many rows as there are different ones."""
+
+    attributes: tuple[str, ...]
+    controls: tuple[str, ...]
+    with_scores: bool
+
+
+def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, wanted: PeopleWanted) -> PeriodPeople:
+    """Returns the people of the period as the monitor reads them.
+
+    Raises:
+        InvalidInput: a control is not a column, an attribute has too many categories, or the period is too long.
+    """
+    schema = deployment.schema
+    names = tuple(dict.fromkeys((*wanted.attributes, *wanted.controls)))
+    columns = {}
+    for name in names:
+        column = schema.column(name)
+        if column is None:
+            raise InvalidInput.of("controls" if name in wanted.controls else "attributes", f"{name} is not a column of the deployment")
+        columns[name] = column
+    has_scores = wanted.with_scores and deployment.outputs.probability is not None
+    query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
+    table = count_combinations(reader, query, span)
+    values = {name: table[f"{VALUE_PREFIX}{no}"] for no, name in enumerate(names)}
+    records = np.asarray(table["records"].to_numpy(), dtype=np.int64)
+    words = GroupWords.of(monitor)
+    watched = [one for one in monitor.attributes if one.feature in wanted.attributes]
+    outcomes = outcome_codes(table["outcome"], monitor.outcomes)
+    scores, reason = None, "the deployment's model answers no probability"
+    if has_scores:
+        found = favourable_scores(table["probability"], table["outcome"], outcomes, monitor.outcomes)
+        scores, reason = found.values, found.reason
+    return PeriodPeople(
+        records,
+        outcomes,
+        tuple(_categorise(one, columns[one.feature], values[one.feature], words) for one in watched),
+        tuple(_divide(columns[name], values[name], records) for name in wanted.controls),
+        scores,
+        reason,
+    )
+
+
+def _categorise(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, words: GroupWords) -> AttributeCategories:
+    feature = attribute.feature
+    if column.kind is FieldKind.NUMERIC:
+        grouping = group_records(attribute, column, values)
+        labels = [words.label(feature, group.label) for group in grouping.groups]
+        return AttributeCategories(feature, tuple(labels), tuple(group.role for group in grouping.groups), grouping.codes)
+    coded = stored_cells(values, column).coded()
+    # An empty text is an unknown category, as in a file.
+    known = [value for value in coded.values if canonical(value).strip()]
+    if len(known) > MOST_CATEGORIES:
+        message = f"{feature} has {len(known):,} different values where at most {MOST_CATEGORIES} categories are expected"
+        raise InvalidInput.of("attributes", message)
+    groups = groups_of(attribute, column, known, seen_in="the period")
+    roles = dict(zip(map(label_of, known), positions(groups, column, known), strict=True))
+    labels = sorted(roles)
+    place = {label: no for no, label in enumerate(labels)}
+    codes = coded.spread((place.get(label_of(value), MISSING) for value in coded.values), missing=MISSING)
+    of_group = tuple(None if roles[label] == NEITHER else groups[roles[label]].role for label in labels)
+    return AttributeCategories(feature, tuple(words.label(feature, label) for label in labels), of_group, codes)
+
+
+def _divide(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
+    cells = stored_cells(values, column)
+    numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
+    if numbers is None or np.unique(numbers[~np.isnan(numbers)]).size <= MOST_CONTROL_VALUES:
+        coded = cells.coded()
+        texts = [label_of(value) for value in coded.values]
+        labels = tuple(sorted(set(texts)))
+        place = {label: no for no, label in enumerate(labels)}
+        return Control(column.name, labels, coded.spread((place[text] for text in texts), missing=MISSING))
+    known = ~np.isnan(numbers)
+    each = np.repeat(numbers[known], records[known])
+    # Fifths of all records; equal numbers stay together, so that parts may differ in size.
+    cuts = np.unique(np.quantile(each, np.arange(1, FIFTHS) / FIFTHS))
+    codes = np.where(known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(np.int64)
+    ends = [f"{cut:.6g}" for cut in cuts]
+    labels = (f"up to {ends[0]}", *(f"above {low} to {high}" for low, high in pairwise(ends)), f"above {ends[-1]}")
+    return Control(column.name, labels, codes, f"{column.name} is divided at its fifths, {', '.join(ends)}")
+
+
+def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:
+    """Returns the attributes to report on, in the monitor's order; all of them without names.
+
+    Raises:
+        InvalidInput: one is not watched.
+    """
+    watched = tuple(one.feature for one in monitor.attributes)
+    for name in names:
+        if name not in watched:
+            raise InvalidInput.of("attributes", f"{name} is not watched by the monitor, which watches {', '.join(watched)}")
+    return tuple(name for name in watched if not names or name in names)

@@ -1,0 +1,135 @@
+"""Presets of a regulator's report: the sheets that a rule asks for, and what a deployment still lacks for it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from ...domain.deployments import Deployment
+from ...domain.monitors import Monitor
+from ...errors import InvalidInput
+from .data import SheetName
+
+ALWAYS = (SheetName.EVIDENCE, SheetName.ALERTS)
+
+
+class ReportPreset(StrEnum):
+    """Rules that a report on a deployment can be made for."""
+
+    LL144 = "ll144"
+    UGESP = "ugesp"
+    LENDING = "lending"
+    EU_AI_ACT = "eu-ai-act"
+    INSURANCE_CO = "insurance-co"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetPreset:
+    """Sheets of a rule, and its needs. `attributes` are looked for by these words in the names of the monitor's attributes."""
+
+    title: str
+    sheets: tuple[SheetName, ...]
+    attributes: Mapping[str, tuple[str, ...]]
+    needs_scores: bool = False
+    needs_controls: bool = False
+    needs_owner: bool = False
+    elsewhere: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One thing that a report lacks for its preset: what, what to do, and whether a sheet stays empty without it."""
+
+    what: str
+    next_step: str
+    empties_sheet: bool
+
+
+_SEX: Final = ("sex", "gender")
+_RACE: Final = ("race", "ethnic")
+_PEOPLE: Final = MappingProxyType({"sex": _SEX, "race or ethnicity": _RACE})
+
+PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
+    {
+        ReportPreset.LL144: SheetPreset(
+            title="New York City Local Law 144",
+            sheets=(SheetName.LL144, *ALWAYS),
+            attributes=_PEOPLE,
+            elsewhere=(
+                "the independent auditor, and the date of the audit",
+                "the date since which the tool is in use",
+                "a justification of every category that is left out of the ratios",
+            ),
+        ),
+        ReportPreset.UGESP: SheetPreset(
+            title="Uniform Guidelines, four-fifths rule",
+            sheets=(SheetName.ADVERSE_IMPACT, SheetName.CONTROLS, *ALWAYS),
+            attributes=_PEOPLE,
+            elsewhere=("the job", "the validity of the selection procedure, where there is adverse impact"),
+        ),
+        ReportPreset.LENDING: SheetPreset(
+            title="Fair lending practice",
+            sheets=(SheetName.LENDING, SheetName.CONTROLS, SheetName.ALTERNATIVE, *ALWAYS),
+            attributes=MappingProxyType({"sex": _SEX, "race or ethnicity": _RACE, "age": ("age",)}),
+            needs_scores=True,
+            needs_controls=True,
+            elsewhere=("the business reason of each control",),
+        ),
+        ReportPreset.EU_AI_ACT: SheetPreset(
+            title="EU AI Act, monitoring",
+            sheets=(SheetName.ADVERSE_IMPACT, *ALWAYS, SheetName.FLIPS, SheetName.ALTERNATIVE),
+            attributes=MappingProxyType({}),
+            needs_owner=True,
+            elsewhere=("the post-market monitoring plan", "retention of the logs for at least six months"),
+        ),
+        ReportPreset.INSURANCE_CO: SheetPreset(
+            title="Colorado, insurance",
+            sheets=(SheetName.LENDING, SheetName.CONTROLS, SheetName.ALTERNATIVE, *ALWAYS),
+            attributes=MappingProxyType({"race or ethnicity": _RACE}),
+            needs_scores=True,
+            needs_controls=True,
+            needs_owner=True,
+            elsewhere=("the governance and the risk management framework",),
+        ),
+    }
+)
+
+
+def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[SheetName, ...]:
+    """Returns the sheets of these names; without names those of the preset, and without both all of them, as with `all`.
+
+    Raises:
+        InvalidInput: there is no such sheet or preset.
+    """
+    if preset is not None and preset not in list(ReportPreset):
+        raise InvalidInput.of("preset", f"must be one of {', '.join(ReportPreset)}, found {preset!r:.100}")
+    for name in names:
+        if name != "all" and name not in list(SheetName):
+            raise InvalidInput.of("sheets", f"must be all or one of {', '.join(SheetName)}, found {name!r:.100}")
+    if names and "all" not in names:
+        return tuple(one for one in SheetName if one in names)
+    if names or preset is None:
+        return tuple(SheetName)
+    return tuple(one for one in SheetName if one in PRESETS[ReportPreset(preset)].sheets)
+
+
+def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...]) -> Iterator[Missing]:
+    """Yields what the deployment lacks for a report by this preset. Attributes are recognised by their names, which may mislead."""
+    wanted = PRESETS[preset]
+    if monitor is None:
+        yield Missing("a fairness monitor", "Set a monitor: it says which outcomes are favourable and which groups are compared.", True)
+        return
+    watched = [one.feature.casefold() for one in monitor.attributes]
+    for name, words in wanted.attributes.items():
+        if not any(word in feature for word in words for feature in watched):
+            next_step = f"Add a column for {name} to the monitor's attributes, if it has another name there is nothing to do."
+            yield Missing(f"an attribute that is named like {name}", next_step, False)
+    if SheetName.LENDING in wanted.sheets and wanted.needs_scores and deployment.outputs.probability is None:
+        next_step = "Name the column of the probability in the deployment's outputs: gaps in scores stay empty without it."
+        yield Missing("a score", next_step, True)
+    if wanted.needs_controls and not controls and monitor.strata is None:
+        next_step = "Choose columns that decisions may lawfully depend on as controls, or set the monitor's strata."
+        yield Missing("controls", next_step, True)
+    if wanted.needs_owner and deployment.owner is None:
+        yield Missing("an owner of the model", "Name the owner in the deployment's settings.", False)

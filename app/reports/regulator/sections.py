@@ -1,0 +1,284 @@
+"""Chapters of a regulator's report for people, made of its data alone. Figures are those of the JSON, rounded."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..document import Block, Bullets, Paragraph, ReportTable, Section
+from ..numbers import ABSENT, count, interval, number, share
+
+FLAGS = {
+    "below_four_fifths": "below 4/5",
+    "significant": "significant",
+    "too_few": "under 2 %",
+    "flips_with_two": "two more lift it to 4/5",
+}
+TITLES = {
+    "adverse_impact": "Adverse impact",
+    "ll144": "Local Law 144: impact ratios",
+    "lending": "Lending: rates and scores next to the reference",
+    "controls": "Given the controls",
+    "evidence": "Evidence over time",
+    "alerts": "Alerts, and who acknowledged what",
+    "flips": "Counterfactual flips",
+    "alternative": "Less discriminatory alternative: before and after mitigation",
+}
+_MOST_ROWS = 60
+"""Max rows of a table for people, of combinations and alerts; CSV and JSON have all."""
+
+
+def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
+    """Returns all chapters: who is in the report, the sheets, the rules, and how to verify the file."""
+    yield _population_section(data)
+    for name, sheet in data["sheets"].items():
+        yield Section(TITLES[name], tuple(_SHEETS[name](sheet)))
+    rows = tuple((one["rule"], one["place"], one["state"], one["chapters"]) for one in data["clauses"])
+    clauses = ReportTable("Rules that these chapters speak to", ("Rule", "Place", "State", "Chapters"), rows, is_last_wide=True)
+    yield Section("Clause map", (Paragraph(data["notice"], is_caution=True), clauses))
+    checks = sum(1 for one in data["chain"] if one["part"].startswith("check "))
+    verified = (
+        f"The chain has {count(checks)} checks and the configuration as it was when the report was made. Its last link is"
+        f" {data['chain_head']}. `evenhand report verify FILE` of the JSON computes it again from the database, and names a changed"
+        " measurement, a deleted check and a changed configuration. It is no signature: somebody who can write to the database and to"
+        " the file can change both."
+    )
+    yield Section("Hash chain", (Paragraph(verified),))
+
+
+def _population_section(data: Mapping[str, Any]) -> Section:
+    population, out = data["population"], data["population"]["not_in_report"]
+    counted = (
+        f"Records logged in the period: {count(population['logged'])}. In this report: {count(population['in_report'])}, of which"
+        f" {count(population['selected'])} with a favourable outcome ({', '.join(data['monitor']['favourable'])})."
+    )
+    lines = [
+        counted,
+        "A record is counted as one person; somebody with several records is counted several times.",
+    ]
+    left = (
+        ("Logged under another version of the schema", out["other_schema_version"]),
+        ("Outcome in neither list of the monitor", out["outcome_in_neither_list"]),
+        ("Rejected at ingestion (counts are kept for 31 days)", out["rejected_at_ingestion"]),
+        ("Not received, as senders report", out["not_received"]),
+        ("Left out by a sender's sample", out["sampled_out"]),
+        *((f"Unknown {one['attribute']}: not in its tables", one["unknown"]) for one in population["by_attribute"]),
+    )
+    small = [f"{one['attribute']}: {', '.join(one['under_2_percent'])}" for one in population["by_attribute"] if one["under_2_percent"]]
+    if small:
+        lines.append(
+            f"Under 2 % of the people, shown with their counts and left out of the choice of the highest rate: {'; '.join(small)}."
+        )
+    revisions = tuple((one["model_revision"], count(one["records"])) for one in data["revisions"])
+    return Section(
+        "Who is in this report, and who is not",
+        (
+            Bullets(tuple(lines)),
+            ReportTable("Not in the figures, in records", ("Why", "Records"), tuple((why, count(number)) for why, number in left)),
+            ReportTable("Model revisions within the period", ("Revision", "Records"), revisions),
+        ),
+    )
+
+
+def _impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    for table in sheet["tables"]:
+        label, rows = table["attribute"], table["rows"]
+        if table["compared_with"] is None:
+            yield Paragraph(f"{label}: no category has at least 2 % of the people, so there is none to compare with.")
+            continue
+        cells = tuple(
+            (
+                row["category"],
+                count(row["applicants"]),
+                count(row["selected"]),
+                share(row["rate"]),
+                number(row["impact_ratio"]),
+                _ends(row, "impact_ratio"),
+                number(row["ratio_to_reference"]),
+                ", ".join(FLAGS[flag] for flag in row["flags"]) or ABSENT,
+            )
+            for row in rows[:_MOST_ROWS]
+        )
+        note = (
+            f"Ratio: to {table['compared_with']}, the highest rate among categories with at least 2 % of the people."
+            f" To the reference: {table['reference'] or 'not for combinations'}. Unknown, in no row: {count(table['unknown'])}."
+            f"{_cut(rows)}"
+        )
+        columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", "To the reference", "Remarks")
+        yield ReportTable(f"Selection by {label}", columns, cells, note, is_last_wide=True)
+        compared = [row for row in rows if row["category"] != table["compared_with"]]
+        tests = tuple(
+            (
+                row["category"],
+                number(row["z"]),
+                ABSENT if row["fisher_p"] is None else f"{row['fisher_p']:.4g}",
+                number(row["odds_ratio"]),
+                _ends(row, "odds_ratio"),
+                ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
+                number(row["shortfall_to_parity"]),
+            )
+            for row in compared[:_MOST_ROWS]
+        )
+        heads = (label, "z", "Fisher p", "Odds ratio", "95 % interval", "Short of 0.8", "Short of equal rates")
+        reasons = {row["odds_ratio_reason"] for row in compared if row["odds_ratio_reason"]}
+        yield ReportTable(f"Tests by {label}", heads, tests, ". ".join(sorted(reasons)) or None)
+
+
+def _audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    if sheet["reason"]:
+        yield Paragraph(f"There is no sheet: {sheet['reason']}.", is_caution=True)
+        return
+    is_scoring = sheet["tool"] == "scoring"
+    if is_scoring:
+        yield Paragraph(f"A scoring tool. The median score of the full sample is {sheet['median_score']:.10g}; a tie is not above it.")
+    for table in sheet["tables"]:
+        rows = tuple(
+            (
+                *(row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])),
+                "left out" if row["excluded"] else number(row["impact_ratio"]),
+            )
+            for row in table["rows"][:_MOST_ROWS]
+        )
+        best = f" Ratios are taken to {table['most_selected']}." if table["most_selected"] else ""
+        small = " Categories under 2 % are left out of the ratios; say why." if any(row["excluded"] for row in table["rows"]) else ""
+        note = f"Unknown category, in no row: {count(table['unknown'])}.{best}{small}{_cut(table['rows'])}"
+        last = ("Above the median", "Scoring rate") if is_scoring else ("Selected", "Selection rate")
+        yield ReportTable(f"By {table['attribute']}", (table["attribute"], "People", *last, "Impact ratio"), rows, note)
+
+
+def _lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    if sheet["no_scores"]:
+        yield Paragraph(f"Gaps in scores are missing: {sheet['no_scores']}.", is_caution=True)
+    for table in sheet["tables"]:
+        label = table["attribute"]
+        if table["reason"]:
+            yield Paragraph(f"{label}: {table['reason']}.")
+            continue
+        rows = tuple(
+            (
+                row["category"],
+                count(row["applicants"]),
+                share(row["rate"]),
+                number(row["air"]),
+                _ends(row, "air"),
+                *_gap_cells(row["score"]),
+            )
+            for row in table["rows"]
+        )
+        controls = f" Residual: given {', '.join(sheet['controls'])}." if sheet["controls"] else " Residual: no control was chosen."
+        note = (
+            f"AIR: rate over that of the reference, {table['reference']}. SMD: mean score less the reference's, divided by the standard"
+            f" deviation of everybody with a known {label}; within: by that within the two categories.{controls}"
+        )
+        columns = (label, "People", "Rate", "AIR", "95 % interval", "SMD", "SMD within", "Residual SMD")
+        yield ReportTable(f"Rates and scores by {label}", columns, rows, note)
+        scored = [row for row in table["rows"] if row["score"] and row["score"]["quantiles"]]
+        if scored:
+            heads = tuple(f"top {round(100 - 100 * one['quantile'])} %" for one in scored[0]["score"]["quantiles"])
+            quantiles = tuple((row["category"], *(number(one["ratio"]) for one in row["score"]["quantiles"])) for row in scored)
+            note = "Share with a score above the quantile of everybody's scores, over that of the reference; a tie is not above."
+            yield ReportTable(f"AIR by quantile of the score, {label}", (label, *heads), quantiles, note)
+
+
+def _gap_cells(score: Mapping[str, Any] | None) -> tuple[str, str, str]:
+    if score is None:
+        return ABSENT, ABSENT, ABSENT
+    residual = score["residual"]
+    left = ABSENT
+    if residual is not None and residual["smd"] is not None:
+        left = number(residual["smd"])
+        left += f" ({interval(residual['lower'], residual['upper'])})" if residual["lower"] is not None else ""
+    return number(score["gap"]["smd"]), number(score["gap"]["smd_within"]), left
+
+
+def _controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.")
+        return
+    yield Paragraph(
+        f"Controls: {', '.join(sheet['controls'])}. {' '.join(f'{note}.' for note in sheet['notes'])} Mantel–Haenszel compares within"
+        " each combination of their values; the logit has one term for each value of each control. A control that is itself shaped by"
+        " the attribute hides a difference instead of explaining it."
+    )
+    for table in sheet["tables"]:
+        rows, notes = [], []
+        for row in table["rows"]:
+            pooled, logit, crude = row["mantel_haenszel"], row["logit"], row["crude"]
+            reasons = [pooled["reason"], pooled["homogeneity"]["reason"], logit["odds"]["reason"]]
+            notes += [f"{row['category']}: {reason}" for reason in dict.fromkeys(reasons) if reason]
+            rows.append(
+                (
+                    *(row["category"], number(crude["value"])),
+                    *(_odds(pooled), _p(pooled["cmh"]), _p(pooled["homogeneity"])),
+                    *(_odds(logit["odds"]), count(row["people"]), count(pooled["left_out"])),
+                )
+            )
+        columns = ("Category", "Odds ratio", "Mantel–Haenszel", "CMH p", "Breslow–Day p", "Logit", "People", "Say nothing")
+        note = f"Odds of selection over those of {table['reference']}. {'. '.join(notes)}"
+        yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, tuple(rows), note)
+
+
+def _evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.")
+        return
+    rows = tuple((one["comparison"], one["limit"], one["words"]) for one in sheet["rows"][:_MOST_ROWS])
+    yield Paragraph("The state of every comparison when this report was made, whatever the period.")
+    yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, _cut(sheet["rows"]).strip() or None, is_last_wide=True)
+
+
+def _alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    for note in sheet["notes"]:
+        yield Paragraph(note)
+    if sheet["alerts"]:
+        names = ("opened", "about", "sentence", "acknowledged", "resolved")
+        rows = tuple(tuple(one[name] for name in names) for one in sheet["alerts"][:_MOST_ROWS])
+        columns = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
+        yield ReportTable("Alerts of the period", columns, rows, _cut(sheet["alerts"]).strip() or None)
+
+
+def _measured_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.")
+        return
+    yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded; they are of its window alone.")
+    rows = tuple(
+        (
+            *(one["metric"].replace("_", " "), one["attribute"] or ABSENT, one["group"] or one["scope"]),
+            number(one["value"]) if one["value"] is not None else f"none: {one['reason']}",
+            ABSENT if one["low"] is None and one["high"] is None else interval(one["low"], one["high"]),
+            count(one["records"]),
+        )
+        for one in sheet["rows"][:_MOST_ROWS]
+    )
+    columns = ("Figure", "Attribute", "Group", "Value", "95 % interval", "Records")
+    yield ReportTable("Figures", columns, rows, _cut(sheet["rows"]).strip() or None)
+
+
+_SHEETS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Block]]] = {
+    "adverse_impact": _impact_blocks,
+    "ll144": _audit_blocks,
+    "lending": _lending_blocks,
+    "controls": _controls_blocks,
+    "evidence": _evidence_blocks,
+    "alerts": _alert_blocks,
+    "flips": _measured_blocks,
+    "alternative": _measured_blocks,
+}
+
+
+def _ends(row: Mapping[str, Any], name: str) -> str:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return ABSENT if low is None and high is None else interval(low, high)
+
+
+def _odds(odds: Mapping[str, Any]) -> str:
+    if odds["value"] is None:
+        return ABSENT
+    return f"{number(odds['value'])} ({interval(odds['lower'], odds['upper'])})" if odds["lower"] is not None else number(odds["value"])
+
+
+def _p(test: Mapping[str, Any]) -> str:
+    return ABSENT if test["p_value"] is None else f"{test['p_value']:.4g}"
+
+
+def _cut(rows: list[Any]) -> str:
+    return f" The first {_MOST_ROWS} of {count(len(rows))} rows; CSV and JSON have all." if len(rows) > _MOST_ROWS else ""

@@ -1,0 +1,43 @@
+"""SHA-256 digests of checks and of configurations, computed in the database: a year has a million measurements, none of which is read."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.checks import Span
+
+# Text forms of jsonb have their keys in one order, and float8 its shortest exact digits, so equal values are equal bytes. Times are
+# written as seconds since 1970, which no time zone of the session changes.
+_CHECKS = """
+    SELECT c.id, encode(sha256(convert_to(jsonb_build_array(
+             c.trigger, c.state, extract(epoch FROM c.span_start), extract(epoch FROM c.span_end), c.reason, c."window",
+             c.monitor_version, c.model_revision, c.created_by, extract(epoch FROM c.finished_at), m.measured)::text, 'UTF8')), 'hex')
+    FROM checks c
+    LEFT JOIN LATERAL (
+      SELECT encode(sha256(string_agg(sha256(convert_to(ROW(extract(epoch FROM o.at), o.metric, o.data, o.scope, o.attribute, o."group",
+               o.value, o.reason, o.lower, o.upper, o.interval_method, o.n, o.verdict, o.lower_limit, o.upper_limit, o.carried_forward,
+               o.definition, o.details)::text, 'UTF8')), ''::bytea ORDER BY o.no)), 'hex') AS measured
+      FROM measurements o WHERE o.check_no = c.no) m ON true
+    WHERE c.deployment_no = :no AND c.state IN ('succeeded', 'insufficient_data', 'failed')
+      AND c.span_end > :start AND c.span_end <= :end
+    ORDER BY c.no
+"""
+_CONFIGURATION = """
+    SELECT encode(sha256(convert_to(jsonb_build_array(m.version, m.schedule, m.config)::text, 'UTF8')), 'hex') AS monitor,
+           encode(sha256(convert_to(jsonb_build_array(s.version, s.settings)::text, 'UTF8')), 'hex') AS mitigation
+    FROM (SELECT CAST(:no AS integer) AS no) d LEFT JOIN monitors m ON m.deployment_no = d.no
+    LEFT JOIN mitigation_settings s ON s.deployment_no = d.no
+"""
+
+
+def digest_checks(session: Session, deployment_no: int, span: Span) -> Sequence[tuple[str, str]]:
+    """Returns the id and the digest of each ended check whose span ends after the start and up to the end, in the order of their queue."""
+    values = {"no": deployment_no, "start": span.start, "end": span.end}
+    return [(row[0], row[1]) for row in session.execute(text(_CHECKS), values)]
+
+
+def digest_configuration(session: Session, deployment_no: int) -> dict[str, str]:
+    """Returns the digests of the monitor and of the settings of mitigation as they are now, by name."""
+    row = session.execute(text(_CONFIGURATION), {"no": deployment_no}).mappings().one()
+    return {name: str(row[name]) for name in ("monitor", "mitigation")}

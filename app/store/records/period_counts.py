@@ -1,0 +1,88 @@
+"""Payload records of a period, added up in the database by the values that sheets are made of."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.checks import Span
+from ...errors import InvalidInput
+from ..database.arrow import ArrowReader
+from .window import VALUE_PREFIX, WindowQuery
+
+MOST_ROWS = 2_000_000
+"""Max combinations of values, outcomes and scores of a period; a report holds them in memory."""
+
+_IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3"
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionCount:
+    """Records of one model revision and one version of the schema."""
+
+    model_revision: str
+    schema_version: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotStored:
+    """Records of a period that were not stored: rejected at ingestion, not received from a sender, and left out by a sender's sample."""
+
+    rejected: int
+    not_received: int
+    sampled_out: int
+
+
+def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
+    """Returns how many records of the current schema version have each combination of values and answer.
+
+    Columns: records, outcome (JSON text of the decoded label or the prediction), probability (JSON text) if it is wanted, value_0 ….
+
+    Raises:
+        InvalidInput: there are more than `MOST_ROWS` combinations.
+    """
+    probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
+    columns = [
+        "outcome",
+        *(["probability"] if query.with_probabilities else []),
+        *(f"{VALUE_PREFIX}{no}" for no in range(len(query.columns))),
+    ]
+    table = reader.table(
+        f"""SELECT count(*) AS records, {", ".join(columns)} FROM (
+              SELECT coalesce(label, prediction)::text AS outcome {probability} {query.values("features", "meta")}
+              {_IN_PERIOD} AND schema_version = $4) logged
+            GROUP BY {", ".join(columns)} ORDER BY {", ".join(columns)} LIMIT {MOST_ROWS + 1}""",  # noqa: S608 - only positions of columns are written into it, never a name or a value
+        [query.deployment_no, span.start, span.end, query.schema.version],
+    )
+    if table.num_rows > MOST_ROWS:
+        raise InvalidInput.of("since", f"must give a shorter period: its records have more than {MOST_ROWS:,} different values and scores")
+    return table
+
+
+def count_revisions(reader: ArrowReader, deployment_no: int, span: Span) -> list[RevisionCount]:
+    """Returns the records of the period by model revision and version of the schema."""
+    table = reader.table(
+        f"SELECT model_revision, schema_version::int AS schema_version, count(*) AS records {_IN_PERIOD} GROUP BY 1, 2 ORDER BY 1, 2",
+        [deployment_no, span.start, span.end],
+    )
+    return [RevisionCount(**row) for row in table.to_pylist()]
+
+
+def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
+    """Returns how many records of the hours that begin in the span were not stored, as far as their counts are kept."""
+    found = (
+        session.execute(
+            text(
+                """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
+                             AND hour >= :start AND hour < :end)::bigint AS rejected,
+                          coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out), 0)::bigint AS sampled_out
+                   FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
+            ),
+            {"no": deployment_no, "start": span.start, "end": span.end},
+        )
+        .mappings()
+        .one()
+    )
+    return NotStored(**found)

@@ -1,0 +1,181 @@
+"""The report that a regulator keeps: its sheets from the log, its formats from one set of data, and its chain."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from app.domain.checks import Span
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.monitors import MonitoredAttribute
+from app.domain.values import Range
+from app.errors import InvalidInput
+from app.reports.document import Made
+from app.reports.regulator.data import SheetName, SheetsWanted, ToolKind
+from app.reports.regulator.making import ReportForm, make_regulator_report
+from app.reports.regulator.verification import check_database, check_file, read_report_file
+from app.store.database.engine import Database
+from tests.builders.applicants import monitor_of
+from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
+
+COLUMNS = (
+    *(Column(name=name, type=FieldType.STRING, kind=FieldKind.CATEGORICAL) for name in ("sex", "race", "job")),
+    Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC),
+)
+MONITOR = monitor_of(
+    MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",)),
+    MonitoredAttribute(feature="race", monitored=("Black", "Asian"), reference=("White",)),
+    MonitoredAttribute(feature="age", monitored=(Range(18, 39),), reference=(Range(40, 70),)),
+)
+PERIOD = Span(start=NOON, end=NOON + 6 * HOUR)
+MADE = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody")
+ALL = SheetsWanted(sheets=tuple(SheetName), controls=("job",))
+
+
+def people(seed: int, size: int = 300) -> list[dict[str, Any]]:
+    """Selection depends on the job alone; women apply for the job with fewer places."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for no in range(size):
+        sex = str(rng.choice(["male", "female", ""], p=[0.48, 0.48, 0.04]))
+        race = "Asian" if no % 100 == 0 else str(rng.choice(["White", "Black"]))
+        job = str(rng.choice(["few", "many"], p=[0.7, 0.3] if sex == "female" else [0.3, 0.7]))
+        score = float(np.clip(rng.normal(0.35 if job == "few" else 0.6, 0.15), 0.01, 0.99))
+        row = {"id": f"{seed}-{no}", "sex": sex, "race": race, "job": job, "age": int(rng.integers(18, 70))}
+        rows.append(row | {"prediction": int(score > 0.5), "probability": [1 - score, score]})
+    return rows
+
+
+@pytest.fixture
+def stage(database: Database, memory: SceneMemory) -> Iterator[Scene]:
+    def make() -> Scene:
+        made = scene(database, COLUMNS, MONITOR, endpoint=None)
+        for hour in range(3):
+            made.log(people(hour), NOON + hour * HOUR, revision="v2" if hour == 2 else "v1")
+            made.check(NOON + hour * HOUR)
+        return made
+
+    return memory.recall(database, make)
+
+
+def make(stage: Scene, form: ReportForm = ReportForm.JSON, wanted: SheetsWanted = ALL, made: Made = MADE) -> bytes:
+    return make_regulator_report(stage.database, stage.deployment, PERIOD, wanted, made, form)
+
+
+def test_the_adverse_impact_sheet_counts_the_people_of_the_log(stage: Scene) -> None:
+    found = json.loads(make(stage))
+    rows = [row for seed in range(3) for row in people(seed)]
+
+    (sex, race, age, *together) = found["sheets"]["adverse_impact"]["tables"]
+    assert [one["attribute"] for one in together] == ["sex × race", "sex × age", "race × age"]
+    counted = {row["category"]: (row["applicants"], row["selected"]) for row in sex["rows"]}
+    assert counted == {
+        name: (sum(row["sex"] == name for row in rows), sum(row["prediction"] for row in rows if row["sex"] == name))
+        for name in ("female", "male")
+    }
+    assert sex["unknown"] == sum(not row["sex"] for row in rows)
+    assert [row["category"] for row in race["rows"]] == ["Asian", "Black", "White"]
+    assert "too_few" in race["rows"][0]["flags"]
+    assert race["compared_with"] in {"Black", "White"}
+    assert sum(row["applicants"] for row in age["rows"]) == 900
+    assert found["population"]["logged"] == found["population"]["in_report"] == 900
+    assert found["revisions"] == [{"model_revision": "v1", "records": 600}, {"model_revision": "v2", "records": 300}]
+
+
+def test_a_gap_that_the_job_explains_is_gone_given_the_job(stage: Scene) -> None:
+    found = json.loads(make(stage))["sheets"]
+    (women,) = found["controls"]["tables"][0]["rows"]
+    (lent,) = found["lending"]["tables"][0]["rows"]
+
+    assert women["crude"]["upper"] < 1
+    assert women["mantel_haenszel"]["lower"] < 1 < women["mantel_haenszel"]["upper"]
+    assert women["logit"]["odds"]["value"] == pytest.approx(women["mantel_haenszel"]["value"], rel=0.05)
+    assert lent["air"] < 0.8
+    assert lent["score"]["gap"]["smd"] < -0.3
+    assert lent["score"]["residual"]["lower"] < 0 < lent["score"]["residual"]["upper"]
+    assert len(lent["score"]["quantiles"]) == 9
+
+
+def test_a_scoring_tool_selects_above_the_median_of_everybody(stage: Scene) -> None:
+    sheet = json.loads(make(stage, wanted=SheetsWanted(sheets=(SheetName.LL144,), tool=ToolKind.SCORING)))["sheets"]["ll144"]
+    rows = [row for seed in range(3) for row in people(seed)]
+    median = float(np.median([row["probability"][1] for row in rows]))
+
+    assert sheet["median_score"] == pytest.approx(median)
+    women = sheet["tables"][0]["rows"][0]
+    assert women["selected"] == sum(row["probability"][1] > median for row in rows if row["sex"] == "female")
+    (asian, *_) = sheet["tables"][1]["rows"]
+    assert asian["excluded"]
+    assert asian["impact_ratio"] is None
+
+
+def test_two_reports_differ_by_the_time_of_making_alone(stage: Scene) -> None:
+    later = Made(at=datetime(2027, 2, 1, tzinfo=UTC), by="somebody")
+    first, second = (json.loads(make(stage, made=one)) for one in (MADE, later))
+
+    assert first.pop("made") != second.pop("made")
+    assert first == second
+    for form in ReportForm:
+        assert make(stage, form) == make(stage, form)
+
+
+def test_all_formats_have_the_figures_of_the_json(stage: Scene) -> None:
+    found = json.loads(make(stage))
+    women = found["sheets"]["adverse_impact"]["tables"][0]["rows"][0]
+    rows = list(csv.DictReader(io.StringIO(make(stage, ReportForm.CSV).decode())))
+    html = make(stage, ReportForm.HTML).decode()
+
+    (value,) = [
+        row["value"]
+        for row in rows
+        if (row["sheet"], row["attribute"], row["category"], row["figure"]) == ("adverse_impact", "sex", "female", "odds_ratio")
+    ]
+    assert float(value) == women["odds_ratio"]
+    assert f"{women['odds_ratio']:.4f}" in html
+    assert found["chain_head"] in html
+    assert "Not legal advice" in html
+    assert make(stage, ReportForm.PDF).startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE measurements SET value = value + 1e-9 WHERE no = (SELECT max(no) FROM measurements WHERE value IS NOT NULL)", "changed"),
+        ("DELETE FROM checks WHERE no = (SELECT max(no) FROM checks)", "deleted"),
+        ("UPDATE monitors SET config = jsonb_set(config, '{min_records}', '11')", "changed"),
+    ],
+)
+def test_the_chain_detects_a_change_of_the_database(stage: Scene, change: str, message: str) -> None:
+    report = read_report_file(make(stage))
+    with stage.database.transaction() as session:
+        assert list(check_file(report)) == list(check_database(session, stage.deployment, report)) == []
+    with psycopg.connect(stage.database.url) as connection:
+        assert connection.execute(change).rowcount == 1
+    with stage.database.transaction() as session:
+        (difference,) = check_database(session, stage.deployment, report)
+    assert message in difference.message
+    assert difference.part.startswith("configuration" if "monitors" in change else "check")
+
+
+def test_a_changed_file_is_detected(stage: Scene) -> None:
+    content = json.loads(make(stage))
+    content["sheets"]["adverse_impact"]["tables"][0]["rows"][0]["selected"] += 1
+    assert [one.part for one in check_file(read_report_file(json.dumps(content).encode()))] == ["file"]
+
+    shorter = json.loads(make(stage))
+    del shorter["chain"][1]
+    assert len(list(check_file(read_report_file(json.dumps(shorter).encode())))) == 2
+    with pytest.raises(InvalidInput, match="report"):
+        read_report_file(b"%PDF")
+
+
+@pytest.mark.parametrize("wanted", [{"controls": ("salary",)}, {"controls": ("sex",)}, {"attributes": ("job",)}])
+def test_columns_that_cannot_be_used_are_named(stage: Scene, wanted: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(wanted.values()))[0]):
+        make(stage, wanted=SheetsWanted(sheets=tuple(SheetName), **wanted))
