@@ -135,8 +135,8 @@ async def report_check(
     `json` is the data that the report is made from; the report names the SHA-256 of these bytes.
     """
     check = await run_in_threadpool(get, session, deployment.no, check_id)
-    order = Order(deployment=deployment, of=check, made=_stamp(principal, now), form=wanted.form, has_annex=wanted.annex)
-    return _send_file(await services.reports.make(order), wanted.form, f"{deployment.id}-{check.id}")
+    order = Order(deployment=deployment, of=check, made=make_stamp(principal, now), form=wanted.form, has_annex=wanted.annex)
+    return send_file(await services.reports.make(order), wanted.form, f"{deployment.id}-{check.id}")
 
 
 @router.get(
@@ -159,8 +159,8 @@ async def report_period(
     Without `until` up to now, without `since` the 30 days before `until`.
     """
     name = f"{deployment.id}-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
-    order = Order(deployment=deployment, of=period, made=_stamp(principal, now), form=wanted.form, has_annex=wanted.annex)
-    return _send_file(await services.reports.make(order), wanted.form, name)
+    order = Order(deployment=deployment, of=period, made=make_stamp(principal, now), form=wanted.form, has_annex=wanted.annex)
+    return send_file(await services.reports.make(order), wanted.form, name)
 
 
 @router.get(
@@ -219,12 +219,16 @@ def _write_row(one: Measurement, check_id: str) -> tuple[Cell, ...]:
     )
 
 
-def _stamp(principal: Principal, now: datetime) -> Made:
+def make_stamp(principal: Principal, now: datetime) -> Made:
+    """Returns who asked for a report, and when."""
     return Made(at=now.replace(microsecond=0), by=principal.actor)
 
 
-def _send_file(content: bytes, form: Form, name: str) -> ReportFile:
+def send_file(content: bytes, form: str, name: str) -> ReportFile:
+    """Returns the file with the name that a browser keeps it by."""
     headers = {"Content-Disposition": f'inline; filename="{name}.{form}"'}
+    if form == "csv":
+        return ReportFile(content, media_type="text/csv; charset=utf-8", headers=headers)
     if form != "html":
         return ReportFile(content, media_type=f"application/{form}", headers=headers)
     return ReportFile(content, media_type="text/html; charset=utf-8", headers=headers | {"Content-Security-Policy": _POLICY})

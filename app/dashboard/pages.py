@@ -20,6 +20,7 @@ from . import (
     login,
     overview,
     registering,
+    regulator_reports,
     second_look,
     settings,
     transactions,
@@ -33,6 +34,7 @@ _ROUTERS = (
     fairness.router,
     transactions.router,
     ingestion.router,
+    regulator_reports.router,
     second_look.router,
     alerts.router,
     # After the lists: its address has a place for any id.

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from ..domain.checks import CheckRun, Span
 from ..domain.deployments import Deployment
-from ..errors import EvenhandError, Unavailable
+from ..errors import EvenhandError, FieldProblem, InvalidInput, Unavailable
 from ..store.database.engine import Database
 from ..turns import Turns
 from .canonical import canonical_json
@@ -22,6 +22,8 @@ from .document import Made
 from .html import as_html
 from .pdf import as_pdf
 from .period_report import period_report
+from .regulator.data import SheetsWanted
+from .regulator.making import ReportForm, make_regulator_report
 from .source import read_check, read_period
 
 AT_ONCE = max(1, min(2, (os.cpu_count() or 1) - 1))
@@ -51,6 +53,24 @@ class Order:
     has_annex: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegulatorOrder:
+    """Order for a regulator's report: the deployment, the period, the sheets, the format, and who asked for it when."""
+
+    deployment: Deployment
+    of: Span
+    wanted: SheetsWanted
+    made: Made
+    form: ReportForm
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedReport:
+    """Problems of an order that only the log shows. Errors with problems do not survive the way between processes."""
+
+    problems: tuple[FieldProblem, ...]
+
+
 class ReportMaker:
     """Makes reports on one database. Belongs to one event loop."""
 
@@ -64,16 +84,17 @@ class ReportMaker:
             busy="Too many reports are being made or wait for it. Nothing was changed; ask for this one again in a few seconds.",
         )
 
-    async def make(self, order: Order) -> bytes:
+    async def make(self, order: Order | RegulatorOrder) -> bytes:
         """Returns the file. The caller holds one of the `turns`.
 
         Raises:
+            InvalidInput: a regulator's report cannot be made of these columns or of this period.
             Unavailable: the database does not answer, the process was ended from outside, or it took too long.
         """
         pool = _pool()
         try:
             async with asyncio.timeout(MAKE_SECONDS):
-                return await asyncio.wrap_future(pool.submit(make_report, self._url, order))
+                found = await asyncio.wrap_future(pool.submit(make_report, self._url, order))
         except TimeoutError as error:
             # A process of it hangs. The next report starts new ones.
             if pool is _pool():
@@ -92,6 +113,9 @@ class ReportMaker:
             raise Unavailable(
                 "The process that made the report was ended, perhaps because memory ran out. Ask for the report again."
             ) from error
+        if isinstance(found, RefusedReport):
+            raise InvalidInput(found.problems)
+        return found
 
 
 @cache
@@ -101,14 +125,16 @@ def _pool() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(AT_ONCE, mp_context=multiprocessing.get_context("spawn"), initializer=_follow_parent)
 
 
-def make_report(database_url: str, order: Order) -> bytes:
-    """Returns the file.
+def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes | RefusedReport:
+    """Returns the file, or the problems of a regulator's report.
 
     Raises:
         Unavailable: the database does not answer, or what is reported on was deleted meanwhile.
     """
     database = Database(database_url, pool_size=1)
     try:
+        if isinstance(order, RegulatorOrder):
+            return make_regulator_report(database, order.deployment, order.of, order.wanted, order.made, order.form)
         with database.transaction() as session:
             if order.form == "json":
                 deployment = order.deployment
@@ -121,6 +147,8 @@ def make_report(database_url: str, order: Order) -> bytes:
                 document = check_report(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
         # After the transaction: drawing takes seconds, and the database ends sessions that do nothing within one.
         return as_pdf(document) if order.form == "pdf" else as_html(document).encode()
+    except InvalidInput as error:
+        return RefusedReport(tuple(error.problems))
     except EvenhandError as error:
         raise Unavailable(str(error)) from None
     except Exception as error:  # noqa: BLE001 - any error must reach the other process

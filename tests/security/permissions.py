@@ -110,7 +110,8 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("readFlaggedComparisons", "readEvidencePlan", "planEvidence"),
         *("listSubgroupScans", "readSubgroupScan", "listSubgroupCandidates", "readSubgroupScanSettings"),
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
-        *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportCheckTrace", "exportMeasurements"),
+        *("reportCheck", "reportPeriod", "reportToRegulator", "readReportPresets"),
+        *("exportCheckMeasurements", "exportCheckTrace", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),
         *(
             "listFlaggedRecords",

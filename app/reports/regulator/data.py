@@ -18,6 +18,7 @@ from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
 from ...store.records.period_counts import count_not_stored, count_revisions
 from ...tracking.wording import name_figure, order_by_gravity, say_limit
+from ..closing import LIMITS as LIMITS_OF_FIGURES
 from ..document import Made
 from ..second_page import alert_row, describe_alerts
 from ..source import ReportSource, read_period
@@ -29,6 +30,14 @@ from .sheets import audit_sheet, controls_sheet, impact_sheet, lending_sheet
 KIND = "evenhand-regulator-report"
 FORMAT = 1
 """Number of this form of the data; it grows with every change of a member."""
+
+
+LIMITS = (
+    "Tables count records. Where a person has several, the person counts several times, and intervals and tests are too sure.",
+    "The tests of many categories and tables are not corrected for their number: about one in twenty is significant by chance alone.",
+    "A control explains a difference only where decisions may depend on it, and where the attribute does not shape it itself.",
+    *LIMITS_OF_FIGURES,
+)
 
 
 class SheetName(StrEnum):
@@ -73,10 +82,7 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     if monitor is None:
         raise Conflict("The deployment has no fairness monitor, which says which outcomes are favourable. Set one, then make the report.")
     features = choose_attributes(monitor, wanted.attributes)
-    controls = wanted.controls or (() if monitor.strata is None else (monitor.strata,))
-    for name in controls:
-        if name in features:
-            raise InvalidInput.of("controls", f"{name} is an attribute of the report and cannot be its own control")
+    controls = choose_controls(deployment, monitor, wanted)
     with_scores = SheetName.LENDING in wanted.sheets or (SheetName.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)
     people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores))
     source = read_period(session, deployment, span)
@@ -94,11 +100,28 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "revisions": _count_by_revision(reader, deployment, span),
         "population": _describe_population(session, reader, deployment, span, people),
         "sheets": {name.value: _make_sheet(name, people, source, monitor, wanted, features) for name in SheetName if name in wanted.sheets},
+        "limits": list(LIMITS),
         "clauses": [asdict(one) for one in CLAUSES],
         "notice": NOT_LEGAL_ADVICE,
         "chain_head": head_of(chain),
         "chain": [asdict(one) for one in chain],
     }
+
+
+def choose_controls(deployment: Deployment, monitor: Monitor, wanted: SheetsWanted) -> tuple[str, ...]:
+    """Returns the columns that decisions may depend on: those that were chosen, or else the monitor's strata.
+
+    Raises:
+        InvalidInput: one is not a column, or is an attribute of the report.
+    """
+    features = choose_attributes(monitor, wanted.attributes)
+    controls = tuple(dict.fromkeys(wanted.controls)) or (() if monitor.strata is None else (monitor.strata,))
+    for name in controls:
+        if deployment.schema.column(name) is None:
+            raise InvalidInput.of("control", f"{name} is not a column of the deployment")
+        if name in features:
+            raise InvalidInput.of("control", f"{name} is an attribute of the report and cannot be its own control")
+    return controls
 
 
 def seal_report(data: dict[str, Any], made: Made) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
     for name in names:
         column = schema.column(name)
         if column is None:
-            raise InvalidInput.of("controls" if name in wanted.controls else "attributes", f"{name} is not a column of the deployment")
+            raise InvalidInput.of("control" if name in wanted.controls else "attribute", f"{name} is not a column of the deployment")
         columns[name] = column
     has_scores = wanted.with_scores and deployment.outputs.probability is not None
     query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
@@ -139,7 +139,7 @@ def _categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunke
     known = [value for value in coded.values if canonical(value).strip()]
     if len(known) > MOST_CATEGORIES:
         message = f"{feature} has {len(known):,} different values where at most {MOST_CATEGORIES} categories are expected"
-        raise InvalidInput.of("attributes", message)
+        raise InvalidInput.of("attribute", message)
     groups = groups_of(attribute, column, known, seen_in="the period")
     roles = dict(zip(map(label_of, known), positions(groups, column, known), strict=True))
     labels = sorted(roles)
@@ -177,5 +177,5 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
     watched = tuple(one.feature for one in monitor.attributes)
     for name in names:
         if name not in watched:
-            raise InvalidInput.of("attributes", f"{name} is not watched by the monitor, which watches {', '.join(watched)}")
+            raise InvalidInput.of("attribute", f"{name} is not watched by the monitor, which watches {', '.join(watched)}")
     return tuple(name for name in watched if not names or name in names)

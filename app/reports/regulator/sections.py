@@ -31,6 +31,7 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     yield _population_section(data)
     for name, sheet in data["sheets"].items():
         yield Section(TITLES[name], tuple(_SHEETS[name](sheet)))
+    yield Section("What these figures cannot say", (Bullets(tuple(data["limits"])),))
     rows = tuple((one["rule"], one["place"], one["state"], one["chapters"]) for one in data["clauses"])
     clauses = ReportTable("Rules that these chapters speak to", ("Rule", "Place", "State", "Chapters"), rows, is_last_wide=True)
     yield Section("Clause map", (Paragraph(data["notice"], is_caution=True), clauses))
@@ -193,10 +194,11 @@ def _controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     if sheet["reason"]:
         yield Paragraph(f"There are no figures: {sheet['reason']}.")
         return
+    divided = "".join(f" {note}." for note in sheet["notes"])
     yield Paragraph(
-        f"Controls: {', '.join(sheet['controls'])}. {' '.join(f'{note}.' for note in sheet['notes'])} Mantel–Haenszel compares within"
-        " each combination of their values; the logit has one term for each value of each control. A control that is itself shaped by"
-        " the attribute hides a difference instead of explaining it."
+        f"Controls: {', '.join(sheet['controls'])}.{divided} The common odds ratio of Mantel and Haenszel (M–H) compares within each"
+        " combination of their values; the logit has one term for each value of each control. A control that is itself shaped by the"
+        " attribute hides a difference instead of explaining it."
     )
     for table in sheet["tables"]:
         rows, notes = [], []
@@ -211,7 +213,7 @@ def _controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
                     *(_odds(logit["odds"]), count(row["people"]), count(pooled["left_out"])),
                 )
             )
-        columns = ("Category", "Odds ratio", "Mantel–Haenszel", "CMH p", "Breslow–Day p", "Logit", "People", "Say nothing")
+        columns = ("Category", "Odds ratio", "Common (M–H)", "CMH p", "Breslow–Day p", "Logit", "People", "Without information")
         note = f"Odds of selection over those of {table['reference']}. {'. '.join(notes)}"
         yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, tuple(rows), note)
 
@@ -240,17 +242,24 @@ def _measured_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(f"There are no figures: {sheet['reason']}.")
         return
     yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded; they are of its window alone.")
+    measured = [one for one in sheet["rows"] if one["value"] is not None]
+    reasons = dict.fromkeys(one["reason"] for one in sheet["rows"] if one["value"] is None)
+    if reasons:
+        absent = len(sheet["rows"]) - len(measured)
+        yield Paragraph(f"{count(absent)} of {count(len(sheet['rows']))} figures have no value: {'; '.join(map(str, reasons))}.")
+    if not measured:
+        return
     rows = tuple(
         (
             *(one["metric"].replace("_", " "), one["attribute"] or ABSENT, one["group"] or one["scope"]),
-            number(one["value"]) if one["value"] is not None else f"none: {one['reason']}",
+            number(one["value"]),
             ABSENT if one["low"] is None and one["high"] is None else interval(one["low"], one["high"]),
             count(one["records"]),
         )
-        for one in sheet["rows"][:_MOST_ROWS]
+        for one in measured[:_MOST_ROWS]
     )
     columns = ("Figure", "Attribute", "Group", "Value", "95 % interval", "Records")
-    yield ReportTable("Figures", columns, rows, _cut(sheet["rows"]).strip() or None)
+    yield ReportTable("Figures", columns, rows, _cut(measured).strip() or None)
 
 
 _SHEETS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Block]]] = {

@@ -1,0 +1,112 @@
+"""Routes of the report that a regulator keeps: the file, and what a deployment lacks for it by preset."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from fastapi.concurrency import run_in_threadpool
+
+from ..domain.checks import Span
+from ..errors import Conflict
+from ..reports.making import RegulatorOrder
+from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
+from ..reports.regulator.data import SheetName, SheetsWanted, ToolKind, choose_controls
+from ..reports.regulator.making import ReportForm
+from ..reports.regulator.presets import PRESETS, ReportPreset, choose_sheets, find_missing
+from ..store.deployments.monitors import monitor_of
+from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
+from .answers import Answers, problems_of_deployment
+from .exports import exported
+from .reports import ReportFile, make_stamp, report_turn, send_file, wanted_period
+from .schemas.report_presets import ReportPresetOut, ReportPresetsOut
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
+
+MOST_NAMES = 20
+_FILES: Answers = {
+    200: {
+        "description": "The report, in the form that the address ends with",
+        "content": {
+            "text/html": {"schema": {"type": "string"}},
+            "application/pdf": {"schema": {"type": "string", "format": "binary"}},
+            "text/csv": {"schema": {"type": "string"}},
+            "application/json": {"schema": {"type": "object"}},
+        },
+    }
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSheets:
+    """Form and content of a regulator's report."""
+
+    form: Annotated[ReportForm, Path()]
+    preset: Annotated[ReportPreset | None, Query(description="Rule whose sheets are made; without one, all sheets.")] = None
+    sheet: Annotated[
+        list[SheetName] | None, Query(max_length=MOST_NAMES, description="Sheet to make, instead of those of the preset. Repeatable.")
+    ] = None
+    attribute: Annotated[
+        list[str] | None, Query(max_length=MOST_NAMES, description="Watched attribute; without one, all. Repeatable.", examples=[["sex"]])
+    ] = None
+    control: Annotated[
+        list[str] | None,
+        Query(max_length=MOST_NAMES, description="Column that decisions may depend on; without one, the monitor's strata. Repeatable."),
+    ] = None
+    tool: Annotated[ToolKind, Query(description="Kind of tool, for the sheet of Local Law 144.")] = ToolKind.SELECTING
+
+    def sheets_wanted(self) -> SheetsWanted:
+        """Returns the content as the report has it."""
+        return SheetsWanted(
+            sheets=choose_sheets(self.sheet or (), self.preset),
+            attributes=tuple(self.attribute or ()),
+            controls=tuple(self.control or ()),
+            tool=self.tool,
+            preset=None if self.preset is None else self.preset.value,
+        )
+
+
+@router.get(
+    "/regulator-report.{form}",
+    operation_id="reportToRegulator",
+    response_class=ReportFile,
+    responses=_FILES | problems_of_deployment(Conflict),
+    dependencies=[Depends(report_turn, scope="function"), exported("report")],
+)
+async def report_to_regulator(
+    principal: Reader,
+    deployment: ReadableDeployment,
+    wanted: Annotated[WantedSheets, Depends()],
+    period: Annotated[Span, Depends(wanted_period)],
+    session: SessionIn,
+    services: ServicesIn,
+    now: NowIn,
+) -> ReportFile:
+    """Returns the report on a period with the sheets that rules ask for, made from the live log. Not legal advice.
+
+    `json` has all figures unrounded with the hash chain over the checks of the period; the other forms are made of the same data.
+    Without `until` up to now, without `since` the 30 days before `until`.
+    """
+    monitor, sheets = await run_in_threadpool(monitor_of, session, deployment.no), wanted.sheets_wanted()
+    if monitor is None:
+        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which outcomes are favourable. Set one first.")
+    choose_controls(deployment, monitor, sheets)
+    order = RegulatorOrder(deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=wanted.form)
+    name = f"{deployment.id}-regulator-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
+    return send_file(await services.reports.make(order), wanted.form.value, name)
+
+
+@router.get("/report-presets", operation_id="readReportPresets", responses=problems_of_deployment())
+def read_report_presets(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    control: Annotated[
+        list[str] | None, Query(max_length=MOST_NAMES, description="Controls that the report will have. Repeatable.")
+    ] = None,
+) -> ReportPresetsOut:
+    """Returns the presets of a regulator's report, and what the deployment lacks for each."""
+    monitor = monitor_of(session, deployment.no)
+    presets = [
+        ReportPresetOut.of(name, preset, list(find_missing(name, deployment, monitor, tuple(control or ()))))
+        for name, preset in PRESETS.items()
+    ]
+    return ReportPresetsOut(presets=presets, notice=NOT_LEGAL_ADVICE)

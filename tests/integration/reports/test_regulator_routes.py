@@ -1,0 +1,68 @@
+"""The routes and the page of the report that a regulator keeps."""
+
+import json
+
+import pytest
+
+from app.domain.checks import Span
+from app.errors import InvalidInput
+from app.reports.regulator.verification import check_file, read_report_file
+from tests.integration.reports.reported import Reported
+from tests.scenes import HOUR, NOON
+
+pytestmark = pytest.mark.usefixtures("reports_in_this_process")
+
+PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
+
+
+def test_the_route_gives_each_form_of_one_report(reported: Reported) -> None:
+    content = reported.text("/regulator-report.json", **PERIOD, preset="ugesp", control="income")
+    report = read_report_file(content.encode())
+
+    assert list(check_file(report)) == []
+    assert report.span == Span(start=NOON, end=NOON + 5 * HOUR)
+    assert list(json.loads(content)["sheets"]) == ["adverse_impact", "controls", "evidence", "alerts"]
+    assert "<script" not in reported.text("/regulator-report.html", **PERIOD)
+    assert reported.text("/regulator-report.csv", **PERIOD).startswith("sheet,attribute,category,figure,value")
+    assert reported.text("/regulator-report.pdf", **PERIOD).startswith("%PDF")
+
+
+@pytest.mark.parametrize(
+    ("query", "named"), [({"control": "salary"}, "control"), ({"attribute": "income"}, "attribute"), ({"sheet": "x"}, "sheet")]
+)
+def test_a_wrong_parameter_is_named(reported: Reported, query: dict[str, str], named: str) -> None:
+    answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | query)
+    assert answer.status_code == 422
+    assert named in answer.text
+
+
+def test_a_deployment_without_a_monitor_has_no_report(reported: Reported) -> None:
+    reported.service.client.delete("/v1/deployments/a-model/fairness-monitor").raise_for_status()
+    assert reported.service.client.get("/v1/deployments/a-model/regulator-report.json").status_code == 409
+    assert "Set one" in reported.service.client.get("/deployments/a-model/regulator-report").text
+
+
+def test_what_a_preset_lacks_is_listed_before_the_report_is_made(reported: Reported) -> None:
+    presets = {one["preset"]: one for one in json.loads(reported.text("/report-presets"))["presets"]}
+    page = reported.service.client.get("/deployments/a-model/regulator-report").text
+
+    assert [one["what"] for one in presets["ll144"]["missing"]] == ["an attribute that is named like race or ethnicity"]
+    assert "controls" in [one["what"] for one in presets["lending"]["missing"]]
+    assert "controls" not in [
+        one["what"] for one in json.loads(reported.text("/report-presets", control="income"))["presets"][2]["missing"]
+    ]
+    for preset in presets.values():
+        assert preset["title"] in page
+    assert "an attribute that is named like race or ethnicity" in page
+    assert "not legal advice" in page.casefold()
+
+
+def test_a_file_that_is_no_report_is_refused() -> None:
+    for content in (
+        b"",
+        b"[]",
+        b'{"kind": "evenhand-regulator-report", "format": 9}',
+        b'{"kind": "evenhand-regulator-report", "format": 1}',
+    ):
+        with pytest.raises(InvalidInput, match="file"):
+            read_report_file(content)
