@@ -10,7 +10,7 @@ from ..domain.checks import Span
 from ..errors import Conflict
 from ..reports.making import RegulatorOrder
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
-from ..reports.regulator.data import SheetName, SheetsWanted, ToolKind, choose_controls
+from ..reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind, choose_controls
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, ReportPreset, choose_sheets, find_missing
 from ..store.deployments.monitors import monitor_of
@@ -43,7 +43,7 @@ class WantedSheets:
     form: Annotated[ReportForm, Path()]
     preset: Annotated[ReportPreset | None, Query(description="Rule whose sheets are made; without one, all sheets.")] = None
     sheet: Annotated[
-        list[SheetName] | None, Query(max_length=MOST_NAMES, description="Sheet to make, instead of those of the preset. Repeatable.")
+        list[PeriodSheet] | None, Query(max_length=MOST_NAMES, description="Sheet to make, instead of those of the preset. Repeatable.")
     ] = None
     attribute: Annotated[
         list[str] | None, Query(max_length=MOST_NAMES, description="Watched attribute; without one, all. Repeatable.", examples=[["sex"]])

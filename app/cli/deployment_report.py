@@ -1,6 +1,5 @@
 """`evenhand report --deployment`: the report that a regulator keeps, made from the log in the database."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..clock import utc_now
@@ -13,20 +12,8 @@ from ..reports.regulator.presets import choose_sheets
 from ..security.secrets import open_secret_box
 from ..store.deployments.deployments import Deployments
 from .database import ready_database
+from .live_options import LiveOptions
 from .startup import command_settings
-
-
-@dataclass(frozen=True, slots=True)
-class LiveOptions:
-    """Options of a report on a deployment, as they were typed."""
-
-    start: str | None
-    end: str | None
-    sheets: tuple[str, ...]
-    attributes: tuple[str, ...]
-    controls: tuple[str, ...]
-    preset: str | None
-    tool: str
 
 
 def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> bytes:

@@ -14,6 +14,7 @@ from ..frames.selection_report import report_selections
 from ..impact.local_law_144 import LEAST_SHARE
 from ..impact.presets import PresetName
 from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, parse_values, refuse_errors
+from .live_options import LiveOptions
 from .metrics_files import check_target, read, write_bytes
 from .report_formats import Format, render_report
 
@@ -64,9 +65,7 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     score: Annotated[str | None, typer.Option(help="Column of the scores of a tool that scores; above the median is selected.")] = None,
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
-    least_share: Annotated[
-        float, typer.Option(help="Categories with a smaller share of the people are left out of the ratios of ll144.")
-    ] = LEAST_SHARE,
+    least_share: Annotated[float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")] = LEAST_SHARE,
     form: Annotated[Format, typer.Option("--format", help="Format of the report.")] = Format.HTML,
     output: Annotated[Path | None, typer.Option(help="File to write to; by default the report is printed.")] = None,
 ) -> None:
@@ -81,19 +80,28 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
         if output is not None and file is not None:
             check_target(output, file)
         if deployment is not None:
-            # Imported here: a report of a file needs no database.
-            from .deployment_report import LiveOptions, report_deployment  # noqa: PLC0415 - above
-
             options = LiveOptions(start, end, tuple(sheets or ()), tuple(attribute or ()), tuple(control or ()), preset, tool.value)
-            content = report_deployment(deployment, options, form.value)
+            content = report_live(deployment, options, form)
         elif file is not None:
             outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [])
-            content = _report_file(file, attribute or [], preset, outcomes, least_share=least_share, form=form)
+            content = report_file(file, attribute or [], preset, outcomes, least_share=least_share, form=form)
         if output is not None:
             write_bytes(content, output)
             return
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+def report_live(deployment: str, options: LiveOptions, form: Format) -> bytes:
+    """Returns the report on the log of a deployment.
+
+    Raises:
+        InvalidInput: names the option that is wrong.
+    """
+    # Imported here: a report of a file needs no database.
+    from .deployment_report import report_deployment  # noqa: PLC0415 - above
+
+    return report_deployment(deployment, options, form.value)
 
 
 @command.command()
@@ -113,9 +121,14 @@ def verify(
     raise typer.Exit(0 if found.is_unchanged else 1)
 
 
-def _report_file(
+def report_file(
     file: Path, attribute: list[str], preset: str | None, outcomes: OutcomeOptions, *, least_share: float, form: Format
 ) -> bytes:
+    """Returns the report on a file.
+
+    Raises:
+        InvalidInput: names the option that is wrong.
+    """
     if not attribute:
         raise InvalidInput.of("attribute", "must name a column of categories")
     if preset not in list(PresetName):

@@ -49,20 +49,20 @@ def adjusted_odds(category: Category, other: Category, counts: Sequence[Controll
     They say nothing about the odds ratio and are left out, as the fit would not converge with them.
     """
     everybody = sum(one.selected + one.rejected for one in counts)
-    used = _informative([one for one in counts if one.selected + one.rejected])
+    used = drop_uninformative([one for one in counts if one.selected + one.rejected])
     people = sum(one.selected + one.rejected for one in used)
     if not used:
         return AdjustedOdds(OddsRatio(None, None, None, NOBODY), 0, everybody)
-    design = _design(used)
+    design = design_terms(used)
     selected = np.array([one.selected for one in used], dtype=np.float64)
     rejected = np.array([one.rejected for one in used], dtype=np.float64)
-    if _is_separated(design, selected, rejected):
+    if is_separated(design, selected, rejected):
         return AdjustedOdds(OddsRatio(None, None, None, f"{SEPARATED} ({category.label}, {other.label})"), people, everybody - people)
     value, half = _fit(design, selected, selected + rejected)
     return AdjustedOdds(OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half)), people, everybody - people)
 
 
-def _informative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
+def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
     """Returns the counts without values of a control that hold one outcome or one side only; leaving some out may empty others."""
     used = list(counts)
     while used:
@@ -80,7 +80,7 @@ def _informative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
     return used
 
 
-def _design(used: Sequence[ControlledCount]) -> FloatArray:
+def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
     """Returns the terms [counts, terms]: the category, one for all, and the values of each control but its first.
 
     Terms that follow from the others are left out: two controls may say the same.
@@ -116,7 +116,7 @@ def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDAr
     return float(weights[0]), Z * math.sqrt(float(np.linalg.inv(information)[0, 0]))
 
 
-def _is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected: npt.NDArray[np.float64]) -> bool:
+def is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected: npt.NDArray[np.float64]) -> bool:
     """Returns whether some weights of the terms divide the selected from the others, so that the likelihood has no maximum.
 
     Source: Albert and Anderson 1984.

@@ -76,12 +76,13 @@ def stratified_odds(category: Category, other: Category, strata: Sequence[Stratu
         absent = StratumTest(None, None, None, NO_STRATUM)
         return StratifiedOdds(None, None, None, NO_STRATUM, absent, absent, 0, people)
     cells = np.array([(one.selected, one.rejected, one.others_selected, one.others_rejected) for one in used], dtype=np.float64).T
-    value, lower, upper, reason = _pool(cells, category.label, other.label)
+    value, lower, upper, reason = pool_strata(cells, category.label, other.label)
     left_out = people - int(cells.sum())
-    return StratifiedOdds(value, lower, upper, reason, _cmh(cells), _breslow_day(cells, value, reason), len(used), left_out)
+    return StratifiedOdds(value, lower, upper, reason, association_test(cells), homogeneity_test(cells, value, reason), len(used), left_out)
 
 
-def _pool(cells: FloatArray, category: str, other: str) -> tuple[float | None, float | None, float | None, str | None]:
+def pool_strata(cells: FloatArray, category: str, other: str) -> tuple[float | None, float | None, float | None, str | None]:
+    """Returns the common odds ratio, the ends of its interval, and the reason where one is missing; `cells` is [4, strata]."""
     a, b, c, d = cells
     n = cells.sum(axis=0)
     with_it, against = a * d / n, b * c / n
@@ -101,7 +102,8 @@ def _pool(cells: FloatArray, category: str, other: str) -> tuple[float | None, f
     return value, value * math.exp(-half), value * math.exp(half), None
 
 
-def _cmh(cells: FloatArray) -> StratumTest:
+def association_test(cells: FloatArray) -> StratumTest:
+    """Returns the test of Cochran, Mantel and Haenszel that the odds ratio is 1 in every stratum."""
     a, b, c, d = cells
     n = cells.sum(axis=0)
     # Informative strata have people on both sides, so n is at least 2.
@@ -110,7 +112,7 @@ def _cmh(cells: FloatArray) -> StratumTest:
     return StratumTest(statistic, 1, float(chdtrc(1, statistic)))
 
 
-def _breslow_day(cells: FloatArray, value: float | None, reason: str | None) -> StratumTest:
+def homogeneity_test(cells: FloatArray, value: float | None, reason: str | None) -> StratumTest:
     """Returns the test that the odds ratio is `value` in every stratum."""
     if cells.shape[1] == 1:
         return StratumTest(None, None, None, ONE_STRATUM)

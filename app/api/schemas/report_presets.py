@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from ...reports.regulator.data import SheetName
+from ...reports.regulator.data import PeriodSheet
 from ...reports.regulator.presets import Missing, ReportPreset, SheetPreset
 from .base import Out
 
@@ -25,7 +25,7 @@ class ReportPresetOut(Out):
 
     preset: ReportPreset
     title: str
-    sheets: list[SheetName]
+    sheets: list[PeriodSheet]
     missing: list[MissingPartOut]
     elsewhere: list[str] = Field(description="What the rule also asks for, and no log holds.")
 

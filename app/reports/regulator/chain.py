@@ -40,11 +40,11 @@ class Difference:
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainLink, ...]:
     """Returns the chain of the checks whose span ends in the period, and of the configuration as it is."""
-    return tuple(_join(_parts(session, deployment, span)))
+    return tuple(join_parts(list_parts(session, deployment, span)))
 
 
 def head_of(chain: Sequence[ChainLink]) -> str:
-    """Returns the last link, which stands for the whole chain."""
+    """Returns the last link, which depends on every other."""
     return chain[-1].link if chain else START
 
 
@@ -86,7 +86,8 @@ def read_links(found: object) -> tuple[ChainLink, ...]:
     return tuple(ChainLink(one["part"], one["digest"], one["link"]) for one in links) if len(links) == len(found) else ()
 
 
-def _parts(session: Session, deployment: Deployment, span: Span) -> Iterator[tuple[str, str]]:
+def list_parts(session: Session, deployment: Deployment, span: Span) -> Iterator[tuple[str, str]]:
+    """Yields the name and the digest of each part, in the order of the chain."""
     configured: Mapping[str, Any] = digest_configuration(session, deployment.no)
     for name, digest in configured.items():
         yield f"configuration {name}", digest
@@ -94,7 +95,8 @@ def _parts(session: Session, deployment: Deployment, span: Span) -> Iterator[tup
         yield f"check {check_id}", digest
 
 
-def _join(parts: Iterator[tuple[str, str]]) -> Iterator[ChainLink]:
+def join_parts(parts: Iterator[tuple[str, str]]) -> Iterator[ChainLink]:
+    """Yields the parts, each with its link."""
     before = START
     for part, digest in parts:
         before = _link(before, part, digest)

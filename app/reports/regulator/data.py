@@ -40,7 +40,7 @@ LIMITS = (
 )
 
 
-class SheetName(StrEnum):
+class PeriodSheet(StrEnum):
     """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation, treatment."""
 
     ADVERSE_IMPACT = "adverse_impact"
@@ -64,7 +64,7 @@ class ToolKind(StrEnum):
 class SheetsWanted:
     """Sheets to make, attributes (none: all of the monitor), controls by column, and whether the tool selects or scores."""
 
-    sheets: tuple[SheetName, ...]
+    sheets: tuple[PeriodSheet, ...]
     attributes: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     tool: ToolKind = ToolKind.SELECTING
@@ -83,7 +83,7 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         raise Conflict("The deployment has no fairness monitor, which says which outcomes are favourable. Set one, then make the report.")
     features = choose_attributes(monitor, wanted.attributes)
     controls = choose_controls(deployment, monitor, wanted)
-    with_scores = SheetName.LENDING in wanted.sheets or (SheetName.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)
+    with_scores = PeriodSheet.LENDING in wanted.sheets or (PeriodSheet.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)
     people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores))
     source = read_period(session, deployment, span)
     chain = make_chain(session, deployment, span)
@@ -98,8 +98,10 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "attributes": list(features),
         "controls": list(controls),
         "revisions": _count_by_revision(reader, deployment, span),
-        "population": _describe_population(session, reader, deployment, span, people),
-        "sheets": {name.value: _make_sheet(name, people, source, monitor, wanted, features) for name in SheetName if name in wanted.sheets},
+        "population": describe_population(session, reader, deployment, span, people),
+        "sheets": {
+            name.value: make_sheet(name, people, source, monitor, wanted, features) for name in PeriodSheet if name in wanted.sheets
+        },
         "limits": list(LIMITS),
         "clauses": [asdict(one) for one in CLAUSES],
         "notice": NOT_LEGAL_ADVICE,
@@ -154,7 +156,7 @@ def _count_by_revision(reader: ArrowReader, deployment: Deployment, span: Span) 
     return [{"model_revision": name, "records": records} for name, records in counts.items()]
 
 
-def _describe_population(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, people: PeriodPeople) -> dict[str, Any]:
+def describe_population(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, people: PeriodPeople) -> dict[str, Any]:
     """Returns who is in the report, and who is not and why."""
     by_schema = count_revisions(reader, deployment.no, span)
     other_schema = sum(one.records for one in by_schema if one.schema_version != deployment.schema.version)
@@ -182,26 +184,27 @@ def _describe_population(session: Session, reader: ArrowReader, deployment: Depl
     }
 
 
-def _make_sheet(
-    name: SheetName, people: PeriodPeople, source: ReportSource, monitor: Monitor, wanted: SheetsWanted, features: Sequence[str]
+def make_sheet(
+    name: PeriodSheet, people: PeriodPeople, source: ReportSource, monitor: Monitor, wanted: SheetsWanted, features: Sequence[str]
 ) -> dict[str, Any]:
+    """Returns one sheet as data."""
     match name:
-        case SheetName.ADVERSE_IMPACT:
+        case PeriodSheet.ADVERSE_IMPACT:
             found = impact_sheet(people, monitor, features)
-        case SheetName.LL144:
+        case PeriodSheet.LL144:
             found = audit_sheet(people, monitor, features, is_scoring=wanted.tool is ToolKind.SCORING)
-        case SheetName.LENDING:
+        case PeriodSheet.LENDING:
             found = lending_sheet(people)
-        case SheetName.CONTROLS:
+        case PeriodSheet.CONTROLS:
             found = controls_sheet(people)
-        case SheetName.EVIDENCE:
-            found = _evidence_sheet(source)
-        case SheetName.ALERTS:
+        case PeriodSheet.EVIDENCE:
+            found = evidence_sheet(source)
+        case PeriodSheet.ALERTS:
             notes = describe_alerts(source.alerts, source.waiting)
             found = {"notes": list(notes), "alerts": [asdict(alert_row(alert)) for alert in source.alerts]}
-        case SheetName.FLIPS:
+        case PeriodSheet.FLIPS:
             found = _measured_sheet(source, {DataSet.BALANCED}, FLIPS)
-        case SheetName.ALTERNATIVE:
+        case PeriodSheet.ALTERNATIVE:
             found = _measured_sheet(source, {DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK}, ALTERNATIVES)
     return found
 
@@ -217,7 +220,8 @@ NO_CHECK = "no check of the period succeeded"
 NOT_MEASURED = "the newest check of the period measured none of these figures"
 
 
-def _evidence_sheet(source: ReportSource) -> dict[str, Any]:
+def evidence_sheet(source: ReportSource) -> dict[str, Any]:
+    """Returns the state of every comparison when the report is made."""
     if source.evidence is None:
         return {"rows": [], "reason": "the deployment has no evidence over time"}
     rows = [

@@ -65,12 +65,12 @@ def write_csv(report: Mapping[str, Any]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("sheet", "attribute", "category", "figure", "value"))
     for sheet, content in (("population", report["population"]), *report["sheets"].items()):
-        for row in _flatten(sheet, content):
+        for row in flatten_sheet(sheet, content):
             writer.writerow([harmless(cell) if number_of(cell) is None else cell for cell in row])
     return text.getvalue().encode()
 
 
-def _flatten(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
+def flatten_sheet(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
     """Yields the leaves of a sheet; rows of tables keep their attribute and category."""
     for name, value in content.items():
         if name == "tables":

@@ -121,14 +121,19 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
     return PeriodPeople(
         records,
         outcomes,
-        tuple(_categorise(one, columns[one.feature], values[one.feature], words) for one in watched),
-        tuple(_divide(columns[name], values[name], records) for name in wanted.controls),
+        tuple(categorise(one, columns[one.feature], values[one.feature], words) for one in watched),
+        tuple(divide_control(columns[name], values[name], records) for name in wanted.controls),
         scores,
         reason,
     )
 
 
-def _categorise(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, words: GroupWords) -> AttributeCategories:
+def categorise(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, words: GroupWords) -> AttributeCategories:
+    """Returns the categories of an attribute.
+
+    Raises:
+        InvalidInput: there are too many.
+    """
     feature = attribute.feature
     if column.kind is FieldKind.NUMERIC:
         grouping = group_records(attribute, column, values)
@@ -149,7 +154,8 @@ def _categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunke
     return AttributeCategories(feature, tuple(words.label(feature, label) for label in labels), of_group, codes)
 
 
-def _divide(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
+def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
+    """Returns the values of a control; those of a number with many are its fifths."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is None or np.unique(numbers[~np.isnan(numbers)]).size <= MOST_CONTROL_VALUES:

@@ -9,9 +9,9 @@ from typing import Final
 from ...domain.deployments import Deployment
 from ...domain.monitors import Monitor
 from ...errors import InvalidInput
-from .data import SheetName
+from .data import PeriodSheet
 
-ALWAYS = (SheetName.EVIDENCE, SheetName.ALERTS)
+ALWAYS = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
 
 
 class ReportPreset(StrEnum):
@@ -29,7 +29,7 @@ class SheetPreset:
     """Sheets of a rule, and its needs. `attributes` are looked for by these words in the names of the monitor's attributes."""
 
     title: str
-    sheets: tuple[SheetName, ...]
+    sheets: tuple[PeriodSheet, ...]
     attributes: Mapping[str, tuple[str, ...]]
     needs_scores: bool = False
     needs_controls: bool = False
@@ -54,7 +54,7 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
     {
         ReportPreset.LL144: SheetPreset(
             title="New York City Local Law 144",
-            sheets=(SheetName.LL144, *ALWAYS),
+            sheets=(PeriodSheet.LL144, *ALWAYS),
             attributes=_PEOPLE,
             elsewhere=(
                 "the independent auditor, and the date of the audit",
@@ -64,13 +64,13 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
         ),
         ReportPreset.UGESP: SheetPreset(
             title="Uniform Guidelines, four-fifths rule",
-            sheets=(SheetName.ADVERSE_IMPACT, SheetName.CONTROLS, *ALWAYS),
+            sheets=(PeriodSheet.ADVERSE_IMPACT, PeriodSheet.CONTROLS, *ALWAYS),
             attributes=_PEOPLE,
             elsewhere=("the job", "the validity of the selection procedure, where there is adverse impact"),
         ),
         ReportPreset.LENDING: SheetPreset(
             title="Fair lending practice",
-            sheets=(SheetName.LENDING, SheetName.CONTROLS, SheetName.ALTERNATIVE, *ALWAYS),
+            sheets=(PeriodSheet.LENDING, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
             attributes=MappingProxyType({"sex": _SEX, "race or ethnicity": _RACE, "age": ("age",)}),
             needs_scores=True,
             needs_controls=True,
@@ -78,14 +78,14 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
         ),
         ReportPreset.EU_AI_ACT: SheetPreset(
             title="EU AI Act, monitoring",
-            sheets=(SheetName.ADVERSE_IMPACT, *ALWAYS, SheetName.FLIPS, SheetName.ALTERNATIVE),
+            sheets=(PeriodSheet.ADVERSE_IMPACT, *ALWAYS, PeriodSheet.FLIPS, PeriodSheet.ALTERNATIVE),
             attributes=MappingProxyType({}),
             needs_owner=True,
             elsewhere=("the post-market monitoring plan", "retention of the logs for at least six months"),
         ),
         ReportPreset.INSURANCE_CO: SheetPreset(
             title="Colorado, insurance",
-            sheets=(SheetName.LENDING, SheetName.CONTROLS, SheetName.ALTERNATIVE, *ALWAYS),
+            sheets=(PeriodSheet.LENDING, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
             attributes=MappingProxyType({"race or ethnicity": _RACE}),
             needs_scores=True,
             needs_controls=True,
@@ -96,7 +96,7 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
 )
 
 
-def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[SheetName, ...]:
+def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet, ...]:
     """Returns the sheets of these names; without names those of the preset, and without both all of them, as with `all`.
 
     Raises:
@@ -105,13 +105,13 @@ def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[SheetName, 
     if preset is not None and preset not in list(ReportPreset):
         raise InvalidInput.of("preset", f"must be one of {', '.join(ReportPreset)}, found {preset!r:.100}")
     for name in names:
-        if name != "all" and name not in list(SheetName):
-            raise InvalidInput.of("sheets", f"must be all or one of {', '.join(SheetName)}, found {name!r:.100}")
+        if name != "all" and name not in list(PeriodSheet):
+            raise InvalidInput.of("sheets", f"must be all or one of {', '.join(PeriodSheet)}, found {name!r:.100}")
     if names and "all" not in names:
-        return tuple(one for one in SheetName if one in names)
+        return tuple(one for one in PeriodSheet if one in names)
     if names or preset is None:
-        return tuple(SheetName)
-    return tuple(one for one in SheetName if one in PRESETS[ReportPreset(preset)].sheets)
+        return tuple(PeriodSheet)
+    return tuple(one for one in PeriodSheet if one in PRESETS[ReportPreset(preset)].sheets)
 
 
 def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...]) -> Iterator[Missing]:
@@ -125,7 +125,7 @@ def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor 
         if not any(word in feature for word in words for feature in watched):
             next_step = f"Add a column for {name} to the monitor's attributes, if it has another name there is nothing to do."
             yield Missing(f"an attribute that is named like {name}", next_step, False)
-    if SheetName.LENDING in wanted.sheets and wanted.needs_scores and deployment.outputs.probability is None:
+    if PeriodSheet.LENDING in wanted.sheets and wanted.needs_scores and deployment.outputs.probability is None:
         next_step = "Name the column of the probability in the deployment's outputs: gaps in scores stay empty without it."
         yield Missing("a score", next_step, True)
     if wanted.needs_controls and not controls and monitor.strata is None:

@@ -28,7 +28,7 @@ _MOST_ROWS = 60
 
 def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     """Returns all chapters: who is in the report, the sheets, the rules, and how to verify the file."""
-    yield _population_section(data)
+    yield population_section(data)
     for name, sheet in data["sheets"].items():
         yield Section(TITLES[name], tuple(_SHEETS[name](sheet)))
     yield Section("What these figures cannot say", (Bullets(tuple(data["limits"])),))
@@ -45,7 +45,8 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     yield Section("Hash chain", (Paragraph(verified),))
 
 
-def _population_section(data: Mapping[str, Any]) -> Section:
+def population_section(data: Mapping[str, Any]) -> Section:
+    """Returns who is in the report, and who is not and why."""
     population, out = data["population"], data["population"]["not_in_report"]
     counted = (
         f"Records logged in the period: {count(population['logged'])}. In this report: {count(population['in_report'])}, of which"
@@ -79,7 +80,8 @@ def _population_section(data: Mapping[str, Any]) -> Section:
     )
 
 
-def _impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields two tables a comparison: rates and ratios, then tests."""
     for table in sheet["tables"]:
         label, rows = table["attribute"], table["rows"]
         if table["compared_with"] is None:
@@ -123,7 +125,8 @@ def _impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"Tests by {label}", heads, tests, ". ".join(sorted(reasons)) or None)
 
 
-def _audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields the tables of Local Law 144."""
     if sheet["reason"]:
         yield Paragraph(f"There is no sheet: {sheet['reason']}.", is_caution=True)
         return
@@ -145,7 +148,8 @@ def _audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"By {table['attribute']}", (table["attribute"], "People", *last, "Impact ratio"), rows, note)
 
 
-def _lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields rates and scores next to the reference."""
     if sheet["no_scores"]:
         yield Paragraph(f"Gaps in scores are missing: {sheet['no_scores']}.", is_caution=True)
     for table in sheet["tables"]:
@@ -190,7 +194,8 @@ def _gap_cells(score: Mapping[str, Any] | None) -> tuple[str, str, str]:
     return number(score["gap"]["smd"]), number(score["gap"]["smd_within"]), left
 
 
-def _controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields odds ratios given the controls."""
     if sheet["reason"]:
         yield Paragraph(f"There are no figures: {sheet['reason']}.")
         return
@@ -218,7 +223,8 @@ def _controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, tuple(rows), note)
 
 
-def _evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields since when each comparison is unfair or fair."""
     if sheet["reason"]:
         yield Paragraph(f"There are no figures: {sheet['reason']}.")
         return
@@ -227,7 +233,8 @@ def _evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, _cut(sheet["rows"]).strip() or None, is_last_wide=True)
 
 
-def _alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields the alerts of the period."""
     for note in sheet["notes"]:
         yield Paragraph(note)
     if sheet["alerts"]:
@@ -237,7 +244,8 @@ def _alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable("Alerts of the period", columns, rows, _cut(sheet["alerts"]).strip() or None)
 
 
-def _measured_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def measured_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields figures of the newest check."""
     if sheet["reason"]:
         yield Paragraph(f"There are no figures: {sheet['reason']}.")
         return
@@ -263,14 +271,14 @@ def _measured_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 _SHEETS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Block]]] = {
-    "adverse_impact": _impact_blocks,
-    "ll144": _audit_blocks,
-    "lending": _lending_blocks,
-    "controls": _controls_blocks,
-    "evidence": _evidence_blocks,
-    "alerts": _alert_blocks,
-    "flips": _measured_blocks,
-    "alternative": _measured_blocks,
+    "adverse_impact": impact_blocks,
+    "ll144": audit_blocks,
+    "lending": lending_blocks,
+    "controls": controls_blocks,
+    "evidence": evidence_blocks,
+    "alerts": alert_blocks,
+    "flips": measured_blocks,
+    "alternative": measured_blocks,
 }
 
 

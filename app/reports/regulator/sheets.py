@@ -50,7 +50,7 @@ def impact_sheet(people: PeriodPeople, monitor: Monitor, features: Sequence[str]
 def audit_sheet(people: PeriodPeople, monitor: Monitor, features: Sequence[str], *, is_scoring: bool) -> Json:
     """Returns the sheet of Local Law 144, of a tool that selects or that scores.
 
-    A scoring tool selects whoever has a score above the median of the full sample, of unknown categories, too; a tie is not above.
+    A scoring tool selects everybody with a score above the median of the full sample, of unknown categories, too; a tie is not above.
     """
     assessed, selected, median = people.is_assessed, people.is_selected, None
     if is_scoring:
@@ -158,6 +158,7 @@ def _score_part(people: PeriodPeople, attribute: AttributeCategories, place: int
     if people.controls and gap.smd is not None and gap.sd_all is not None:
         strata = _strata(people)
         both = (mine | others) & (strata != MISSING)
+        # One entry a record: least squares over rows that count several would weigh them as one.
         times = people.records[both]
         is_category, codes = np.repeat(mine[both], times), np.repeat(strata[both], times)
         found["residual"] = asdict(residual_gap(is_category, np.repeat(people.scores[both], times), codes, gap.sd_all))
@@ -179,6 +180,7 @@ def _strata(people: PeriodPeople) -> Codes:
 def _controlled_row(people: PeriodPeople, attribute: AttributeCategories, place: int, reference: Rows) -> Json:
     mine, strata = attribute.codes == place, _strata(people)
     used = (mine | reference) & people.is_assessed & (strata != MISSING)
+    # Only combinations that occur: the product of several controls may be far larger than the log.
     found, each = np.unique(strata[used], return_inverse=True)
     cells = np.zeros((found.size, 4), dtype=np.int64)
     side = np.where(mine[used], 0, 2) + np.where(people.is_selected[used], 0, 1)

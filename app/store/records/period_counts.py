@@ -53,12 +53,13 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
         f"""SELECT count(*) AS records, {", ".join(columns)} FROM (
               SELECT coalesce(label, prediction)::text AS outcome {probability} {query.values("features", "meta")}
               {_IN_PERIOD} AND schema_version = $4) logged
-            GROUP BY {", ".join(columns)} ORDER BY {", ".join(columns)} LIMIT {MOST_ROWS + 1}""",  # noqa: S608 - only positions of columns are written into it, never a name or a value
+            GROUP BY {", ".join(columns)} LIMIT {MOST_ROWS + 1}""",  # noqa: S608 - only positions of columns are written into it, never a name or a value
         [query.deployment_no, span.start, span.end, query.schema.version],
     )
     if table.num_rows > MOST_ROWS:
         raise InvalidInput.of("since", f"must give a shorter period: its records have more than {MOST_ROWS:,} different values and scores")
-    return table
+    # Sums of scores depend on the order to the last digit. Postgres sorts texts by the rules of a language, which takes seconds.
+    return table.sort_by([(name, "ascending") for name in columns])
 
 
 def count_revisions(reader: ArrowReader, deployment_no: int, span: Span) -> list[RevisionCount]:

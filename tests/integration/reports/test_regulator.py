@@ -17,7 +17,7 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.errors import InvalidInput
 from app.reports.document import Made
-from app.reports.regulator.data import SheetName, SheetsWanted, ToolKind
+from app.reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind
 from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.verification import check_database, check_file, read_report_file
 from app.store.database.engine import Database
@@ -35,7 +35,7 @@ MONITOR = monitor_of(
 )
 PERIOD = Span(start=NOON, end=NOON + 6 * HOUR)
 MADE = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody")
-ALL = SheetsWanted(sheets=tuple(SheetName), controls=("job",))
+ALL = SheetsWanted(sheets=tuple(PeriodSheet), controls=("job",))
 
 
 def people(seed: int, size: int = 300) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def test_a_gap_that_the_job_explains_is_gone_given_the_job(stage: Scene) -> None
 
 
 def test_a_scoring_tool_selects_above_the_median_of_everybody(stage: Scene) -> None:
-    sheet = json.loads(make(stage, wanted=SheetsWanted(sheets=(SheetName.LL144,), tool=ToolKind.SCORING)))["sheets"]["ll144"]
+    sheet = json.loads(make(stage, wanted=SheetsWanted(sheets=(PeriodSheet.LL144,), tool=ToolKind.SCORING)))["sheets"]["ll144"]
     rows = [row for seed in range(3) for row in people(seed)]
     median = float(np.median([row["probability"][1] for row in rows]))
 
@@ -178,4 +178,4 @@ def test_a_changed_file_is_detected(stage: Scene) -> None:
 @pytest.mark.parametrize("wanted", [{"controls": ("salary",)}, {"controls": ("sex",)}, {"attributes": ("job",)}])
 def test_columns_that_cannot_be_used_are_named(stage: Scene, wanted: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wanted.values()))[0]):
-        make(stage, wanted=SheetsWanted(sheets=tuple(SheetName), **wanted))
+        make(stage, wanted=SheetsWanted(sheets=tuple(PeriodSheet), **wanted))

@@ -1,0 +1,16 @@
+"""Options of a report on a deployment."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """Options of a report on a deployment, as they were typed."""
+
+    start: str | None
+    end: str | None
+    sheets: tuple[str, ...]
+    attributes: tuple[str, ...]
+    controls: tuple[str, ...]
+    preset: str | None
+    tool: str
