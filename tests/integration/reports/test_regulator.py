@@ -5,12 +5,15 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
+from app.cli.report import command
 from app.domain.checks import Span
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
@@ -179,3 +182,38 @@ def test_a_changed_file_is_detected(stage: Scene) -> None:
 def test_columns_that_cannot_be_used_are_named(stage: Scene, wanted: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wanted.values()))[0]):
         make(stage, wanted=SheetsWanted(sheets=tuple(PeriodSheet), **wanted))
+
+
+def test_the_command_makes_a_report_and_verifies_it(stage: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DATABASE_URL", stage.database.url)
+    monkeypatch.setenv("EVENHAND_DATA_DIR", str(tmp_path))
+    file, run = tmp_path / "year.json", CliRunner()
+    period = ["--from", PERIOD.start.isoformat(), "--to", PERIOD.end.isoformat()]
+    arguments = ["--deployment", "a-model", *period, "--sheets", "all", "--control", "job", "--format", "json", "--output", str(file)]
+    ended = run.invoke(command, arguments)
+    assert ended.exit_code == 0, ended.output
+    assert list(json.loads(file.read_text())["sheets"]) == list(PeriodSheet)
+
+    assert "Unchanged: the file and the database; 3 checks" in run.invoke(command, ["verify", str(file)]).output
+    with psycopg.connect(stage.database.url) as connection:
+        connection.execute("DELETE FROM checks WHERE no = (SELECT max(no) FROM checks)")
+    changed = run.invoke(command, ["verify", str(file)])
+    assert changed.exit_code == 1
+    assert "was deleted since" in changed.output
+    assert run.invoke(command, ["verify", str(file), "--offline"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--deployment", "a-model"], "--from"),
+        (["--deployment", "a-model", "--from", "x", "--to", "2026-01-01"], "--from"),
+        (["--deployment", "a-model", "--from", "2026-01-01", "--to", "2026-02-01", "--sheets", "x"], "--sheets"),
+        (["--deployment", "a-model", "--from", "2026-01-01", "--to", "2026-02-01", "--preset", "x"], "--preset"),
+        ([], "--from-csv"),
+    ],
+)
+def test_a_wrong_option_of_the_command_is_named(options: list[str], named: str) -> None:
+    ended = CliRunner().invoke(command, options)
+    assert ended.exit_code == 2
+    assert named in ended.output
