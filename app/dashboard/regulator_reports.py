@@ -49,6 +49,6 @@ def regulator_report_page(
         "query": urlencode(query),
         "forms": [form.value for form in ReportForm],
         "notice": NOT_LEGAL_ADVICE,
-        "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
+        "bar": build_bar(request, time_range, span, usual=RangePreset.YEAR),
     }
     return page(request, "regulator_report.html", values)

@@ -123,7 +123,7 @@ def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor 
     watched = [one.feature.casefold() for one in monitor.attributes]
     for name, words in wanted.attributes.items():
         if not any(word in feature for word in words for feature in watched):
-            next_step = f"Add a column for {name} to the monitor's attributes, if it has another name there is nothing to do."
+            next_step = f"Add a column for {name} to the monitor's attributes. If one is there under another name, there is nothing to do."
             yield Missing(f"an attribute that is named like {name}", next_step, False)
     if PeriodSheet.LENDING in wanted.sheets and wanted.needs_scores and deployment.outputs.probability is None:
         next_step = "Name the column of the probability in the deployment's outputs: gaps in scores stay empty without it."
