@@ -122,7 +122,8 @@ def tabulate(
     """Returns every table of a check. `payload` are its payload tables, if they were counted from more records than the window holds."""
     comparisons = comparisons_of(monitor)
     if payload is None:
-        payload = [count_payload(evidence.read, comparison, *_parts(evidence.window)) for comparison in comparisons]
+        weights = evidence.window.weights()
+        payload = [count_payload(evidence.read, comparison, *_parts(evidence.window), weights=weights) for comparison in comparisons]
     tables = list(payload)
     tables += [_count_balanced(evidence, copies) for copies in evidence.copies]
     if labels is not None:
@@ -131,13 +132,17 @@ def tabulate(
 
 
 def count_payload(
-    read: RecordTable, comparison: Comparison, is_own: npt.NDArray[np.bool_], is_additional: npt.NDArray[np.bool_]
+    read: RecordTable,
+    comparison: Comparison,
+    is_own: npt.NDArray[np.bool_],
+    is_additional: npt.NDArray[np.bool_],
+    *,
+    weights: npt.NDArray[np.float64] | None = None,
 ) -> Tabulated:
     """Counts outcomes by group: of one attribute, or of several together; of one also by intervals inside its ranges."""
     parts = (is_own, is_additional)
     named, codes = read.compare(comparison)
     groups = as_groups(named)
-    weights = evidence.window.weights()
     own, additional = (
         GroupCounts.from_records(
             groups,

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0028"
-down_revision = "0024"
+revision = "0027"
+down_revision = "0026"
 branch_labels = None
 depends_on = None
 
