@@ -131,13 +131,15 @@ def plan_copies(
 
 
 def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: npt.NDArray[np.int64], rule: OutcomeRule) -> None:
-    """Adds stored answers (columns record_no, outcome, probability) for those records that are in the window and have the copy."""
+    """Adds stored answers (columns record_no, outcome, probability) for those records that are in the window and have all their copies."""
     order = np.argsort(record_nos)
     wanted = stored["record_no"].to_numpy()
     places = np.searchsorted(record_nos, wanted, sorter=order)
     # A number above all of the window would point past the end; it then differs from the last one.
     positions = order[np.minimum(places, len(order) - 1)]
     inside = (record_nos[positions] == wanted) & copies.needed[positions, target]
+    # Of a record with several draws all are asked for again if one is missing: those that are there would count twice.
+    inside &= np.bincount(positions[inside], minlength=len(record_nos))[positions] == copies.targets[target].draws
     copies.add(target, positions[inside], outcome_codes(stored["outcome"], rule)[inside])
     if copies.keeps(target):
         rows = stored.filter(pa.array(inside))

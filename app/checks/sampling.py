@@ -1,4 +1,4 @@
-"""Records that represent others, because only a sample of the traffic is logged: what they stand for, and figures that have no weights."""
+"""Records that represent others, because only a sample of the traffic is logged: their number, and figures without weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
