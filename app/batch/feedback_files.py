@@ -40,6 +40,7 @@ class FeedbackFiles:
         everything = Span(start=BEGINNING_OF_RECORDS, end=span.end)
         ids = labels["feedback_id"].combine_chunks()
         found = list(payload.batches(query, everything, ids)) if len(ids) else []
+        # An empty span has the columns and no record.
         records = pa.concat_tables(found) if found else payload.newest(query, Span(start=span.end, end=span.end), 1)
         place_of = {record: place for place, record in enumerate(records["record_id"].to_pylist())}
         places = pa.array([place_of.get(one) for one in ids.to_pylist()], pa.int64())
@@ -57,6 +58,7 @@ class FeedbackFiles:
         for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span):
             ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
             kept.append(pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, pa.schema(_LABELS)))
+            # Cut from time to time, so that memory follows the limit and not the files.
             if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
                 kept = [cut_to_newest(kept, limit, time="usable_at", record="feedback_id")]
         return cut_to_newest(kept, limit, time="usable_at", record="feedback_id")

@@ -38,11 +38,13 @@ class CountedSpan:
 
     def add(self, rows: pa.Table, read: RecordTable, revision: str) -> None:
         """Counts the records of one batch."""
+        # A span is counted as a whole here, so nothing is topped up from before it.
         is_own = np.ones(len(read), dtype=np.bool_)
         tables = [count_payload(read, comparison, is_own, ~is_own) for comparison in comparisons_of(read.monitor)]
         self.tables = [before.plus(now) for before, now in zip(self.tables, tables, strict=True)] if self.tables else tables
         self.records += len(read)
         self.unclassified += int((read.outcomes == Outcome.UNCLASSIFIED).sum())
+        # The sum of an empty column is null.
         self.of_other_revisions += int(pc.sum(pc.not_equal(rows["model_revision"], revision)).as_py() or 0)
         for grouping in read.groupings:
             name = grouping.column.name

@@ -26,6 +26,7 @@ def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
         SAMPLING: {
             "records": len(weights),
             "represented": round(total),
+            # A sum of equal weights may fall short of a whole number by rounding.
             "effective": int(total * total / squares + 1e-6),
             "lowest_rate": 1 / float(weights.max()),
             "highest_rate": 1 / float(weights.min()),

@@ -41,6 +41,7 @@ class ClockWatch:
         if set_back <= TOLERANCE:
             return
         log.warning("clock_set_back", seconds=round(set_back.total_seconds(), 1))
+        # Twice in a moment does no harm: each hour is queued once.
         for job in self._scheduler.get_jobs():
             job.modify(next_run_time=now)
 

@@ -50,6 +50,7 @@ def head_of(chain: Sequence[ChainLink]) -> str:
 
 def digest_json(value: object) -> str:
     """Returns the SHA-256 of a value as canonical JSON."""
+    # Sorted and without blanks: equal values must have one digest, in whatever order the database returns members.
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -83,6 +84,7 @@ def read_links(found: object) -> tuple[ChainLink, ...]:
     if not isinstance(found, list):
         return ()
     links = [one for one in found if isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("part", "digest", "link"))]
+    # A chain with one link of another form is refused as a whole: without it the others would look complete.
     return tuple(ChainLink(one["part"], one["digest"], one["link"]) for one in links) if len(links) == len(found) else ()
 
 
@@ -104,4 +106,5 @@ def join_parts(parts: Iterator[tuple[str, str]]) -> Iterator[ChainLink]:
 
 
 def _link(before: str, part: str, digest: str) -> str:
+    # Digests have no line break, so no other parts make the same text.
     return hashlib.sha256(f"{before}\n{part}\n{digest}".encode()).hexdigest()

@@ -122,6 +122,7 @@ def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor 
         return
     watched = [one.feature.casefold() for one in monitor.attributes]
     for name, words in wanted.attributes.items():
+        # A part of a name is enough: `applicant_gender` is found, and so is `language` for `age`.
         if not any(word in feature for word in words for feature in watched):
             next_step = f"Add a column for {name} to the monitor's attributes. If one is there under another name, there is nothing to do."
             yield Missing(f"an attribute that is named like {name}", next_step, False)

@@ -51,6 +51,7 @@ def check_file(report: ReadReport) -> Iterator[Difference]:
     """Yields what shows that the file was changed since it was made."""
     if report.content.get("seal") != seal_of(report.content):
         yield Difference("file", "its seal is not that of its content: a figure or a text was changed")
+    # The seal is no signature: a person who changes the file may compute it again, but not the chain in the database.
     yield from check_links(report.chain)
     if report.content.get("chain_head") != head_of(report.chain):
         yield Difference("file", "its chain does not end in the named link: links were removed or added")
