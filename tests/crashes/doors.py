@@ -22,6 +22,9 @@ REST_SECONDS = 0.05
 _AWAY = frozenset({httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.BAD_GATEWAY, httpx.codes.GATEWAY_TIMEOUT})
 """Answers that a caller may get while the service or its model is away."""
 
+_OF_MODEL = frozenset({httpx.codes.INTERNAL_SERVER_ERROR, httpx.codes.TOO_MANY_REQUESTS})
+"""Answers of a model at fault, which the gateway passes on as they are."""
+
 _RULE = RuleScorer()
 
 
@@ -94,8 +97,8 @@ class Caller(Door):
         row, record_id = self.applicant(), self.record_id()
         body = {"fields": FIELDS, "values": [row]}
         answer = self.http.post(f"/v1/deployments/{GATED}/predictions", json=body, headers={"Evenhand-Record-Id": record_id})
-        if not self.ledger.note("gateway", answer, allowed=_AWAY | {httpx.codes.INTERNAL_SERVER_ERROR}):
-            return  # the model's own 500 is passed on as it is
+        if not self.ledger.note("gateway", answer, allowed=_AWAY | _OF_MODEL):
+            return
         # What a model at fault says is passed on as it is, and counted as rejected: only a right answer makes a record.
         with contextlib.suppress(ValueError):
             if answer.json().get("values") == [list(one) for one in _RULE.predict(FIELDS, [row])]:
