@@ -42,7 +42,8 @@ class PayloadFiles:
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
         """Yields the records of the span, a batch at a time and in no order; of them only those of the `ids`, if given.
 
-        Columns: logged_at, record_id, model_revision, outcome and probability (JSON texts), value_0 …, as `newest_payload` of the store.
+        Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON texts), value_0 …, as
+        `newest_payload` of the store.
         """
         columns = self._columns
         wanted = [columns.id, columns.scored_at, columns.prediction, *(self._stored[name] for name in query.columns)]
@@ -104,6 +105,7 @@ class PayloadFiles:
             "logged_at": rows[columns.scored_at].cast(TIMES),
             "record_id": rows[columns.id].cast(pa.string()),
             "model_revision": revision,
+            "sample_rate": pa.nulls(size, pa.float64()),  # files hold every record
             "outcome": outcome,
         }
         if query.with_probabilities:

@@ -59,7 +59,9 @@ _STEPS: Mapping[Cause, str] = {
     Cause.WORKER_SILENT: "{start}",
     Cause.WORKER_NEVER_SEEN: "{start}",
     Cause.TOO_FEW_RECORDS: "Log {lacking}, or lower the minimum of records in the monitor. {follows}",
-    Cause.RECORDS_STOPPED: "Check whether the client that logs still runs, and read the answers that it gets.",
+    Cause.RECORDS_STOPPED: (
+        "Check whether the client that logs still runs, and read the answers that it gets; or whether files with records still come."
+    ),
     Cause.SCORING_FAILED: "Test the model's endpoint on Configure and fix what the reason names. {again}",
     Cause.INVALID_INPUT: "The monitor cannot be measured on these records: change on Configure what the reason names. {again}",
     Cause.INTERRUPTED: "The workers' log says why they stopped. {again}",
