@@ -10,7 +10,7 @@ from ..domain.checks import Span
 from ..errors import Conflict
 from ..reports.making import RegulatorOrder
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
-from ..reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind, choose_controls
+from ..reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind, choose_controls, require_columns
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, ReportPreset, choose_sheets, find_missing
 from ..store.deployments.monitors import monitor_of
@@ -104,6 +104,7 @@ def read_report_presets(
     ] = None,
 ) -> ReportPresetsOut:
     """Returns the presets of a regulator's report, and what the deployment lacks for each."""
+    require_columns(deployment, control or ())
     monitor = monitor_of(session, deployment.no)
     presets = [
         ReportPresetOut.of(name, preset, list(find_missing(name, deployment, monitor, tuple(control or ()))))

@@ -41,7 +41,7 @@ def render_csv(report: SelectionReport) -> str:
     rows = [row for sheet in report.sheets for row in as_rows(sheet)]
     names = list(dict.fromkeys(name for row in rows for name in row))
     written = io.StringIO()
-    writer = csv.DictWriter(written, names, lineterminator="\n")
+    writer = csv.DictWriter(written, names)
     writer.writeheader()
     for row in rows:
         for name, value in row.items():

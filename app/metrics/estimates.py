@@ -92,8 +92,9 @@ class Counted:
         effective = whole * whole / squares if squares > 0 else 0.0
         if 0 < weight < whole:
             share = weight / whole
-            scatter = squares_counted * (1 - share) ** 2 + (squares - squares_counted) * share**2
-            linearised = share * (1 - share) * whole * whole / scatter
+            scatter = squares_counted * (1 - share) ** 2 + max(squares - squares_counted, 0.0) * share**2
+            # Squares of tiny weights vanish.
+            linearised = share * (1 - share) * whole * whole / scatter if scatter > 0 else effective
             # Equal weights give the same size, but for rounding.
             effective = linearised if linearised < effective * (1 - ROUNDING) else effective
         return Share(count, total, total, weight, whole, effective)

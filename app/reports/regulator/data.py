@@ -1,6 +1,6 @@
 """Data of a regulator's report, read once. HTML, PDF, CSV and JSON are made from them; nothing here is rounded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -118,12 +118,22 @@ def choose_controls(deployment: Deployment, monitor: Monitor, wanted: SheetsWant
     """
     features = choose_attributes(monitor, wanted.attributes)
     controls = tuple(dict.fromkeys(wanted.controls)) or (() if monitor.strata is None else (monitor.strata,))
+    require_columns(deployment, controls)
+    own = next((name for name in controls if name in features), None)
+    if own is not None:
+        raise InvalidInput.of("control", f"{own} is an attribute of the report and cannot be its own control")
+    return controls
+
+
+def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
+    """Refuses controls that are not columns.
+
+    Raises:
+        InvalidInput: one is not a column of the deployment.
+    """
     for name in controls:
         if deployment.schema.column(name) is None:
             raise InvalidInput.of("control", f"{name} is not a column of the deployment")
-        if name in features:
-            raise InvalidInput.of("control", f"{name} is an attribute of the report and cannot be its own control")
-    return controls
 
 
 def seal_report(data: dict[str, Any], made: Made) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def write_json(report: Mapping[str, Any]) -> bytes:
 def write_csv(report: Mapping[str, Any]) -> bytes:
     """Returns every figure of the sheets as one row: sheet, table, category, name of the figure, value. Absent ones are empty."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)
     writer.writerow(("sheet", "attribute", "category", "figure", "value"))
     for sheet, content in (("population", report["population"]), *report["sheets"].items()):
         for row in flatten_sheet(sheet, content):

@@ -115,8 +115,10 @@ def test_a_parameter_that_is_no_list_is_refused_where_it_is_given_twice(client: 
 def test_a_list_may_be_repeated_on_the_page_and_in_the_api(client: httpx.Client, ways: list[Way]) -> None:
     lists = {(way.template, name) for way in ways for name, is_list in way.parameters.items() if is_list}
 
-    assert lists == {("/v1/overview", "state"), ("/", "state")}
-    for address, _ in lists:
+    of_states = {("/v1/overview", "state"), ("/", "state")}
+    report, presets = "/v1/deployments/{deployment_id}/regulator-report.{form}", "/v1/deployments/{deployment_id}/report-presets"
+    assert lists == of_states | {(report, "sheet"), (report, "attribute"), (report, "control"), (presets, "control")}
+    for address, _ in of_states:
         assert client.get(address, params=[("state", "fair"), ("state", "stale")]).status_code == 200
 
 

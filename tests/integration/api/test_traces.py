@@ -72,14 +72,16 @@ def test_every_file_that_is_fetched_is_an_activity(service: RunningService) -> N
     service.client.put(f"{DEPLOYMENT}/fairness-monitor", json=monitor()).raise_for_status()
     paths = service.client.get("/openapi.json").json()["paths"]
     files = [path for path in paths if path.endswith((".csv", ".{form}")) and "{check_id}" not in path]
-    assert len(files) == 5
+    assert len(files) == 7
 
     for path in files:
         address = path.replace("{deployment_id}", "credit-risk").replace("{form}", "html" if "report" in path else "csv")
         service.client.get(address, params={"metric": "disparate_impact"} if "series" in path else {}).raise_for_status()
 
     found = {(one["action"], one["deployment_id"]) for one in activities(service) if str(one["action"]).endswith(".exported")}
-    assert found == {(f"{what}.exported", "credit-risk") for what in ("flagged_records", "measurements", "report", "figures")}
+    assert found == {
+        (f"{what}.exported", "credit-risk") for what in ("flagged_records", "payload_records", "measurements", "report", "figures")
+    }
 
 
 def test_the_log_of_a_request_names_route_actor_and_client_and_no_record(database: Database, tmp_path: Path) -> None:

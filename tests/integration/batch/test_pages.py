@@ -1,5 +1,7 @@
 """Pages and reports of a deployment whose records lie in files: each has its figures, or says why there are none."""
 
+import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,9 +10,14 @@ import pytest
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
-from tests.integration.dashboard.check_pages import words
 from tests.scenes import NOON, scene
 from tests.service import RunningService, running_service
+
+
+def words(text: str) -> str:
+    """The text of a page without its tags."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+
 
 PAGES = ("", "/checks", "/checks/{check}", "/alerts", "/ingestion", "/configure", "/configure/monitor", "/configure/log")
 REFUSED = ("/transactions", "/second-look")

@@ -36,6 +36,11 @@ def test_a_wrong_parameter_is_named(reported: Reported, query: dict[str, str], n
     assert named in answer.text
 
 
+def test_a_control_that_is_no_column_is_refused_with_the_presets_too(reported: Reported) -> None:
+    answer = reported.service.client.get("/v1/deployments/a-model/report-presets", params={"control": "false"})
+    assert (answer.status_code, [one["field"] for one in answer.json()["errors"]]) == (422, ["control"])
+
+
 def test_a_deployment_without_a_monitor_has_no_report(reported: Reported) -> None:
     reported.service.client.delete("/v1/deployments/a-model/fairness-monitor").raise_for_status()
     assert reported.service.client.get("/v1/deployments/a-model/regulator-report.json").status_code == 409

@@ -7,6 +7,7 @@ import pytest
 
 from app.domain.checks import CheckRun, DataSet, Measurement, Scope, Trigger
 from app.domain.deployments import Endpoint
+from app.domain.group_words import GroupWords
 from app.domain.monitors import MonitoredAttribute
 from app.errors import NotFound
 from app.store.database.engine import Database
@@ -37,7 +38,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
 
 def explain(stage: Scene, check: CheckRun, key: MeasurementKey) -> Explanation:
     with stage.database.transaction() as session:
-        return explain_figure(session, stage.deployment, check, key)
+        return explain_figure(session, stage.deployment, check, key, GroupWords.of(None))
 
 
 def shown_figures(view: CheckView) -> list[Measurement]:

@@ -169,7 +169,8 @@ def test_databricks_rows_have_the_ids_of_the_client_and_their_fraction(tmp_path:
 
     found = read([file])
 
-    assert records(found[:3]) == expected("mine", "r2-1", "r2-2")
+    sampled, *others = expected("mine", "r2-1", "r2-2")
+    assert records(found[:3]) == [sampled | {"sample_rate": 0.25}, *others]
     assert [row.fraction for row in found[:3]] == [0.25, 1, 1]
     assert faults(found) == [(3, "status_code")]
 

@@ -1,0 +1,21 @@
+"""The CSV of a regulator's report, whose categories are named by the data."""
+
+import csv
+import io
+
+import pytest
+
+from app.reports.regulator.making import write_csv
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+cmd", "-x", "@sum", "\t=1", "\r=1"])
+def test_a_category_is_never_a_formula_and_numbers_stay_numbers(name: str) -> None:
+    row = {"category": name, "applicants": 3, "z": -1.5}
+    report = {"population": {}, "sheets": {"adverse_impact": {"tables": [{"attribute": name, "rows": [row]}]}}}
+
+    _, *rows = csv.reader(io.StringIO(write_csv(report).decode(), newline=""))
+
+    assert rows == [
+        ["adverse_impact", f"'{name}", f"'{name}", "applicants", "3"],
+        ["adverse_impact", f"'{name}", f"'{name}", "z", "-1.5"],
+    ]
