@@ -93,8 +93,10 @@ class Paired:
         mean = np.array([float(weights @ figures) / weights.sum()])
         variance = np.array([self._variance(known, influence)])
         if self.table.weight is not None and 0 < mean[0] < 1:
-            # Weights that depend on the outcome make the mean vary more than that of as many whole records.
-            total /= max(1.0, float(variance[0] / (mean[0] * (1 - mean[0]))))
+            # Weights that depend on the outcome make the mean vary more than that of as many whole records. With equal weights the variance
+            # may be larger, too, by the effect of records on others; that is no reason to count fewer records.
+            equal = float(weights @ (influence - float(weights @ influence) / weights.sum()) ** 2) / float(weights.sum())
+            total /= max(1.0, float(variance[0]) / max(mean[0] * (1 - mean[0]), equal))
         low, high = likened_limits(mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)]))
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
