@@ -58,7 +58,9 @@ function startScans(form) {
 function whenOpened(form, load) {
   const start = async () => {
     form.setAttribute("aria-busy", "true");
+    form.inert = true; // what is typed now would be replaced by the stored values
     await attempt(form, load);
+    form.inert = false;
     form.setAttribute("aria-busy", "false");
   };
   const details = form.closest("details");

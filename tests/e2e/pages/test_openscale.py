@@ -95,9 +95,8 @@ def test_what_is_changed_on_the_pages_is_read_again_by_the_sdk(visit: Visit, mad
     address = f"monitor_instances/fairness.{made.id}"
     before = read(made.service.client, address)["entity"]
     page = visit.go(f"/deployments/{made.id}/configure/monitor")
-    # The form is filled in by script; what is typed before that is overwritten.
-    visit.settle()
     page.get_by_text("Edit the monitor").click()
+    expect(page.locator("form[aria-busy=false]")).to_be_visible()  # it has the stored values, and can be filled in
     page.get_by_label("Fewest records for a verdict").fill("25")
     page.get_by_label("Scheduled checks").select_option("off")
     page.get_by_label("Lowest fair disparate impact").fill("0.9")
