@@ -79,6 +79,7 @@ class TableFiles:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
+            # By turns: a damaged file, columns of other types than the first file has, an encoding that Arrow lacks, a file that vanished.
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {error}") from error
 
     def earliest(self, time: str) -> datetime | None:
