@@ -22,6 +22,7 @@ EXCEPTIONS = {
     "tests/crashes/checking.py": "a client that is cut off by a kill asks again",
     "tests/crashes/clients.py": "the same",
     "tests/crashes/doors.py": "the same",
+    "tests/crashes/history.py": "the same",
     "tests/crashes/service.py": "whether it is ready is asked again and again, also while it is being killed",
     "tests/e2e/ingest/test_kills.py": "a client that is cut off by a kill asks again",
     "tests/e2e/schedule/test_alerts_survive.py": "the same",

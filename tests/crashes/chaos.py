@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import httpx
 
 from tests.crashes.checking import create, deployment, monitor
 from tests.crashes.doors import GATED, Caller, Door, DoorLedger, Reader, Sender
+from tests.crashes.history import Historian, follow_again, is_followed
 from tests.crashes.model import model_process
 from tests.crashes.processes import command_line
 from tests.crashes.programs import SPOOLED, SpoolingProgram
@@ -148,10 +150,12 @@ def run_chaos(*, seconds: float, seed: int, with_disk: bool = True, keep_logs: P
     ):
         moments = _plan(made.chance, seconds, with_disk=disk is not None)
         doors = _doors(chaos)
+        historian = Historian(made.service, made.key, seed=made.chance.randrange(10**6))
         with made.logging(), made.checking() as asker:
             made.model.behave()
             for door in doors:
                 door.start()
+            historian.start()
             began = time.monotonic()
             for at, harm in moments:
                 _rest(chaos, began + at)
@@ -160,10 +164,11 @@ def run_chaos(*, seconds: float, seed: int, with_disk: bool = True, keep_logs: P
             _rest(chaos, began + seconds)
             for door in doors:
                 door.stop()
-            for door in doors:
-                door.join()
+            historian.stop()
+            for thread in (*doors, historian):
+                thread.join()
         _settle(chaos)
-        _report(report, chaos, seconds)
+        _report(report, chaos, historian, seconds)
         if disk is None:
             report.add("the disk full", "not tried: it needs a file system of its own, which root may mount")
     return report
@@ -261,19 +266,36 @@ def _settle(chaos: Chaos) -> None:
         time.sleep(1)
 
 
-def _report(report: Report, chaos: Chaos, seconds: float) -> None:
+def _report(report: Report, chaos: Chaos, historian: Historian, seconds: float) -> None:
     made = chaos.stage
     report.add("harms", ", ".join(f"{count} × {harm}" for harm, count in sorted(chaos.done.items())))
     truth = made.drain(12.0)
     with made.service.connect() as connection:
-        report.add_records(count_records(connection, made.ledger, without=(GATED, SPOOLED)), made.ledger)
+        report.add_records(count_records(connection, made.ledger, without=(GATED, SPOOLED, *historian.names)), made.ledger)
         again = recompute(connection)
     report.add_checks(truth, looks=made.watch.looks, wrong=made.watch.wrong, may_fail=True)
     report.add("figures of checks computed again from the records", f"{again.figures} of {again.checks} checks, {len(again.wrong)} differ")
     report.violations += again.wrong
+    _report_evidence(report, made, historian)
     _report_doors(report, chaos)
     _report_alerts(report, made)
     _report_resources(report, chaos, seconds)
+
+
+def _report_evidence(report: Report, made: Stage, historian: Historian) -> None:
+    with (
+        httpx.Client(base_url=made.service.base_url, headers={"Authorization": f"Bearer {made.key}"}, timeout=60) as http,
+        made.service.connect() as connection,
+    ):
+        for name in historian.names:
+            wait_until(partial(is_followed, connection, http, name), f"the evidence of {name} is collected")
+        again = follow_again(connection, http, historian.names)
+    report.add(
+        "evidence of histories computed again in one go",
+        f"{again.comparisons} comparisons over {again.hours} hours of {again.histories} histories, {again.alarms} alarms,"
+        f" {len(again.wrong)} differ",
+    )
+    report.violations += [*historian.wrong, *again.wrong]
 
 
 def _report_doors(report: Report, chaos: Chaos) -> None:
