@@ -1,19 +1,21 @@
-"""Routes of API keys: create, list, revoke. For admins only."""
+"""Routes of API keys: create, list, rotate, revoke. For admins only."""
 
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
 from ..domain.changes import changes_between
 from ..domain.texts import name_problem
-from ..errors import InvalidInput, NotFound
-from ..security.keys import create_key, key_id_of
+from ..errors import Conflict, InvalidInput, NotFound
+from ..security.keys import create_key, key_facts, key_id_of, rotate_key, rotation_facts
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..web.access import Admin, DeploymentsIn, SessionIn
 from ..web.paging import Limit, cut, read_short_number_cursor
+from ..web.times import in_utc
 from .answers import problems, problems_with_body
-from .schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut
+from .schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut, RotationIn, RotationOut
 
 router = APIRouter(prefix="/v1/api-keys", tags=["API keys"])
 
@@ -27,10 +29,10 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: D
     if problem:
         raise InvalidInput.of("name", problem)
     # The only place that has the text; the database gets its hash.
-    text = create_key(session, role=body.role, name=body.name, deployment_no=bound_to(body.deployment_id, deployments))
+    bound = bound_to(body.deployment_id, deployments)
+    text = create_key(session, role=body.role, name=body.name, deployment_no=bound, expires_at=in_utc("expires_at", body.expires_at))
     stored = ApiKeys(session).get(str(key_id_of(text)))
-    about = {"name": stored.name, "role": stored.role, "deployment": stored.deployment_id}
-    record_activity(session, admin.actor, "api_key.created", subject=stored.id, details=changes_between(None, about))
+    record_activity(session, admin.actor, "api_key.created", subject=stored.id, details=changes_between(None, key_facts(stored)))
     return NewKeyOut.from_object(stored, key=text)
 
 
@@ -38,9 +40,18 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: D
 def list_api_keys(
     _admin: Admin, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
 ) -> KeyPage:
-    """Returns all keys, revoked ones too, oldest first."""
+    """Returns all keys, also those revoked or expired, oldest first."""
     page, next_cursor = cut(ApiKeys(session).page(after_no=after_no, limit=limit + 1), limit, lambda key: key.no)
     return KeyPage(keys=[KeyOut.from_object(key) for key in page], next_cursor=next_cursor)
+
+
+@router.post("/{key_id}/rotations", status_code=201, operation_id="rotateApiKey", responses=problems_with_body(NotFound, Conflict))
+def rotate_api_key(key_id: KeyId, body: RotationIn, admin: Admin, session: SessionIn) -> RotationOut:
+    """Creates a key with the name, role and deployment of this one, which stays valid for the overlap. A key is rotated once."""
+    expires_at = in_utc("expires_at", body.expires_at)
+    rotated = rotate_key(session, key_id, overlap=timedelta(hours=body.overlap_hours), expires_at=expires_at)
+    record_activity(session, admin.actor, "api_key.rotated", subject=key_id, details=rotation_facts(rotated))
+    return RotationOut(old=KeyOut.from_object(rotated.old), new=NewKeyOut.from_object(rotated.new, key=rotated.text))
 
 
 @router.delete("/{key_id}", status_code=204, operation_id="revokeApiKey", responses=problems(NotFound))

@@ -6,7 +6,8 @@ import hashlib
 
 from starlette.types import Scope
 
-from ..errors import InvalidInput
+from ..clock import utc_now
+from ..errors import InvalidInput, Unauthenticated
 from ..gateway.remembering import LastAnswers
 from ..security.authenticator import Authenticator
 from ..security.principals import Permission, Principal
@@ -33,6 +34,9 @@ class KnownCallers:
         # By a hash: the keys themselves are nowhere in memory for longer than a request.
         key = hashlib.sha256((authorization or "").encode()).digest()
         principal = await self._callers.ask(key, lambda: self._authenticator.authenticate_async(authorization))
+        # The answer may be an old one, from before the database was away.
+        if principal.expires_at is not None and principal.expires_at <= utc_now():
+            raise Unauthenticated("This API key or token has expired.")
         principal.require_role(Permission.LOG)
         return principal
 

@@ -1,24 +1,40 @@
-"""`evenhand keys`: creates, lists and revokes API keys, directly in the database."""
+"""`evenhand keys`: creates, lists, rotates and revokes API keys, directly in the database."""
 
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import typer
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ..clock import HOUR, utc_now
 from ..domain.changes import changes_between
 from ..errors import NotFound
-from ..security.keys import create_key, key_id_of
+from ..security.keys import (
+    MAX_LIFE,
+    MAX_OVERLAP,
+    USUAL_OVERLAP_HOURS,
+    create_key,
+    key_facts,
+    key_id_of,
+    rotate_key,
+    rotation_facts,
+)
 from ..security.principals import Role
 from ..store.people.activities import record_activity
-from ..store.people.api_keys import ApiKeys
+from ..store.people.api_keys import ApiKey, ApiKeys
 from ..store.tables import DeploymentRow
 from .database import ready_database
 from .startup import command_settings
 
 PAGE = 500
+COMMAND_LINE = "command line"
+"""The actor of changes that this machine's commands make."""
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list and revoke API keys.")
+_EXPIRES = "Days after which the key is refused; left out for a key that does not expire."
+_EXPIRES_ROTATED = "Days after which the new key is refused; left out for as many as the old one had."
+
+command = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys.")
 
 
 @command.command()
@@ -26,26 +42,46 @@ def create(
     role: Annotated[Role, typer.Option(help="ingest (log), read, manage (log, read, change) or admin (all, and keys).")],
     name: Annotated[str, typer.Option(help="Label for people: who or what uses the key.")] = "",
     deployment: Annotated[str | None, typer.Option(help="Id of the only deployment that the key may use.")] = None,
+    expires_in_days: Annotated[int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES)] = None,
 ) -> None:
     """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
     with ready_database(command_settings()) as database, database.transaction() as session:
         no = None if deployment is None else deployment_no(session, deployment)
-        text = create_key(session, role=role, name=name or role.value, deployment_no=no)
-        about = {"name": name or role.value, "role": role, "deployment": deployment}
-        record_activity(session, "command line", "api_key.created", subject=key_id_of(text), details=changes_between(None, about))
+        text = create_key(session, role=role, name=name or role.value, deployment_no=no, expires_at=_end_of(expires_in_days))
+        stored = ApiKeys(session).get(str(key_id_of(text)))
+        record_activity(session, COMMAND_LINE, "api_key.created", subject=stored.id, details=changes_between(None, key_facts(stored)))
     typer.echo(text)
 
 
 @command.command(name="list")
 def list_keys() -> None:
-    """Print every key's id, role, name, deployment and state, oldest first."""
+    """Print every key's id, role, name, deployment, state and last use, oldest first."""
+    now = utc_now()
     with ready_database(command_settings()) as database, database.transaction() as session:
         keys = ApiKeys(session).page(after_no=0, limit=PAGE)
         while keys:
             for key in keys:
-                state = "in use" if key.revoked_at is None else f"revoked {key.revoked_at:%Y-%m-%d %H:%M}"
-                typer.echo(f"{key.id}  {key.role:<7}  {key.name}  {key.deployment_id or 'all deployments'}  {state}")
+                used = "never used" if key.last_used_at is None else f"last used {key.last_used_at:%Y-%m-%d %H:%M}"
+                typer.echo(
+                    f"{key.id}  {key.role:<10}  {key.name}  {key.deployment_id or 'all deployments'}  {_describe_state(key, now)}  {used}"
+                )
             keys = ApiKeys(session).page(after_no=keys[-1].no, limit=PAGE)
+
+
+@command.command()
+def rotate(
+    key_id: Annotated[str, typer.Argument(help="Id of the key: the 8 characters after evk_.")],
+    overlap_hours: Annotated[
+        int, typer.Option(min=0, max=MAX_OVERLAP // HOUR, help="Hours for which the old key stays valid.")
+    ] = USUAL_OVERLAP_HOURS,
+    expires_in_days: Annotated[int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES_ROTATED)] = None,
+) -> None:
+    """Create a key in place of another one and print it. The old one stays valid for the overlap."""
+    with ready_database(command_settings()) as database, database.transaction() as session:
+        rotated = rotate_key(session, key_id, overlap=HOUR * overlap_hours, expires_at=_end_of(expires_in_days))
+        record_activity(session, COMMAND_LINE, "api_key.rotated", subject=key_id, details=rotation_facts(rotated))
+    typer.echo(rotated.text)
+    typer.echo(f"The key {key_id} is valid until {rotated.old.expires_at:%Y-%m-%d %H:%M:%S %Z}.", err=True)
 
 
 @command.command()
@@ -53,8 +89,20 @@ def revoke(key_id: Annotated[str, typer.Argument(help="Id of the key: the 8 char
     """Revoke a key. It is refused from now on."""
     with ready_database(command_settings()) as database, database.transaction() as session:
         if ApiKeys(session).revoke(key_id):
-            record_activity(session, "command line", "api_key.revoked", subject=key_id)
+            record_activity(session, COMMAND_LINE, "api_key.revoked", subject=key_id)
     typer.echo(f"The key {key_id} is revoked.")
+
+
+def _end_of(days: int | None) -> datetime | None:
+    return None if days is None else utc_now() + timedelta(days=days)
+
+
+def _describe_state(key: ApiKey, now: datetime) -> str:
+    if key.revoked_at is not None:
+        return f"revoked {key.revoked_at:%Y-%m-%d %H:%M}"
+    if key.expires_at is None:
+        return "in use"
+    return f"{'expired' if key.expires_at <= now else 'in use until'} {key.expires_at:%Y-%m-%d %H:%M}"
 
 
 def deployment_no(session: Session, deployment_id: str) -> int:

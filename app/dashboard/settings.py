@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from ..security.keys import USUAL_OVERLAP_HOURS
 from ..security.principals import Permission, Role
 from ..security.users import ROLES
 from ..store.people import users
@@ -26,6 +27,7 @@ def settings_page(request: Request, principal: Reader, session: SessionIn, now: 
         "keys": ApiKeys(session).page(after_no=0, limit=SHOWN) if is_admin else [],
         "roles_of_people": [role.value for role in Role if role in ROLES],
         "roles": [role.value for role in Role],
+        "usual_overlap_hours": USUAL_OVERLAP_HOURS,
         "now": now,
     }
     return page(request, "settings.html", values)

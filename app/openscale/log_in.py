@@ -10,7 +10,7 @@ from pydantic import Field
 from ..clock import utc_now
 from ..errors import InvalidInput, Unauthenticated
 from ..security.access_tokens import LASTS
-from ..security.keys import hash_key, key_id_of
+from ..security.keys import hash_key, key_id_of, key_refusal
 from ..security.sessions import KEY
 from ..services import Services
 from ..services.logging_in import log_in_with_password
@@ -77,21 +77,21 @@ async def _token_of_key(services: Services, text: str, address: str) -> str:
     """Returns an access token for an API key.
 
     Raises:
-        Unauthenticated: the key is unknown or revoked.
+        Unauthenticated: the key is unknown or revoked, or has expired.
     """
     key_id = key_id_of(text)
     # A key cannot be guessed, so failures are noted but not counted against the address.
     known = key_id is not None and await asyncio.to_thread(_is_valid, services, key_id, text)
     if not known or key_id is None:
         await asyncio.to_thread(services.failed_log_ins.note, "", method=KEY, address=address)
-        raise Unauthenticated("This API key is not known here, or was revoked.")
+        raise Unauthenticated("This API key is not known here, was revoked or has expired.")
     return services.access_tokens.issue(key_id, now=utc_now())
 
 
 def _is_valid(services: Services, key_id: str, text: str) -> bool:
     with services.database.transaction() as session:
         key = ApiKeys(session).find(key_id)
-    return key is not None and key.revoked_at is None and hmac.compare_digest(key.secret_hash, hash_key(text))
+    return key is not None and key_refusal(key, utc_now()) is None and hmac.compare_digest(key.secret_hash, hash_key(text))
 
 
 def _address(request: Request) -> str:

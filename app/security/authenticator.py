@@ -5,14 +5,18 @@ import base64
 import binascii
 import hmac
 from collections.abc import Callable
+from datetime import datetime
 
-from ..clock import monotonic_seconds
-from ..errors import Unauthenticated
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..clock import monotonic_seconds, utc_now
+from ..errors import Unauthenticated, Unavailable
 from ..store.database.engine import Database
-from ..store.people.api_keys import ApiKeys
+from ..store.people.api_keys import ApiKey, ApiKeys
 from ..store.people.sessions import holder_of
 from .access_tokens import AccessTokens, looks_like_token
-from .keys import hash_key, key_id_of
+from .keys import USE_NOTED_EVERY, hash_key, key_id_of, key_refusal
 from .principals import Principal, Role
 from .sessions import TOKEN, principal_of, token_hash
 
@@ -20,6 +24,8 @@ CACHE_SECONDS = 5.0
 """Seconds for which a valid key is trusted without asking again: a revoked key is refused after this at the latest."""
 
 _CACHE_LIMIT = 10_000
+
+log = structlog.get_logger("evenhand.security")
 
 
 class Authenticator:
@@ -102,22 +108,38 @@ class Authenticator:
             del self._under_way[secret_hash]
 
     def _look_up(self, text: str, secret_hash: bytes) -> Principal:
-        asked_at = self._clock()  # before the question: a key revoked while it is answered must not live longer
+        asked_at, now = self._clock(), utc_now()  # before the question: a key revoked while it is answered must not live longer
         key_id = key_id_of(text)
         of_token = self._tokens.read(text) if self._tokens is not None and key_id is None else None
         with self._database.transaction() as session:
             key = ApiKeys(session).find(str(key_id or of_token))
         if key is None or (of_token is None and not hmac.compare_digest(key.secret_hash, secret_hash)):
             raise Unauthenticated("This API key is not known here.")
-        if key.revoked_at is not None:
-            raise Unauthenticated("This API key was revoked.")
-        principal = Principal(actor=key.id, role=Role(key.role), deployment_no=key.deployment_no, name=key.name)
+        refusal = key_refusal(key, now)
+        if refusal is not None:
+            raise Unauthenticated(refusal)
+        self._note_use(key, now)
+        principal = Principal(actor=key.id, role=Role(key.role), deployment_no=key.deployment_no, name=key.name, expires_at=key.expires_at)
         return self._remember(secret_hash, principal, asked_at)
+
+    def _note_use(self, key: ApiKey, now: datetime) -> None:
+        """Stores that the key is used, once a minute: only look-ups come here, of which the cache leaves one in `CACHE_SECONDS`."""
+        if key.last_used_at is not None and now - key.last_used_at < USE_NOTED_EVERY:
+            return
+        try:
+            with self._database.transaction() as session:
+                ApiKeys(session).note_use(key, now=now, at_most_every=USE_NOTED_EVERY)
+        except (Unavailable, SQLAlchemyError) as error:
+            # A database that takes no writes, such as one that fails over, must not lock out those who only read.
+            log.warning("key_use_not_stored", key=key.id, error=type(error).__name__)
 
     def _remember(self, hashed: bytes, principal: Principal, asked_at: float) -> Principal:
         if len(self._known) >= _CACHE_LIMIT:
             self._known = {}
-        self._known[hashed] = (principal, asked_at + CACHE_SECONDS)
+        lasts = CACHE_SECONDS
+        if principal.expires_at is not None:
+            lasts = min(lasts, (principal.expires_at - utc_now()).total_seconds())
+        self._known[hashed] = (principal, asked_at + lasts)
         return principal
 
 

@@ -6,11 +6,15 @@ Only the SHA-256 of the whole text is stored. A slow hash would add nothing: the
 import hashlib
 import re
 import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from ..errors import InvalidInput
-from ..store.people.api_keys import ApiKeys
+from ..clock import utc_now
+from ..errors import Conflict, InvalidInput
+from ..store.people.api_keys import ApiKey, ApiKeys, NewApiKey
 from .principals import Role
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
@@ -18,6 +22,27 @@ KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 _ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _ID_LENGTH = 8
 _SECRET_BYTES = 32
+
+USE_NOTED_EVERY: Final = timedelta(minutes=1)
+"""Min time between two moments of use that are stored of one key."""
+
+MAX_OVERLAP: Final = timedelta(days=90)
+"""Max time for which a key that was rotated stays valid."""
+
+USUAL_OVERLAP_HOURS: Final = 24
+"""Hours for which a key that was rotated stays valid unless another number is given."""
+
+MAX_LIFE: Final = timedelta(days=3650)
+"""Max time until a new key expires, if it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """Two keys after a rotation, as stored, and the text of the new one."""
+
+    text: str
+    old: ApiKey
+    new: ApiKey
 
 
 def make_key() -> str:
@@ -37,14 +62,88 @@ def hash_key(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def create_key(session: Session, *, role: Role, name: str, deployment_no: int | None = None) -> str:
+def create_key(
+    session: Session,
+    *,
+    role: Role,
+    name: str,
+    deployment_no: int | None = None,
+    expires_at: datetime | None = None,
+    replaces: str | None = None,
+) -> str:
     """Stores a new key and returns its text, which cannot be read again.
 
     Raises:
-        InvalidInput: an admin key was to be bound to a deployment, which would only look like a limit.
+        InvalidInput: an admin key was to be bound to a deployment, which would only look like a limit; or it would have expired already.
     """
     if role is Role.ADMIN and deployment_no is not None:
         raise InvalidInput.of("deployment", "an admin key cannot be bound to a deployment; use the role manage")
+    if expires_at is not None and not timedelta(0) < expires_at - utc_now() <= MAX_LIFE:
+        rule = f"must lie in the future and within {MAX_LIFE.days // 365} years, or be left out for a key that does not expire"
+        raise InvalidInput.of("expires_at", rule)
     text = make_key()
-    ApiKeys(session).add(str(key_id_of(text)), name=name, role=role.value, deployment_no=deployment_no, secret_hash=hash_key(text))
+    new = NewApiKey(
+        id=str(key_id_of(text)),
+        name=name,
+        role=role.value,
+        deployment_no=deployment_no,
+        secret_hash=hash_key(text),
+        expires_at=expires_at,
+        replaces=replaces,
+    )
+    ApiKeys(session).add(new)
     return text
+
+
+def rotate_key(session: Session, key_id: str, *, overlap: timedelta, expires_at: datetime | None = None) -> Rotation:
+    """Stores a new key with the name, role and deployment of another one, which stays valid for `overlap` at most.
+
+    Without `expires_at`, the new key lives as long as the old one was to live when it was made: not at all limited if that was not.
+
+    Raises:
+        NotFound: there is no such key.
+        Conflict: the key is revoked, has expired or was rotated before.
+        InvalidInput: `overlap` is out of range, or the new key would have expired already.
+    """
+    if not timedelta(0) <= overlap <= MAX_OVERLAP:
+        raise InvalidInput.of("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
+    keys, now = ApiKeys(session), utc_now()
+    old = keys.lock(key_id)
+    refusal = key_refusal(old, now)
+    if refusal is not None:
+        raise Conflict(f"The key {key_id} cannot be rotated. {refusal} Create a new key instead.")
+    successor = keys.successor(key_id)
+    if successor is not None:
+        # A request that is repeated must not leave a key that nobody knows.
+        raise Conflict(
+            f"The key {key_id} was rotated already: its successor is {successor.id}. If its text was lost, revoke {successor.id} first."
+        )
+    if expires_at is None and old.expires_at is not None:
+        expires_at = now + min(old.expires_at - old.created_at, MAX_LIFE)
+    role = Role(old.role)
+    text = create_key(session, role=role, name=old.name, deployment_no=old.deployment_no, expires_at=expires_at, replaces=old.id)
+    keys.end_at(old, min(now + overlap, old.expires_at or now + overlap))
+    return Rotation(text=text, old=keys.get(old.id), new=keys.get(str(key_id_of(text))))
+
+
+def key_refusal(key: ApiKey, now: datetime) -> str | None:
+    """Returns the reason why a known key is not accepted; None for one that is."""
+    if key.revoked_at is not None:
+        return "This API key was revoked."
+    if key.expires_at is not None and key.expires_at <= now:
+        return f"This API key expired at {key.expires_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
+    return None
+
+
+def key_facts(key: ApiKey) -> dict[str, Any]:
+    """Returns the facts of a key that activities hold."""
+    return {"name": key.name, "role": key.role, "deployment": key.deployment_id, "expires_at": _moment(key.expires_at)}
+
+
+def rotation_facts(rotated: Rotation) -> dict[str, Any]:
+    """Returns the facts of a rotation that activities hold."""
+    return {"new_key": rotated.new.id, "valid_until": _moment(rotated.old.expires_at), "new_expires_at": _moment(rotated.new.expires_at)}
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,6 +1,7 @@
 """Principals, their roles and permissions. Roles are fixed; there is nothing to configure."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from ..errors import Forbidden, NotFound
@@ -47,12 +48,14 @@ class Principal:
     """The caller: the holder of one key, or a person who logged in.
 
     `actor` is the key's id, or `user:` and the person's name. `deployment_no` is the only deployment a bound key knows of; None for all.
+    `expires_at` is the end of a key or token; None where it has none, or ends in another way, as sessions do.
     """
 
     actor: str
     role: Role
     deployment_no: int | None = None
     name: str = ""
+    expires_at: datetime | None = None
 
     def sees(self, deployment_no: int) -> bool:
         """Returns whether the deployment exists at all, as far as this key is concerned."""

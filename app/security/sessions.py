@@ -7,13 +7,14 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
+from ..clock import utc_now
 from ..errors import Forbidden, Unauthenticated
 from ..store.database.engine import Database
 from ..store.people import sessions, users
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..store.people.sessions import Holder
-from .keys import hash_key, key_id_of
+from .keys import USE_NOTED_EVERY, hash_key, key_id_of, key_refusal
 from .passwords import is_password
 from .principals import Permission, Principal, Role
 from .users import NAME
@@ -59,13 +60,17 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     """Returns a new session's token for an API key.
 
     Raises:
-        Unauthenticated: the key is unknown or revoked.
+        Unauthenticated: the key is unknown or revoked, or has expired.
         Forbidden: it is a key for logging only, which can read nothing.
     """
     key_id = key_id_of(text)
     key = ApiKeys(session).find(key_id) if key_id else None
-    if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)) or key.revoked_at:
-        raise Unauthenticated("This API key is not known here, or was revoked.")
+    if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
+        raise Unauthenticated("This API key is not known here.")
+    refusal = key_refusal(key, now := utc_now())
+    if refusal is not None:
+        raise Unauthenticated(refusal)
+    ApiKeys(session).note_use(key, now=now, at_most_every=USE_NOTED_EVERY)
     if Permission.READ not in Role(key.role).permissions:
         raise Forbidden("This key is for logging records only. Log in with one that may read.")
     token = _new_token()

@@ -135,7 +135,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("listAlertChannels", "sendOpenAlerts", "listNotifications", "readNotification"),
     ),
     Rule(Needed.ADMIN, Reach.WHOLE): (
-        *("createApiKey", "listApiKeys", "revokeApiKey", "createUser", "listUsers", "changeUser", "listAuditEvents"),
+        *("createApiKey", "listApiKeys", "rotateApiKey", "revokeApiKey", "createUser", "listUsers", "changeUser", "listAuditEvents"),
     ),
 }
 

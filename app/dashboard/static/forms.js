@@ -4,7 +4,7 @@
 
    A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as` says what it becomes:
    text (by default; an empty one is left out), number, integer, lines (a list), json, set (all checked boxes of that name; of one with `data-many` each word), flag (true or
-   false), values (groups of the type in `data-type`: see values.js), names (display names of groups: see group_names.js). `data-keep-empty` sends an empty text as null. A control with
+   false), values (groups of the type in `data-type`: see values.js), names (display names of groups: see group_names.js), day (the end of a date, in UTC). `data-keep-empty` sends an empty text as null. A control with
    `data-in-path` fills {its name} in the address instead; one with `data-must-be` holds the text that has to be typed to confirm.
    `data-after` says what follows: reload, none (an event `done` on the form, with the answer), or an address in which {name} is filled
    from the answer. `data-ask` is a question to be answered with yes first. */
@@ -55,6 +55,7 @@ function valueOf(control, form) {
   if (kind === "values") return groupsOf(text, control.dataset.type);
   if (kind === "names") return namesOf(text);
   if (kind === "json") return jsonOf(text);
+  if (kind === "day") return `${text}T23:59:59Z`;
   return text;
 }
 

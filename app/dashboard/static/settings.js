@@ -1,7 +1,13 @@
 /* Shows a key that was just made: its text is in that one answer only. */
-document.getElementById("new-key")?.addEventListener("done", (event) => {
-  document.getElementById("made-key-text").textContent = event.detail.key;
-  const place = document.getElementById("made-key");
-  place.hidden = false;
-  place.focus();
-});
+for (const form of document.querySelectorAll("[data-shows-key]")) {
+  form.addEventListener("done", (event) => {
+    const made = event.detail.new || event.detail;
+    document.getElementById("made-key-text").textContent = made.key;
+    const old = document.getElementById("made-key-old");
+    old.hidden = !event.detail.old;
+    if (event.detail.old) old.textContent = `The key ${event.detail.old.id} is valid until ${event.detail.old.expires_at}.`;
+    const place = document.getElementById("made-key");
+    place.hidden = false;
+    place.focus();
+  });
+}

@@ -1,10 +1,10 @@
 """Stored API keys: only what identifies one, never the key itself."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ...errors import NotFound
@@ -24,6 +24,22 @@ class ApiKey:
     secret_hash: bytes
     created_at: datetime
     revoked_at: datetime | None
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    replaces: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewApiKey:
+    """A key to store. `replaces` is the id of the key that it was made for by a rotation."""
+
+    id: str
+    name: str
+    role: str
+    deployment_no: int | None
+    secret_hash: bytes
+    expires_at: datetime | None = None
+    replaces: str | None = None
 
 
 class ApiKeys:
@@ -32,11 +48,10 @@ class ApiKeys:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, key_id: str, *, name: str, role: str, deployment_no: int | None, secret_hash: bytes) -> ApiKey:
+    def add(self, key: NewApiKey) -> ApiKey:
         """Stores a new key and returns it as stored."""
-        values = {"id": key_id, "name": name, "role": role, "deployment_no": deployment_no, "secret_hash": secret_hash}
-        self._session.execute(insert(ApiKeyRow).values(values))
-        return self.get(key_id)
+        self._session.execute(insert(ApiKeyRow).values(asdict(key)))
+        return self.get(key.id)
 
     def get(self, key_id: str) -> ApiKey:
         """Returns the key of that public id, revoked or not.
@@ -51,8 +66,32 @@ class ApiKeys:
 
     def find(self, key_id: str) -> ApiKey | None:
         """Returns the key of that public id, revoked or not, if there is one."""
-        row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id)).one_or_none()
+        row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id).execution_options(populate_existing=True)).one_or_none()
         return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
+
+    def lock(self, key_id: str) -> ApiKey:
+        """Returns the key of that public id, which no other transaction can rotate or revoke until the end of this one.
+
+        Raises:
+            NotFound: there is none.
+        """
+        self._session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
+        return self.get(key_id)
+
+    def successor(self, key_id: str) -> ApiKey | None:
+        """Returns the key that a rotation made for that one and that is not revoked, if there is one."""
+        row = self._session.execute(_SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)).one_or_none()
+        return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
+
+    def end_at(self, key: ApiKey, at: datetime) -> None:
+        """Makes the key expire at that moment."""
+        self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no).values(expires_at=at))
+
+    def note_use(self, key: ApiKey, *, now: datetime, at_most_every: timedelta) -> None:
+        """Stores that the key is used, unless that was stored lately."""
+        # Asked again by the statement: other processes have seen the same old moment.
+        is_old = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= now - at_most_every)
+        self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_old).values(last_used_at=now))
 
     def page(self, *, after_no: int, limit: int) -> list[ApiKey]:
         """Returns at most `limit` keys after `after_no`, oldest first."""
@@ -90,4 +129,7 @@ def _key(row: ApiKeyRow, deployment_id: str | None) -> ApiKey:
         secret_hash=row.secret_hash,
         created_at=row.created_at,
         revoked_at=row.revoked_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        replaces=row.replaces,
     )

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from ..tables import ApiKeyRow, SessionRow, UserRow
+
+_LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ def holder_of(session: Session, token_hash: bytes) -> Holder | None:
         if user is None:
             return None
         return Holder(is_user=True, name=user.name, id=user.name, role=user.role, deployment_no=user.deployment_no)
-    key = session.scalars(select(ApiKeyRow).where(ApiKeyRow.no == found.key_no, ApiKeyRow.revoked_at.is_(None))).one_or_none()
+    key = session.scalars(select(ApiKeyRow).where(ApiKeyRow.no == found.key_no, ApiKeyRow.revoked_at.is_(None), _LIVES)).one_or_none()
     if key is None:
         return None
     return Holder(is_user=False, name=key.name, id=key.id, role=key.role, deployment_no=key.deployment_no)

@@ -9,7 +9,10 @@ from .base import Row
 
 
 class ApiKeyRow(Row):
-    """One key. `id` is the public part of the key's text, `secret_hash` the SHA-256 of all of it."""
+    """One key. `id` is the public part of the key's text, `secret_hash` the SHA-256 of all of it.
+
+    `last_used_at` is up to a minute old. `replaces` is the id of the key that this one was made for by a rotation.
+    """
 
     __tablename__ = "api_keys"
 
@@ -21,3 +24,6 @@ class ApiKeyRow(Row):
     secret_hash: Mapped[bytes]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     revoked_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    replaces: Mapped[str | None]

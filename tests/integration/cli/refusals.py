@@ -15,6 +15,7 @@ DATABASE_COMMANDS = {
     "keys create": ("keys", "create", "--role", "admin"),
     "keys list": ("keys", "list"),
     "keys revoke": ("keys", "revoke", "abcdefgh"),
+    "keys rotate": ("keys", "rotate", "abcdefgh"),
     "users create": ("users", "create", "ada", "--role", "read"),
     "users list": ("users", "list"),
     "users password": ("users", "password", "ada"),

@@ -62,3 +62,15 @@ def test_settings_shows_users_and_keys_to_admins_only(service: RunningService, b
     assert "managed by admins" in reader_sees
     assert "Create a key" in admin_sees
     assert service.admin_key not in admin_sees
+
+
+def test_settings_shows_the_end_and_the_last_use_of_keys_and_a_form_to_rotate_each(service: RunningService, browser: httpx.Client) -> None:
+    sent = {"name": "scorer", "role": "read", "expires_at": "2030-01-31T23:59:59Z"}
+    made = service.client.post("/v1/api-keys", json=sent).json()
+    browser.post("/login", data={"key": service.admin_key})
+
+    shown = browser.get("/settings").text
+
+    assert "in use until" in shown
+    assert f"POST /v1/api-keys/{made['id']}/rotations" in shown
+    assert '<td data-label="Last used">never</td>' in shown

@@ -21,7 +21,7 @@ def test_migrating_again_and_at_once_changes_nothing(database: Database) -> None
         list(pool.map(lambda _: upgrade(database), range(4)))
 
     with database.transaction() as session:
-        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == ["0027"]
+        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == ["0028"]
 
 
 def test_partitions_cover_the_coming_months_and_december_is_followed_by_january(database: Database) -> None:
