@@ -14,7 +14,10 @@ _MAX_QUERY = 200
 
 
 def exported(what: str) -> Dependency:
-    """Returns a dependency of a route that sends a file: notes who fetched it, in the transaction that reads it."""
+    """Returns a dependency of a route that sends a file: notes who fetched it, in the transaction that reads it.
+
+    A file of single records needs `READS_RECORDS` before it.
+    """
 
     def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
         form = request.path_params.get("form", "csv")

@@ -130,7 +130,7 @@ def list_flagged_records(
     operation_id="exportFlaggedRecords",
     response_class=CsvAnswer,
     responses=problems_of_deployment(),
-    dependencies=[exported("flagged_records")],
+    dependencies=[READS_RECORDS, exported("flagged_records")],
 )
 def export_flagged_records(
     deployment: ReadableDeployment,

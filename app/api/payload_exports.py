@@ -15,6 +15,7 @@ from ..services import Services
 from ..store.deployments.monitors import monitor_of
 from ..views.transactions import RecordSummary, RecordsWanted, records_of
 from ..web.access import ReadableDeployment, ServicesIn, SessionIn
+from ..web.auditing import READS_RECORDS
 from ..web.times import Moment, in_utc
 from .answers import problems_of_deployment
 from .csv_streams import PIECE, CsvAnswer, CsvExport, stream_csv
@@ -91,7 +92,7 @@ def _filtered_records(
     operation_id="exportPayloadRecords",
     response_class=CsvAnswer,
     responses=problems_of_deployment(Conflict),
-    dependencies=[exported("payload_records")],
+    dependencies=[READS_RECORDS, exported("payload_records")],
 )
 def export_payload_records(
     deployment: ReadableDeployment,

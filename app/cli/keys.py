@@ -39,7 +39,12 @@ command = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, 
 
 @command.command()
 def create(
-    role: Annotated[Role, typer.Option(help="ingest (log), read, manage (log, read, change) or admin (all, and keys).")],
+    role: Annotated[
+        Role,
+        typer.Option(
+            help="ingest (log), aggregates (figures, no single records), read, manage (log, read, change) or admin (all, and keys)."
+        ),
+    ],
     name: Annotated[str, typer.Option(help="Label for people: who or what uses the key.")] = "",
     deployment: Annotated[str | None, typer.Option(help="Id of the only deployment that the key may use.")] = None,
     expires_in_days: Annotated[int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES)] = None,

@@ -25,7 +25,9 @@ Name = Annotated[str, typer.Argument(help="Name of the user: lower-case letters,
 @command.command()
 def create(
     name: Name,
-    role: Annotated[Role, typer.Option(help="read, manage (read, log, change) or admin (all, keys and users).")],
+    role: Annotated[
+        Role, typer.Option(help="aggregates (figures, no single records), read, manage (read, log, change) or admin (all, keys and users).")
+    ],
     deployment: Annotated[str | None, typer.Option(help="Id of the only deployment that the user may see.")] = None,
 ) -> None:
     """Create a user. Asks for the password, or reads it from standard input if that is not a terminal."""

@@ -13,14 +13,14 @@ from ..domain.alerts import ClosingReason
 from ..domain.checks import DataSet
 from ..errors import NotFound
 from ..security.assignees import list_assignees
-from ..security.principals import USER
+from ..security.principals import USER, Permission
 from ..store.alerts.alert_comments import comments_page
 from ..store.alerts.alerts import counterparts_of, get_alert
 from ..store.attributions.attributions import attribution_of_alert
 from ..views.alert_lines import figure_of
 from ..views.alert_trend import affected_records, read_affected, read_trend
 from ..web.access import NowIn, Reader, SessionIn
-from ..web.auditing import READS_RECORDS
+from ..web.auditing import SHOWS_RECORDS
 from . import record_words
 from .people import people
 from .ranges import KEEPS_RANGE
@@ -43,7 +43,7 @@ REASONS: Final = {
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE, READS_RECORDS])
+@router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE, SHOWS_RECORDS])
 def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
     """Returns one alert."""
     if not _ID.fullmatch(alert_id):
@@ -53,7 +53,8 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
     comments = comments_page(session, alert, limit=MOST_COMMENTS + 1)
-    trend, wanted = read_trend(session, alert), affected_records(alert)
+    shows_records = Permission.RECORDS in principal.role.permissions
+    trend, wanted = read_trend(session, alert), affected_records(alert) if shows_records else None
     limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
     bounds = [float(one) if isinstance(one, int | float) else None for one in limits]
     assignees = {f"{USER}{name}": name for name in list_assignees(session, alert.deployment_no)}

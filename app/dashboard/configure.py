@@ -33,7 +33,7 @@ from ..tracking.subgroups.requests import NIGHTLY_AT
 from ..training.unclassified import find_unclassified
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
-from ..web.auditing import READS_RECORDS
+from ..web.auditing import SHOWS_RECORDS
 from .ranges import KEEPS_RANGE
 from .registering import form_values
 from .rendering import page
@@ -60,7 +60,7 @@ BREAKERS = {
 }
 
 
-@router.get("/configure", dependencies=[READS_RECORDS])
+@router.get("/configure", dependencies=[SHOWS_RECORDS])
 def configure_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, step: StepName | None = None
 ) -> Response:
@@ -71,7 +71,7 @@ def configure_page(
     return page(request, "configure.html", values | {"step": chosen, "part": None, "shown": [one.value for one in shown]})
 
 
-@router.get("/configure/{part}", dependencies=[READS_RECORDS])
+@router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
 def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
     """Returns one part of the configuration."""
     chosen = next((one for one in ConfigurePart if one.value == part and one is not ConfigurePart.CHECK), None)

@@ -62,6 +62,7 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
         "principal": principal,
         "may": may,
         "MANAGE": Permission.MANAGE.value,
+        "RECORDS": Permission.RECORDS.value,
         "ACKNOWLEDGE": Permission.ACKNOWLEDGE.value,
         "path": request.url.path,
         **values,

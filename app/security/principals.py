@@ -12,6 +12,7 @@ class Permission(StrEnum):
 
     LOG = "log"
     READ = "read"
+    RECORDS = "records"
     ACKNOWLEDGE = "acknowledge"
     MANAGE = "manage"
     ADMIN = "admin"
@@ -21,6 +22,7 @@ class Role(StrEnum):
     """The purpose of a key."""
 
     INGEST = "ingest"
+    AGGREGATES = "aggregates"
     READ = "read"
     MANAGE = "manage"
     ADMIN = "admin"
@@ -33,8 +35,9 @@ class Role(StrEnum):
 
 _PERMISSIONS = {
     Role.INGEST: frozenset({Permission.LOG}),
-    Role.READ: frozenset({Permission.READ, Permission.ACKNOWLEDGE}),
-    Role.MANAGE: frozenset({Permission.LOG, Permission.READ, Permission.ACKNOWLEDGE, Permission.MANAGE}),
+    Role.AGGREGATES: frozenset({Permission.READ}),
+    Role.READ: frozenset({Permission.READ, Permission.RECORDS, Permission.ACKNOWLEDGE}),
+    Role.MANAGE: frozenset({Permission.LOG, Permission.READ, Permission.RECORDS, Permission.ACKNOWLEDGE, Permission.MANAGE}),
     Role.ADMIN: frozenset(Permission),
 }
 
@@ -93,6 +96,7 @@ class Principal:
 _ACTIONS = {
     Permission.LOG: "log records",
     Permission.READ: "read",
+    Permission.RECORDS: "read single records, only figures about groups of them",
     Permission.ACKNOWLEDGE: "acknowledge, assign or comment on alerts",
     Permission.MANAGE: "change deployments, monitors or checks",
     Permission.ADMIN: "manage keys and users",

@@ -63,7 +63,7 @@ def _password_problems(name: str, password: str) -> list[FieldProblem]:
 
 def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
     if role not in ROLES:
-        return [FieldProblem("role", "must be read, manage or admin: a person who may only log records has nothing to look at")]
+        return [FieldProblem("role", "must be aggregates, read, manage or admin: a person who may only log records has nothing to look at")]
     if role is Role.ADMIN and bound:
         return [FieldProblem("deployment_id", "an admin cannot be bound to a deployment; use the role manage")]
     return []

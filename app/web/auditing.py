@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 import structlog
-from fastapi import Depends
+from fastapi import Depends, Request
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from starlette.datastructures import QueryParams
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..domain.audit import AuditOutcome
 from ..errors import Unavailable
 from ..security.failed_log_ins import UNKNOWN, FailureBudget
-from ..security.principals import Principal
+from ..security.principals import Permission, Principal
 from ..store.database.engine import Database
 from ..store.people.audit_events import current_origin, insert_event, originating
 from .gate import READING, is_open
@@ -166,14 +166,35 @@ def note_request(session: Session) -> None:
             _insert(session, origin, action, request_details(origin.scope))
 
 
+def require_records(request: Request) -> None:
+    """Returns if the caller may read single records, and notes that the request reads some.
+
+    Raises:
+        Forbidden: the caller's role sees figures only.
+    """
+    _mark_records_read()
+    principal: Principal = request.state.principal
+    principal.require_role(Permission.READ)
+    principal.require_role(Permission.RECORDS)
+
+
+def _mark_shown_records(request: Request) -> None:
+    principal: Principal = request.state.principal
+    if Permission.RECORDS in principal.role.permissions:
+        _mark_records_read()
+
+
 def _mark_records_read() -> None:
     origin = current_origin()
     if isinstance(origin, RequestOrigin):
         origin.reads_records = True
 
 
-READS_RECORDS = Depends(_mark_records_read)
-"""Dependency of every route whose answer holds values of single records."""
+READS_RECORDS = Depends(require_records)
+"""Dependency of every route whose answer holds values of single records: refuses roles that see figures only."""
+
+SHOWS_RECORDS = Depends(_mark_shown_records)
+"""Dependency of a page that shows records next to other things: the page leaves the records out for roles that see figures only."""
 
 
 def request_details(scope: Scope) -> dict[str, object]:

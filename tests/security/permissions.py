@@ -13,6 +13,7 @@ class Needed(StrEnum):
     ANY_KEY = "any key"
     LOG = "log"
     READ = "read"
+    RECORDS = "records"
     ACKNOWLEDGE = "acknowledge"
     MANAGE = "manage"
     ADMIN = "admin"
@@ -40,17 +41,21 @@ class Caller:
     bound_to: str | None = None
 
 
+BINDABLE = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE)
+"""Roles that may be bound to one deployment."""
+
 CALLERS = (
     Caller("without a key", None),
     *(Caller(role.value, role) for role in Role),
-    *(Caller(f"{role.value}, bound to it", role, "own") for role in (Role.INGEST, Role.READ, Role.MANAGE)),
-    *(Caller(f"{role.value}, bound elsewhere", role, "other") for role in (Role.INGEST, Role.READ, Role.MANAGE)),
+    *(Caller(f"{role.value}, bound to it", role, "own") for role in BINDABLE),
+    *(Caller(f"{role.value}, bound elsewhere", role, "other") for role in BINDABLE),
 )
 
 _MAY: dict[Needed, frozenset[Role]] = {
     Needed.ANY_KEY: frozenset(Role),
     Needed.LOG: frozenset({Role.INGEST, Role.MANAGE, Role.ADMIN}),
-    Needed.READ: frozenset({Role.READ, Role.MANAGE, Role.ADMIN}),
+    Needed.READ: frozenset({Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN}),
+    Needed.RECORDS: frozenset({Role.READ, Role.MANAGE, Role.ADMIN}),
     Needed.ACKNOWLEDGE: frozenset({Role.READ, Role.MANAGE, Role.ADMIN}),
     Needed.MANAGE: frozenset({Role.MANAGE, Role.ADMIN}),
     Needed.ADMIN: frozenset({Role.ADMIN}),
@@ -94,13 +99,11 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.READ, Reach.SEEN): (*("readOverview", "listDeployments", "listAlerts", "readAlert", "listAlertComments", "readWorkers"),),
     Rule(Needed.READ, Reach.WHOLE): ("readTelemetry", "listActivities"),
     Rule(Needed.READ, Reach.DEPLOYMENT): (
-        *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listLoggingSnippets", "listDeploymentActivities"),
+        *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listDeploymentActivities"),
         *(
             "listMissingRecords",
             "readIngestion",
             "listIntakeCounts",
-            "listPayloadRecords",
-            "readPayloadRecord",
             "readTrainingData",
             "measureTrainingData",
             "listCorrelatedFeatures",
@@ -114,13 +117,14 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("exportCheckMeasurements", "exportCheckTrace", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),
         *(
-            "listFlaggedRecords",
-            "exportFlaggedRecords",
-            "exportPayloadRecords",
             "listAlertRules",
             "readAlertRule",
             "listAlertsOfDeployment",
         ),
+    ),
+    Rule(Needed.RECORDS, Reach.DEPLOYMENT): (
+        *("listLoggingSnippets", "listPayloadRecords", "readPayloadRecord", "listFlaggedRecords"),
+        *("exportFlaggedRecords", "exportPayloadRecords"),
     ),
     Rule(Needed.MANAGE, Reach.DEPLOYMENT): (
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),

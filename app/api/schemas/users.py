@@ -26,7 +26,9 @@ class UserIn(In):
 
     name: str = Field(description="What the person logs in with: small letters, digits, `.`, `_`, `@` and `-`.")
     password: Annotated[SecretStr, Field(strict=False)] = Field(description="12 to 200 characters.")
-    role: Annotated[Role, Field(strict=False)] = Field(description="read reads; manage changes, too; admin also manages keys and users.")
+    role: Annotated[Role, Field(strict=False)] = Field(
+        description="aggregates reads figures but no single records; read reads; manage changes, too; admin also manages keys and users."
+    )
     deployment_id: str | None = Field(default=None, pattern=ID_PATTERN, description="The only deployment the user sees; left out for all.")
 
 

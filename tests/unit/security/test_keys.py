@@ -22,8 +22,9 @@ def test_text_of_another_form_is_no_key(text: str) -> None:
     ("role", "permissions"),
     [
         (Role.INGEST, {Permission.LOG}),
-        (Role.READ, {Permission.READ, Permission.ACKNOWLEDGE}),
-        (Role.MANAGE, {Permission.LOG, Permission.READ, Permission.ACKNOWLEDGE, Permission.MANAGE}),
+        (Role.AGGREGATES, {Permission.READ}),
+        (Role.READ, {Permission.READ, Permission.RECORDS, Permission.ACKNOWLEDGE}),
+        (Role.MANAGE, {Permission.LOG, Permission.READ, Permission.RECORDS, Permission.ACKNOWLEDGE, Permission.MANAGE}),
         (Role.ADMIN, set(Permission)),
     ],
 )
