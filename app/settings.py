@@ -135,6 +135,33 @@ class Settings(BaseSettings):
     answers_dir: Path | None = None
     """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table."""
 
+    public_url: str = ""
+    """Address under which people reach the service, such as `https://evenhand.example.com`. Needed for `oidc_issuer`."""
+
+    oidc_issuer: str = ""
+    """Address of the issuer of OpenID Connect at which people log in, exactly as its discovery document has it. Empty: no such log-in."""
+
+    oidc_client_id: str = ""
+    """This service's id at the issuer."""
+
+    oidc_client_secret: SecretStr | None = None
+    """This service's secret at the issuer. Absent: a public client, which PKCE protects alone."""
+
+    oidc_audience: str = ""
+    """Audience of the issuer's access tokens that the REST API accepts as bearer tokens. Empty: none are."""
+
+    oidc_scopes: str = "openid profile email"
+    """Scopes that are asked for at a log-in."""
+
+    oidc_name_claim: str = "preferred_username"
+    """Claim with the name that people are shown under."""
+
+    oidc_roles: str = ""
+    """JSON list of rules from claims to roles and deployments (`app/security/oidc/configuration.py`)."""
+
+    oidc_session_minutes: int = Field(default=480, ge=5, le=24 * 60)
+    """Minutes of a log-in at the issuer. Roles are read at the log-in, so this is how long a role that was taken away may last."""
+
     log_level: str = "INFO"
 
     @classmethod

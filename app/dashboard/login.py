@@ -1,7 +1,7 @@
 """Pages to log in with a user name and password or with an API key, and to log out."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
@@ -26,9 +26,15 @@ Field = Annotated[str, Form(max_length=_LONGEST)]
 
 
 @router.get(LOG_IN)
-def log_in_page(request: Request, next: str = "/", *, ended: bool = False) -> Response:  # noqa: A002 - the name in the address
+def log_in_page(request: Request, services: ServicesIn, next: str = "/", *, ended: bool = False) -> Response:  # noqa: A002 - the name in the address
     """Returns the form; it says so where a session has `ended`."""
-    return page(request, "login.html", {"next": _own_path(next), "name": "", "problem": None, "ended": ended})
+    return page(request, "login.html", log_in_values(services, next) | {"ended": ended})
+
+
+def log_in_values(services: Services, next_path: str) -> dict[str, Any]:
+    """Returns the values of the form, which continues at that path if it is one of this service."""
+    has_issuer = services.oidc is not None
+    return {"next": own_path(next_path), "name": "", "problem": None, "ended": False, "has_issuer": has_issuer}
 
 
 @router.post(LOG_IN)
@@ -52,31 +58,43 @@ async def log_in(
         else:
             token = await log_in_with_password(services, name.strip(), password, address=address, client=client_of(address))
     except EvenhandError as error:
-        values = {"next": _own_path(next), "name": name, "problem": str(error), "ended": False}
+        values = log_in_values(services, next) | {"name": name, "problem": str(error)}
         return page(request, "login.html", values, status=kind_of(error).status)
-    response = RedirectResponse(_own_path(next), status_code=HTTPStatus.SEE_OTHER)
-    response.set_cookie(
-        session_cookie(request.scope),
-        token,
-        max_age=int(sessions.LASTS.total_seconds()),
-        httponly=True,
-        secure=is_over_https(request.scope),
-        samesite="lax",
-    )
+    return lead_on(request, token, own_path(next), seconds=int(sessions.LASTS.total_seconds()))
+
+
+def lead_on(request: Request, token: str, path: str, *, seconds: int) -> Response:
+    """Returns the redirect to the page that was asked for, with the cookie of the new session."""
+    response = RedirectResponse(path, status_code=HTTPStatus.SEE_OTHER)
+    secure = is_over_https(request.scope)
+    response.set_cookie(session_cookie(request.scope), token, max_age=seconds, httponly=True, secure=secure, samesite="lax")
     return response
 
 
 @router.post("/logout")
-def log_out(request: Request, services: ServicesIn) -> Response:
-    """Ends the session."""
+async def log_out(request: Request, services: ServicesIn, *, everywhere: Annotated[bool, Form()] = False) -> Response:
+    """Ends the session, or all of the person or key. One that was begun at the issuer gets the address that ends the log-in there."""
     token = session_token(request.scope)
+    at_issuer = None
     if token is not None:
-        with services.database.transaction() as session:
-            sessions.log_out(session, token, request.state.principal, address=_address(request))
+        if services.oidc is not None:
+            at_issuer = await services.oidc.end_session_address(token)
+        await run_in_threadpool(_end_sessions, services, token, request, everywhere=everywhere)
         services.authenticator.forget_session(token)
-    response = RedirectResponse(LOG_IN, status_code=HTTPStatus.SEE_OTHER)
+    if at_issuer is None:
+        response: Response = RedirectResponse(LOG_IN, status_code=HTTPStatus.SEE_OTHER)
+    else:
+        # A link and no redirect: browsers apply the rule for forms, which may lead to this host only, to redirects after them, too.
+        request.scope["state"]["principal"] = None
+        response = page(request, "logged_out.html", {"at_issuer": at_issuer})
     response.delete_cookie(session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax")
     return response
+
+
+def _end_sessions(services: Services, token: str, request: Request, *, everywhere: bool) -> None:
+    end = sessions.log_out_everywhere if everywhere else sessions.log_out
+    with services.database.transaction() as session:
+        end(session, token, request.state.principal, address=_address(request))
 
 
 def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
@@ -89,7 +107,7 @@ def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
         raise
 
 
-def _own_path(sent: str) -> str:
+def own_path(sent: str) -> str:
     """Returns the address to continue at: a path of this service, never another host."""
     is_own = sent.startswith("/") and not sent.startswith("//") and "\\" not in sent and sent.isprintable()
     return sent if is_own and len(sent) <= _LONGEST_PATH else "/"

@@ -18,6 +18,7 @@ from . import (
     glossary,
     ingestion,
     login,
+    oidc,
     overview,
     registering,
     regulator_reports,
@@ -44,6 +45,7 @@ _ROUTERS = (
     glossary.router,
     settings.router,
     login.router,
+    oidc.router,
     assets.router,
 )
 

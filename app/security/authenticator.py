@@ -16,8 +16,11 @@ from ..store.database.engine import Database
 from ..store.people.api_keys import ApiKey, ApiKeys
 from ..store.people.sessions import holder_of
 from .access_tokens import AccessTokens, looks_like_token
+from .issuer_users import admit_user, bound_number
 from .keys import USE_NOTED_EVERY, hash_key, key_id_of, key_refusal
-from .principals import Principal, Role
+from .oidc.bearers import BearerTokens, is_of_issuer
+from .oidc.claims import Identity
+from .principals import USER, Principal, Role
 from .sessions import TOKEN, principal_of, token_hash
 
 CACHE_SECONDS = 5.0
@@ -31,7 +34,15 @@ log = structlog.get_logger("evenhand.security")
 class Authenticator:
     """Authenticates the keys and sessions of one database. Safe to share between threads."""
 
-    def __init__(self, database: Database, *, tokens: AccessTokens | None = None, clock: Callable[[], float] = monotonic_seconds) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        tokens: AccessTokens | None = None,
+        bearers: BearerTokens | None = None,
+        clock: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._bearers = bearers
         self._database = database
         self._tokens = tokens
         self._clock = clock
@@ -60,6 +71,8 @@ class Authenticator:
         sent = _read_text(authorization)
         if TOKEN.fullmatch(sent):
             return await self.authenticate_session(sent)
+        if self._bearers is not None and is_of_issuer(sent):
+            return await self._authenticate_bearer(sent, self._bearers)
         text, secret_hash = _parse_key(authorization, with_tokens=self._tokens is not None)
         known = self._recall(secret_hash)
         if known is not None:
@@ -84,6 +97,23 @@ class Authenticator:
         hashed = token_hash(token)
         known = self._recall(hashed)
         return known if known is not None else await asyncio.to_thread(self._look_up_session, hashed)
+
+    async def _authenticate_bearer(self, token: str, bearers: BearerTokens) -> Principal:
+        hashed = hash_key(token)
+        known = self._recall(hashed)
+        if known is not None:
+            return known
+        asked_at = self._clock()
+        identity, expires_at = await bearers.read(token)
+        principal = await asyncio.to_thread(self._look_up_identity, identity, expires_at)
+        return self._remember(hashed, principal, asked_at)
+
+    def _look_up_identity(self, identity: Identity, expires_at: datetime) -> Principal:
+        with self._database.transaction() as session:
+            user = admit_user(session, identity, is_log_in=False)
+            no = bound_number(session, identity)
+        role = identity.grant.role
+        return Principal(actor=f"{USER}{user.name}", role=role, deployment_no=no, name=user.name, expires_at=expires_at)
 
     def forget_session(self, token: str) -> None:
         """Removes a session from the cache, so that the next request asks the database."""

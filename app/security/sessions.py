@@ -3,6 +3,7 @@
 import hashlib
 import re
 import secrets
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
@@ -14,9 +15,11 @@ from ..store.people import sessions, users
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..store.people.sessions import Holder
+from .issuer_users import admit_user
 from .keys import USE_NOTED_EVERY, hash_key, key_id_of, key_refusal
+from .oidc.claims import Identity
 from .passwords import is_password
-from .principals import Permission, Principal, Role
+from .principals import USER, Permission, Principal, Role
 from .users import NAME
 
 LASTS = timedelta(hours=12)
@@ -31,8 +34,19 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 """Pattern of a token's text."""
 
 STARTED, ENDED = "session.started", "session.ended"
-PASSWORD, KEY = "password", "key"
+PASSWORD, KEY, OIDC = "password", "key", "oidc"
 """Ways to log in, in the words of the activities."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuerLogIn:
+    """Facts of a log-in that has ended at the issuer. `state_hash` is accepted once within `state_lasts`."""
+
+    state_hash: bytes
+    state_lasts: timedelta
+    lasts: timedelta
+    sealed_id_token: bytes
+
 
 _REFUSED = "That user name and password do not go together."
 
@@ -83,6 +97,30 @@ def log_out(session: Session, token: str, principal: Principal, *, address: str)
     """Ends the session of that token."""
     sessions.end(session, token_hash(token))
     record_activity(session, principal.actor, ENDED, details={"address": address})
+
+
+def log_in_at_issuer(session: Session, identity: Identity, wanted: IssuerLogIn, *, address: str) -> str:
+    """Returns a new session's token for somebody whom the issuer has just named. `wanted.state_hash` is accepted once.
+
+    Raises:
+        Unauthenticated: the state was used before, or the user is disabled here.
+        Forbidden: the identity's deployment does not exist.
+    """
+    if not sessions.use_state(session, wanted.state_hash, lasts=wanted.state_lasts):
+        raise Unauthenticated("This log-in has ended before. Log in again.")
+    user = admit_user(session, identity, is_log_in=True)
+    token = _new_token()
+    sessions.start(session, token_hash(token), lasts=wanted.lasts, user_no=user.no, id_token=wanted.sealed_id_token)
+    record_activity(session, f"{USER}{user.name}", STARTED, details={"method": OIDC, "address": address})
+    return token
+
+
+def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> int:
+    """Ends the session of that token and all others of its user or key; returns how many others there were."""
+    others = sessions.end_others_of(session, token_hash(token))
+    sessions.end(session, token_hash(token))
+    record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": others})
+    return others
 
 
 def principal_of(holder: Holder) -> Principal:

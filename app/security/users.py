@@ -38,7 +38,7 @@ def change_password(session: Session, user: User, password: str) -> None:
     Raises:
         InvalidInput: the password cannot be used.
     """
-    problems = _password_problems(user.name, password)
+    problems = [*_password_problems(user.name, password), *_issuer_problems(user, "password")]
     if problems:
         raise InvalidInput(problems)
     users.set_password(session, user, hash_password(password))
@@ -50,7 +50,7 @@ def change_role(session: Session, user: User, role: Role) -> None:
     Raises:
         InvalidInput: people cannot have that role, or not for one deployment only.
     """
-    problems = _role_problems(role, bound=user.deployment_no is not None)
+    problems = [*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")]
     if problems:
         raise InvalidInput(problems)
     users.set_role(session, user, role.value)
@@ -59,6 +59,10 @@ def change_role(session: Session, user: User, role: Role) -> None:
 def _password_problems(name: str, password: str) -> list[FieldProblem]:
     problem = password_problem(password, name=name)
     return [] if problem is None else [FieldProblem("password", problem)]
+
+
+def _issuer_problems(user: User, field: str) -> list[FieldProblem]:
+    return [] if user.issuer is None else [FieldProblem(field, f"comes from the issuer {user.issuer}, at each log-in; change it there")]
 
 
 def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:

@@ -18,6 +18,9 @@ from ..security import passwords
 from ..security.access_tokens import AccessTokens
 from ..security.authenticator import Authenticator
 from ..security.failed_log_ins import FailedLogIns
+from ..security.oidc.bearers import BearerTokens
+from ..security.oidc.configuration import read_configuration
+from ..security.oidc.issuer import Issuer
 from ..security.secrets import SecretBox, open_secret_box
 from ..security.throttle import Throttle
 from ..settings import Settings
@@ -26,6 +29,7 @@ from ..store.database.listener import record_listener
 from ..store.deployments.deployments import Deployments
 from ..store.overviews.vitals import is_migrated
 from ..turns import Room, Turns
+from .oidc import OidcLogIns, make_transport
 
 REQUESTS_AT_ONCE = 16
 """Max requests that hold a connection at the same time; the rest of the pool's 20 serve key look-ups and readiness."""
@@ -57,6 +61,7 @@ class Services:
     gateway: Gateway
     reports: ReportMaker
     failed_log_ins: FailedLogIns
+    oidc: OidcLogIns | None
     throttle: Throttle
     log_ins: Turns
     turns: asyncio.Semaphore
@@ -80,6 +85,8 @@ class Services:
         await self.mitigation.stop()
         await self.gateway.stop()
         await self.ingestion.stop()
+        if self.oidc is not None:
+            await self.oidc.issuer.close()
         self.database.close()
 
     def _verify_database(self) -> None:
@@ -101,15 +108,24 @@ def open_services(settings: Settings, database_url: str) -> Services:
     secret_box = open_secret_box(settings)
     tokens = AccessTokens(secret_box.signing_keys)
     ingestion = Ingestion(database)
+    failed_log_ins = FailedLogIns(database)
+    configuration = read_configuration(settings)
+    issuer = None if configuration is None else Issuer(configuration, make_transport)
+    oidc = bearers = None
+    if configuration is not None and issuer is not None:
+        oidc = OidcLogIns(configuration, issuer, database=database, box=secret_box, failed=failed_log_ins)
+        if configuration.audience is not None:
+            bearers = BearerTokens(configuration, issuer, audience=configuration.audience)
     plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
     return Services(
         settings=settings,
         policy=policy,
         database=database,
-        authenticator=Authenticator(database, tokens=tokens),
+        authenticator=Authenticator(database, tokens=tokens, bearers=bearers),
         access_tokens=tokens,
         secret_box=secret_box,
-        failed_log_ins=FailedLogIns(database),
+        failed_log_ins=failed_log_ins,
+        oidc=oidc,
         ingestion=ingestion,
         mitigation=ActiveMitigation(ingestion, plans, LiveModels(policy)),
         gateway=Gateway(database, secret_box, ingestion, policy, data_dir=settings.data_dir, spool_bytes=settings.spool_bytes),

@@ -5,6 +5,7 @@ this host, whichever page caused it; so the gate accepts a change only if the br
 The same holds for a key typed into a browser's own prompt (HTTP Basic), except that curl sends it too, and does not name a page.
 """
 
+import re
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers
@@ -13,6 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import EvenhandError, Forbidden, Unauthenticated
 from ..security.authenticator import Authenticator
+from ..security.oidc import pending
+from ..security.oidc.configuration import CALLBACK
 from ..security.principals import Principal
 from ..security.sessions import COOKIE, SECURE_COOKIE, TOKEN
 from .problems import problem_response
@@ -21,7 +24,8 @@ LOG_IN = "/login"
 ASSETS = "/assets/"
 
 _OPEN = ("/health/", ASSETS)
-_LOG_INS = frozenset({LOG_IN, "/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/identity/token"})
+OIDC_LOG_IN = f"{LOG_IN}/oidc"
+_LOG_INS = frozenset({LOG_IN, OIDC_LOG_IN, CALLBACK, "/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/identity/token"})
 """Addresses where people and programs log in, and the one by which the OpenScale SDK finds out how."""
 
 _BROWSED = ("/docs", "/openapi.json")
@@ -121,16 +125,32 @@ def session_cookie(scope: Scope) -> str:
 
 def session_token(scope: Scope) -> str | None:
     """Returns the token in the session's cookie, if there is one. Cookies of other services on the host may have any form."""
+    return _read_cookie(scope, session_cookie(scope), TOKEN)
+
+
+def pending_cookie(scope: Scope) -> str:
+    """Returns the name of the cookie of a log-in that was begun at the issuer."""
+    return pending.SECURE_COOKIE if is_over_https(scope) else pending.COOKIE
+
+
+def pending_log_in(scope: Scope) -> str | None:
+    """Returns the text of the cookie of a log-in that was begun at the issuer, if there is one."""
+    return _read_cookie(scope, pending_cookie(scope), pending.COOKIE_FORM)
+
+
+def _read_cookie(scope: Scope, wanted: str, form: re.Pattern[str]) -> str | None:
     sent = ";".join(Headers(scope=scope).getlist("cookie")).split(";")
     pairs = (one.strip().partition("=") for one in sent)
-    tokens = [value for name, _, value in pairs if name == session_cookie(scope) and TOKEN.fullmatch(value)]
-    return tokens[-1] if tokens else None
+    found = [value for name, _, value in pairs if name == wanted and form.fullmatch(value)]
+    return found[-1] if found else None
 
 
 def _drop_other_cookies(scope: Scope) -> None:
-    """Removes all cookies but the session's. FastAPI reads all, and Python before 3.11.10 takes seconds for a long quoted one."""
-    token = session_token(scope)
-    own = [] if token is None else [(b"cookie", f"{session_cookie(scope)}={token}".encode())]
+    """Removes all cookies but ours. FastAPI reads all, and Python before 3.11.10 takes seconds for a long quoted one."""
+    kept = {session_cookie(scope): session_token(scope)}
+    if scope["path"] == CALLBACK:
+        kept[pending_cookie(scope)] = pending_log_in(scope)
+    own = [(b"cookie", f"{name}={value}".encode()) for name, value in kept.items() if value is not None]
     # In place, because the outer layers find the route in this very object.
     scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + own
 

@@ -32,7 +32,7 @@ class KeyIn(In):
 
     name: str = Field(min_length=1, max_length=200)
     role: Annotated[Role, Field(strict=False)] = Field(
-        description="ingest logs; aggregates reads figures, no single records; read reads all; manage does it all and changes; admin also manages keys."
+        description="ingest logs; aggregates reads figures; read reads records, too; manage does it all and changes; admin manages keys."
     )
     deployment_id: str | None = Field(default=None, pattern=ID_PATTERN, description="The only deployment the key is for; left out for all.")
     expires_at: Timestamp | None = Field(default=None, description=_EXPIRES)

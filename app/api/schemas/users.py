@@ -15,6 +15,7 @@ _USER: dict[str, Any] = {
     "deployment_id": None,
     "created_at": "2026-07-01T12:00:00Z",
     "disabled_at": None,
+    "issuer": None,
 }
 _PASSWORD = "a sentence is a good password"  # noqa: S105 - shown in the documentation
 
@@ -52,6 +53,7 @@ class UserOut(Out):
     deployment_id: str | None
     created_at: datetime
     disabled_at: datetime | None
+    issuer: str | None = Field(description="The issuer at which the user logs in; null for one with a password.")
 
 
 class UserPage(Out):

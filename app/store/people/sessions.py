@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import delete, func, insert, or_, select
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from ..tables import ApiKeyRow, SessionRow, UserRow
+from ..tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
 
 _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
@@ -22,10 +23,18 @@ class Holder:
     deployment_no: int | None
 
 
-def start(session: Session, token_hash: bytes, *, lasts: timedelta, user_no: int | None = None, key_no: int | None = None) -> None:
-    """Stores a new session, and deletes those that are over."""
+def start(
+    session: Session,
+    token_hash: bytes,
+    *,
+    lasts: timedelta,
+    user_no: int | None = None,
+    key_no: int | None = None,
+    id_token: bytes | None = None,
+) -> None:
+    """Stores a new session, and deletes those that are over. `id_token` is that of an issuer, encrypted."""
     session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
-    values = {"token_hash": token_hash, "user_no": user_no, "key_no": key_no, "expires_at": func.now() + lasts}
+    values = {"token_hash": token_hash, "user_no": user_no, "key_no": key_no, "id_token": id_token, "expires_at": func.now() + lasts}
     session.execute(insert(SessionRow).values(values))
 
 
@@ -48,3 +57,24 @@ def holder_of(session: Session, token_hash: bytes) -> Holder | None:
 def end(session: Session, token_hash: bytes) -> None:
     """Ends a session; one that is over already stays over."""
     session.execute(delete(SessionRow).where(SessionRow.token_hash == token_hash))
+
+
+def id_token_of(session: Session, token_hash: bytes) -> bytes | None:
+    """Returns the issuer's token of a session, encrypted; None where the session is over or was not begun at an issuer."""
+    return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == token_hash))
+
+
+def end_others_of(session: Session, token_hash: bytes) -> int:
+    """Ends all other sessions of the user or key of that session; returns how many there were."""
+    own = select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
+    is_same = or_(SessionRow.user_no == own.c.user_no, SessionRow.key_no == own.c.key_no)
+    others = select(SessionRow.token_hash).where(is_same, SessionRow.token_hash != token_hash)
+    return len(session.scalars(delete(SessionRow).where(SessionRow.token_hash.in_(others)).returning(SessionRow.token_hash)).all())
+
+
+def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:
+    """Stores that a log-in at an issuer has ended; returns False where it had before. Deletes those that are forgotten by now."""
+    session.execute(delete(UsedLogInRow).where(UsedLogInRow.expires_at < func.now()))
+    values = {"state_hash": state_hash, "expires_at": func.now() + lasts}
+    added = postgresql.insert(UsedLogInRow).values(values).on_conflict_do_nothing().returning(UsedLogInRow.state_hash)
+    return session.scalar(added) is not None

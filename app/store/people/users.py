@@ -13,16 +13,20 @@ from ..tables import DeploymentRow, SessionRow, UserRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """One stored user. `role` is the plain word; `deployment_id` names the only deployment of a bound user."""
+    """One stored user. `role` is the plain word; `deployment_id` names the only deployment of a bound user.
+
+    `issuer` is there for those who log in at an issuer; they have no password.
+    """
 
     no: int
     name: str
-    password_hash: str
+    password_hash: str | None
     role: str
     deployment_no: int | None
     deployment_id: str | None
     created_at: datetime
     disabled_at: datetime | None
+    issuer: str | None = None
 
 
 def add(session: Session, name: str, *, password_hash: str, role: str, deployment_no: int | None) -> User:
@@ -62,10 +66,35 @@ def page(session: Session, *, after_no: int, limit: int) -> list[User]:
     return [_user(row.UserRow, row.deployment_id) for row in rows]
 
 
+def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
+    """Returns the user that the issuer knows by that subject, disabled or not, if there is one."""
+    row = session.execute(
+        _SELECT.where(UserRow.issuer == issuer, UserRow.subject == subject).execution_options(populate_existing=True)
+    ).one_or_none()
+    return None if row is None else _user(row.UserRow, row.deployment_id)
+
+
+def add_of_issuer(session: Session, name: str, *, issuer: str, subject: str, role: str, deployment_no: int | None) -> bool:
+    """Stores a user of an issuer; returns False where the name or the subject is taken."""
+    values = {"name": name, "issuer": issuer, "subject": subject, "role": role, "deployment_no": deployment_no}
+    added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
+    return session.scalar(added) is not None
+
+
+def number_of_deployment(session: Session, deployment_id: str) -> int | None:
+    """Returns the number of the deployment with that id, to which users are bound; None if there is none."""
+    return session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
+
+
+def set_grant(session: Session, user: User, *, role: str, deployment_no: int | None) -> None:
+    """Gives the user the role and deployment that the issuer's claims say."""
+    session.execute(update(UserRow).where(UserRow.no == user.no).values(role=role, deployment_no=deployment_no))
+
+
 def set_password(session: Session, user: User, password_hash: str) -> None:
     """Gives the user another password; every log-in of the user ends."""
     session.execute(update(UserRow).where(UserRow.no == user.no).values(password_hash=password_hash))
-    _end_sessions(session, user)
+    end_sessions(session, user)
 
 
 def set_role(session: Session, user: User, role: str) -> None:
@@ -79,10 +108,11 @@ def set_disabled(session: Session, user: User, *, disabled: bool) -> None:
     moment = func.coalesce(UserRow.disabled_at, func.now()) if disabled else None
     session.execute(update(UserRow).where(UserRow.no == user.no).values(disabled_at=moment))
     if disabled:
-        _end_sessions(session, user)
+        end_sessions(session, user)
 
 
-def _end_sessions(session: Session, user: User) -> None:
+def end_sessions(session: Session, user: User) -> None:
+    """Ends every log-in of the user."""
     session.query(SessionRow).filter(SessionRow.user_no == user.no).delete(synchronize_session=False)
 
 
@@ -99,4 +129,5 @@ def _user(row: UserRow, deployment_id: str | None) -> User:
         deployment_id=deployment_id,
         created_at=row.created_at,
         disabled_at=row.disabled_at,
+        issuer=row.issuer,
     )

@@ -30,7 +30,7 @@ from .openscale import (
     OpenScaleSubscriptionRow,
 )
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
-from .people import ActivityRow, SessionRow, UserRow
+from .people import ActivityRow, SessionRow, UsedLogInRow, UserRow
 from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .workers import ListenerRow, WorkerRow
@@ -94,6 +94,7 @@ __all__ = [
     "TrainingDataRow",
     "TrainingDistributionRow",
     "TrainingTableRow",
+    "UsedLogInRow",
     "UserRow",
     "WorkerRow",
 ]

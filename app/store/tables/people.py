@@ -3,30 +3,37 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import Row
 
 
 class UserRow(Row):
-    """One person. `password_hash` is Argon2's text, which holds its own salt and costs."""
+    """One person. `password_hash` is Argon2's text, which holds its own salt and costs.
+
+    A person of an issuer has `issuer` and `subject`, which is unique there, and no password.
+    """
 
     __tablename__ = "users"
+    __table_args__ = (UniqueConstraint("issuer", "subject"),)
 
     no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
-    password_hash: Mapped[str]
+    password_hash: Mapped[str | None]
     role: Mapped[str]
     deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     disabled_at: Mapped[datetime | None]
+    issuer: Mapped[str | None]
+    subject: Mapped[str | None]
 
 
 class SessionRow(Row):
     """One log-in of a browser, by a user or with an API key: exactly one of the two numbers is there.
 
-    `token_hash` is the SHA-256 of what the browser's cookie holds.
+    `token_hash` is the SHA-256 of what the browser's cookie holds. `id_token` is that of a log-in at an issuer, encrypted: it is sent
+    back there when the person logs out.
     """
 
     __tablename__ = "sessions"
@@ -36,6 +43,16 @@ class SessionRow(Row):
     key_no: Mapped[int | None] = mapped_column(ForeignKey("api_keys.no", ondelete="CASCADE"), index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime] = mapped_column(index=True)
+    id_token: Mapped[bytes | None]
+
+
+class UsedLogInRow(Row):
+    """One log-in at an issuer that has ended: its state is accepted once, by whichever process."""
+
+    __tablename__ = "used_log_ins"
+
+    state_hash: Mapped[bytes] = mapped_column(primary_key=True)
+    expires_at: Mapped[datetime]
 
 
 class ActivityRow(Row):

@@ -1,0 +1,80 @@
+"""Log-in of people at the issuer: the address that leads there, and the one that the issuer leads back to."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse
+from starlette.responses import Response
+
+from ..errors import EvenhandError, NotFound
+from ..security.oidc import pending
+from ..security.oidc.configuration import CALLBACK
+from ..services.oidc import CallbackIn
+from ..web.access import NowIn, ServicesIn
+from ..web.addresses import client_of
+from ..web.gate import OIDC_LOG_IN, is_over_https, pending_cookie, pending_log_in
+from ..web.problems import kind_of
+from .login import lead_on, log_in_values, own_path
+from .rendering import page
+
+router = APIRouter(include_in_schema=False)
+
+_Sent = Annotated[str, Query(max_length=4096)]
+
+
+@router.get(OIDC_LOG_IN)
+async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next: str = "/") -> Response:  # noqa: A002 - the name in the address
+    """Leads to the issuer, with the log-in sealed in a cookie of this browser."""
+    if services.oidc is None:
+        raise NotFound("page", OIDC_LOG_IN)
+    try:
+        address, cookie = await services.oidc.begin(own_path(next), now=now)
+    except EvenhandError as error:
+        return page(request, "login.html", log_in_values(services, next) | {"problem": str(error)}, status=kind_of(error).status)
+    response = RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
+    response.set_cookie(
+        pending_cookie(request.scope),
+        cookie,
+        max_age=int(pending.LASTS.total_seconds()),
+        httponly=True,
+        secure=is_over_https(request.scope),
+        # Not strict: the issuer's page leads back here.
+        samesite="lax",
+    )
+    return response
+
+
+@router.get(CALLBACK)
+async def end_log_in(  # noqa: PLR0913 - the parameters that issuers send
+    request: Request,
+    services: ServicesIn,
+    now: NowIn,
+    *,
+    code: _Sent = "",
+    state: _Sent = "",
+    error: _Sent = "",
+    iss: _Sent = "",
+    error_description: _Sent = "",  # noqa: ARG001 - anybody can write it into the address, so it is not shown
+    error_uri: _Sent = "",  # noqa: ARG001 - likewise
+    session_state: _Sent = "",  # noqa: ARG001 - sent by Keycloak and Entra ID
+    scope: _Sent = "",  # noqa: ARG001 - sent by Google
+    authuser: _Sent = "",  # noqa: ARG001 - likewise
+    hd: _Sent = "",  # noqa: ARG001 - likewise
+    prompt: _Sent = "",  # noqa: ARG001 - likewise
+) -> Response:
+    """Begins a session, and leads on to the page that was asked for before the log-in."""
+    if services.oidc is None:
+        raise NotFound("page", CALLBACK)
+    address: str = request.state.client_address
+    sent = CallbackIn(code=code, state=state, error=error, issuer=iss)
+    try:
+        token, path = await services.oidc.end(sent, pending_log_in(request.scope), now=now, address=address, client=client_of(address))
+    except EvenhandError as refused:
+        response: Response = page(
+            request, "login.html", log_in_values(services, "/") | {"problem": str(refused)}, status=kind_of(refused).status
+        )
+    else:
+        response = lead_on(request, token, own_path(path), seconds=services.oidc.lasts)
+    response.delete_cookie(pending_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax")
+    return response

@@ -1,0 +1,46 @@
+"""Access tokens of the issuer that callers of the REST API send as bearer tokens."""
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+import jwt
+
+from .claims import Identity, identify
+from .configuration import OidcConfiguration
+from .issuer import Issuer
+from .verifying import MAX_TOKEN_CHARACTERS, require_access_token
+
+_FORM: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
+_OWN_ALGORITHM: Final = "HS256"
+
+
+class BearerTokens:
+    """Reads the issuer's access tokens for one audience. Belongs to one event loop."""
+
+    def __init__(self, configuration: OidcConfiguration, issuer: Issuer, *, audience: str) -> None:
+        self._configuration = configuration
+        self._issuer = issuer
+        self._audience = audience
+
+    async def read(self, token: str) -> tuple[Identity, datetime]:
+        """Returns the holder of a token, and the moment at which it expires.
+
+        Raises:
+            Unauthenticated: the token is not one of the issuer for the audience, or not valid now.
+            Forbidden: its claims give no role.
+            Unavailable: the issuer's keys are not known.
+        """
+        claims = await self._issuer.verify(token, audience=self._audience)
+        require_access_token(claims)
+        return identify(claims, self._configuration, for_pages=False), datetime.fromtimestamp(claims["exp"], UTC)
+
+
+def is_of_issuer(text: str) -> bool:
+    """Returns whether a text has the form of a token that was not signed here: our own have a shared secret, the issuer's never."""
+    if len(text) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(text):
+        return False
+    try:
+        return jwt.get_unverified_header(text).get("alg") != _OWN_ALGORITHM
+    except jwt.InvalidTokenError:
+        return False

@@ -1,0 +1,110 @@
+"""What the operator says about the issuer: its address, this client, and the roles of its claims."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ...errors import SetupError
+from ...outbound.addresses import address_of
+from ...settings import Settings
+from ..principals import Role
+
+CALLBACK = "/login/oidc/callback"
+"""Path to which the issuer sends browsers back. It is registered at the issuer with the public address before it."""
+
+
+class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Gives `role` to those whose `claim` is, or contains, `value`; for one deployment or, without it, for all.
+
+    `claim` is the name of a claim, or a path with dots to a member of one (`realm_access.roles`).
+    """
+
+    claim: str
+    value: str
+    role: Role
+    deployment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcConfiguration:
+    """The issuer and this client. `audience` is that of bearer tokens; None where none are accepted."""
+
+    issuer: str
+    client_id: str
+    client_secret: str | None
+    audience: str | None
+    scopes: str
+    name_claim: str
+    rules: tuple[ClaimRule, ...]
+    public_url: str
+    session: timedelta
+
+    @property
+    def redirect_uri(self) -> str:
+        """Returns the address to which the issuer sends browsers back."""
+        return f"{self.public_url}{CALLBACK}"
+
+
+def read_configuration(settings: Settings) -> OidcConfiguration | None:
+    """Returns the configuration; None where no issuer is set.
+
+    Raises:
+        SetupError: a setting is missing or cannot be used.
+    """
+    if not settings.oidc_issuer:
+        return None
+    for name, value in (("EVENHAND_OIDC_CLIENT_ID", settings.oidc_client_id), ("EVENHAND_PUBLIC_URL", settings.public_url)):
+        if not value:
+            raise SetupError(f"EVENHAND_OIDC_ISSUER is set, so {name} must be set, too.")
+    require_secure_url("EVENHAND_OIDC_ISSUER", settings.oidc_issuer)
+    require_secure_url("EVENHAND_PUBLIC_URL", settings.public_url)
+    return OidcConfiguration(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=None if settings.oidc_client_secret is None else settings.oidc_client_secret.get_secret_value(),
+        audience=settings.oidc_audience or None,
+        scopes=" ".join(dict.fromkeys(["openid", *settings.oidc_scopes.split()])),
+        name_claim=settings.oidc_name_claim,
+        rules=_read_rules(settings.oidc_roles),
+        public_url=settings.public_url.rstrip("/"),
+        session=timedelta(minutes=settings.oidc_session_minutes),
+    )
+
+
+def require_secure_url(name: str, url: str) -> None:
+    """Returns if the address is one of HTTPS, or of this machine.
+
+    Raises:
+        SetupError: it is neither, or has a query or a fragment.
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        raise SetupError(f"{name} is not an address.") from None
+    address = address_of(host)
+    is_here = host == "localhost" or (address is not None and address.is_loopback)
+    if (
+        not host
+        or parts.query
+        or parts.fragment
+        or "@" in parts.netloc
+        or parts.scheme not in ({"https", "http"} if is_here else {"https"})
+    ):
+        raise SetupError(f"{name} must be an https:// address without a query, found {url!r}. Plain http:// is for this machine only.")
+
+
+def _read_rules(text: str) -> tuple[ClaimRule, ...]:
+    example = '[{"claim": "groups", "value": "fairness-admins", "role": "admin"}]'
+    try:
+        rules = msgspec.json.decode(text or "[]", type=tuple[ClaimRule, ...])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SetupError(f"EVENHAND_OIDC_ROLES must be a JSON list such as {example}: {error}.") from error
+    if not rules:
+        raise SetupError(f"EVENHAND_OIDC_ISSUER is set, and nobody would have a role: set EVENHAND_OIDC_ROLES, such as {example}.")
+    for rule in rules:
+        if rule.role is Role.ADMIN and rule.deployment is not None:
+            raise SetupError("EVENHAND_OIDC_ROLES binds an admin to a deployment, which would only look like a limit: use the role manage.")
+    return rules

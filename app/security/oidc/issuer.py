@@ -1,0 +1,198 @@
+"""The issuer over HTTPS: its discovery document and public keys, kept for a while, and codes exchanged for tokens."""
+
+import asyncio
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Final
+from urllib.parse import quote_plus, urlencode
+
+import httpx
+import msgspec
+import structlog
+
+from ...clock import monotonic_seconds
+from ...errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
+from .configuration import OidcConfiguration, require_secure_url
+from .verifying import UnknownKey, verify_token
+
+FRESH_SECONDS: Final = 3600.0
+"""Seconds for which the issuer's documents are kept."""
+
+STALE_SECONDS: Final = 24 * 3600.0
+"""Seconds for which known keys are used while the issuer does not answer."""
+
+PAUSE_SECONDS: Final = 30.0
+"""Min seconds between two fetches because of unknown keys or failures: anybody can send a token that names a made-up key."""
+
+_TIMEOUT_SECONDS: Final = 5.0
+_MAX_ANSWER_BYTES: Final = 2**20
+_MAX_KEYS: Final = 100
+
+log = structlog.get_logger("evenhand.oidc")
+
+
+class Discovery(msgspec.Struct, frozen=True):
+    """Members of the issuer's discovery document that are used here (OpenID Connect Discovery 1.0, section 3)."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    end_session_endpoint: str | None = None
+    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
+
+
+class _Keys(msgspec.Struct, frozen=True):
+    keys: tuple[dict[str, Any], ...]
+
+
+class _Tokens(msgspec.Struct, frozen=True):
+    id_token: str
+
+
+class Issuer:
+    """One issuer. Belongs to one event loop. `transport` carries the requests; it decides which addresses are reached."""
+
+    def __init__(
+        self,
+        configuration: OidcConfiguration,
+        transport: Callable[[], httpx.AsyncBaseTransport],
+        *,
+        clock: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._configuration = configuration
+        self._make_transport = transport
+        self._clock = clock
+        self._transport: httpx.AsyncBaseTransport | None = None
+        self._lock = asyncio.Lock()
+        self._discovery: Discovery | None = None
+        self._keys: tuple[dict[str, Any], ...] = ()
+        self._fetched_at = self._tried_at = -STALE_SECONDS * 2
+
+    async def discovery(self) -> Discovery:
+        """Returns the discovery document.
+
+        Raises:
+            Unavailable: the issuer does not answer, or not with a document of its own.
+        """
+        await self._refresh(max_age=FRESH_SECONDS)
+        if self._discovery is None:
+            raise Unavailable("The issuer of log-ins does not answer. Try again in a moment, or log in with an API key.")
+        return self._discovery
+
+    async def verify(self, token: str, *, audience: str) -> dict[str, Any]:
+        """Returns the claims of a token that the issuer signed for that audience.
+
+        Raises:
+            Unauthenticated: it did not, or the token is not valid now.
+            Unavailable: the issuer's keys are not known, and it does not answer.
+        """
+        await self._refresh(max_age=FRESH_SECONDS)
+        try:
+            return self._verify(token, self._known_keys(), audience)
+        except UnknownKey:
+            # The issuer may have changed its keys since.
+            await self._refresh(max_age=PAUSE_SECONDS)
+        try:
+            return self._verify(token, self._known_keys(), audience)
+        except UnknownKey as error:
+            raise Unauthenticated("The token is signed with a key that the issuer does not name.") from error
+
+    async def redeem(self, code: str, *, verifier: str) -> str:
+        """Returns the ID token for an authorisation code.
+
+        Raises:
+            Unauthenticated: the issuer does not accept the code.
+            Unavailable: the issuer does not answer.
+        """
+        found, own = await self.discovery(), self._configuration
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": own.redirect_uri, "code_verifier": verifier}
+        headers = {}
+        if own.client_secret is None:
+            form["client_id"] = own.client_id
+        elif "client_secret_basic" in found.token_endpoint_auth_methods_supported:
+            # By RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
+            pair = f"{quote_plus(own.client_id)}:{quote_plus(own.client_secret)}"
+            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        else:
+            form |= {"client_id": own.client_id, "client_secret": own.client_secret}
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+        status, body = await self._ask("POST", found.token_endpoint, headers=headers, content=urlencode(form).encode())
+        if status >= httpx.codes.INTERNAL_SERVER_ERROR:
+            raise Unavailable("The issuer of log-ins fails at the moment. Try again.")
+        if status != httpx.codes.OK:
+            # Its words are not quoted: some servers repeat what they were sent.
+            raise Unauthenticated("The issuer does not accept this log-in. Log in again.")
+        try:
+            return msgspec.json.decode(body, type=_Tokens).id_token
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise Unauthenticated(
+                "The issuer's answer has no ID token. Ask an admin to compare the scopes: `openid` must be allowed."
+            ) from error
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        if self._transport is not None:
+            await self._transport.aclose()
+            self._transport = None
+
+    def _verify(self, token: str, keys: Sequence[Mapping[str, Any]], audience: str) -> dict[str, Any]:
+        return verify_token(token, keys, issuer=self._configuration.issuer, audience=audience)
+
+    def _known_keys(self) -> tuple[dict[str, Any], ...]:
+        if not self._keys or self._clock() - self._fetched_at > STALE_SECONDS:
+            raise Unavailable("The issuer of log-ins does not answer, so its tokens cannot be verified. Try again in a moment.")
+        return self._keys
+
+    async def _refresh(self, *, max_age: float) -> None:
+        """Fetches the documents if they are older than that, not more often than every `PAUSE_SECONDS`, and by one request at a time."""
+        async with self._lock:
+            now = self._clock()
+            if now - self._fetched_at < max_age or now - self._tried_at < PAUSE_SECONDS:
+                return
+            self._tried_at = now
+            try:
+                self._discovery, self._keys = await self._fetch()
+            except (Unavailable, SetupError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                log.warning("issuer_not_read", issuer=self._configuration.issuer, error=str(error))
+                return
+            self._fetched_at = self._clock()
+
+    async def _fetch(self) -> tuple[Discovery, tuple[dict[str, Any], ...]]:
+        address = self._configuration.issuer.rstrip("/") + "/.well-known/openid-configuration"
+        found = msgspec.json.decode(await self._get(address), type=Discovery)
+        if found.issuer != self._configuration.issuer:
+            raise Unavailable(f"the document is of the issuer {found.issuer!r}; EVENHAND_OIDC_ISSUER must be exactly that")
+        ends = (found.authorization_endpoint, found.token_endpoint, found.jwks_uri, found.end_session_endpoint)
+        for one in ends:
+            if one is not None:
+                require_secure_url("An address in the issuer's discovery document", one.partition("?")[0])
+        keys = msgspec.json.decode(await self._get(found.jwks_uri), type=_Keys).keys
+        return found, keys[:_MAX_KEYS]
+
+    async def _get(self, url: str) -> bytes:
+        status, body = await self._ask("GET", url, headers={})
+        if status != httpx.codes.OK:
+            raise Unavailable(f"{url} answered {status}")
+        return body
+
+    async def _ask(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None) -> tuple[int, bytes]:
+        if self._transport is None:
+            self._transport = self._make_transport()
+        sent = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "evenhand", **headers}
+        request = httpx.Request(method, url, headers=sent, content=content)
+        body = b""
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                # The transport itself follows no redirect and uses no proxy.
+                response = await self._transport.handle_async_request(request)
+                async with aclosing(response):
+                    async for chunk in response.aiter_bytes():
+                        body += chunk
+                        if len(body) > _MAX_ANSWER_BYTES:
+                            raise Unavailable(f"{url} answered more than {_MAX_ANSWER_BYTES:,} bytes")
+        except (httpx.HTTPError, TimeoutError, OSError, EndpointRefused) as error:
+            log.warning("issuer_not_reached", url=url, error=type(error).__name__)
+            raise Unavailable("The issuer of log-ins does not answer. Try again in a moment, or log in with an API key.") from error
+        return response.status_code, body

@@ -1,0 +1,80 @@
+"""A log-in that was begun, sealed into the browser's own cookie: however many are begun, the service remembers none."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ...errors import SetupError, Unauthenticated
+from ..secrets import SecretBox
+
+LASTS = timedelta(minutes=10)
+"""Time that a person has at the issuer."""
+
+COOKIE = "evenhand_login"
+SECURE_COOKIE = f"__Host-{COOKIE}"
+"""Name of the cookie over HTTPS."""
+
+COOKIE_FORM = re.compile(r"[A-Za-z0-9_-]{100,8000}", re.ASCII)
+
+_PURPOSE = b"evenhand log-in 1"
+_STRANGE = "This log-in was not begun in this browser, or lasted longer than 10 minutes. Log in again."
+
+
+class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
+    """The secrets of one log-in, and the path to continue at."""
+
+    state: str
+    nonce: str
+    verifier: str
+    next: str
+    begun_at: datetime
+
+    @property
+    def challenge(self) -> str:
+        """Returns the challenge of PKCE by the method S256 (RFC 7636)."""
+        return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+
+    @property
+    def state_hash(self) -> bytes:
+        """Returns the hash by which a state is known to be used."""
+        return hashlib.sha256(f"state {self.state}".encode()).digest()
+
+
+def begin(next_path: str, now: datetime) -> PendingLogIn:
+    """Returns a new log-in."""
+    return PendingLogIn(secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48), next_path, now)
+
+
+def seal(pending: PendingLogIn, box: SecretBox) -> str:
+    """Returns the text of the cookie."""
+    return base64.urlsafe_b64encode(box.seal(_PURPOSE + msgspec.json.encode(pending))).rstrip(b"=").decode()
+
+
+def unseal(cookie: str | None, state: str, box: SecretBox, *, now: datetime) -> PendingLogIn:
+    """Returns the log-in of the cookie.
+
+    Raises:
+        Unauthenticated: there is no cookie, it is not ours, of another state, or too old.
+    """
+    if cookie is None or not COOKIE_FORM.fullmatch(cookie):
+        raise Unauthenticated(_STRANGE)
+    try:
+        plain = box.unseal(base64.urlsafe_b64decode(cookie + "=" * (-len(cookie) % 4)))
+        # The box seals other things, too, such as the credentials of endpoints.
+        if not plain.startswith(_PURPOSE):
+            raise Unauthenticated(_STRANGE)
+        pending = msgspec.json.decode(plain[len(_PURPOSE) :], type=PendingLogIn)
+    except (SetupError, binascii.Error, ValueError, msgspec.MsgspecError) as error:
+        raise Unauthenticated(_STRANGE) from error
+    if (
+        not hmac.compare_digest(pending.state.encode(), state.encode("utf-8", "replace"))
+        or not timedelta(0) <= now - pending.begun_at < LASTS
+    ):
+        raise Unauthenticated(_STRANGE)
+    return pending

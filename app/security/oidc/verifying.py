@@ -1,0 +1,126 @@
+"""Verification of signed tokens of the issuer: signature by one of its public keys, issuer, audience, times, nonce."""
+
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from ...errors import Unauthenticated
+
+LEEWAY_SECONDS: Final = 60
+"""Seconds by which the clocks of the issuer and of this machine may differ."""
+
+MAX_TOKEN_CHARACTERS: Final = 16_384
+
+_ALGORITHMS: Final[dict[str, frozenset[str]]] = {
+    "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
+    "EC": frozenset({"ES256", "ES384", "ES512"}),
+    "OKP": frozenset({"EdDSA"}),
+}
+"""Accepted algorithms by the type of a key. No `none`, and none with a shared secret: a public key would be that secret."""
+
+_MIN_RSA_BITS: Final = 2048
+_MAX_SUBJECT: Final = 255
+_NOT_FOR_ACCESS: Final = frozenset({"ID", "Refresh", "Offline", "Logout"})
+_FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}", re.ASCII)
+
+
+class UnknownKey(Exception):
+    """The token names a key that is not among those known. Newer ones may have it."""
+
+
+def read_header(token: str) -> dict[str, Any]:
+    """Returns the header of a token, which is not verified.
+
+    Raises:
+        Unauthenticated: it is no signed token, or wants something that is not understood here.
+    """
+    if len(token) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(token):
+        raise Unauthenticated("This is not a token of the issuer.")
+    try:
+        header = jwt.get_unverified_header(token)
+    except jwt.InvalidTokenError as error:
+        raise Unauthenticated("This is not a token of the issuer.") from error
+    if "crit" in header:
+        raise Unauthenticated("The token has extensions that are not understood here.")
+    return header
+
+
+def verify_token(token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str) -> dict[str, Any]:
+    """Returns the claims of a token that one of the issuer's public keys (as JWKs) signed for that audience and that is valid now.
+
+    Raises:
+        UnknownKey: none of the keys is the one that it names.
+        Unauthenticated: anything else is wrong with it.
+    """
+    header = read_header(token)
+    key, algorithm = _find_key(header, keys)
+    try:
+        claims = jwt.decode(
+            token,
+            key,
+            # Of the key and not of the token: a token may name another one, or none.
+            algorithms=[algorithm],
+            audience=audience,
+            issuer=issuer,
+            leeway=LEEWAY_SECONDS,
+            options={"require": ["iss", "sub", "aud", "exp", "iat"]},
+        )
+    except jwt.ExpiredSignatureError as error:
+        raise Unauthenticated("The token has expired. Log in again.") from error
+    except jwt.ImmatureSignatureError as error:
+        raise Unauthenticated("The token is not valid yet. Compare the clocks of the issuer and of this service.") from error
+    except jwt.InvalidAudienceError as error:
+        raise Unauthenticated("The token is for another audience.") from error
+    except jwt.InvalidIssuerError as error:
+        raise Unauthenticated("The token is of another issuer.") from error
+    except jwt.InvalidTokenError as error:
+        raise Unauthenticated("The token is not one that the issuer signed for this service.") from error
+    if not isinstance(claims["sub"], str) or not 0 < len(claims["sub"]) <= _MAX_SUBJECT or "\x00" in claims["sub"]:
+        raise Unauthenticated("The token names nobody.")
+    return claims
+
+
+def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -> None:
+    """Returns if verified claims are those of an answer to our own log-in request.
+
+    Raises:
+        Unauthenticated: they are of another request, or for another client.
+    """
+    sent = claims.get("nonce")
+    if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), nonce.encode()):
+        raise Unauthenticated("The issuer's answer belongs to another log-in. Log in again.")
+    is_for_several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+    if claims.get("azp", None if is_for_several else client_id) != client_id:
+        raise Unauthenticated("The token is for another client.")
+
+
+def require_access_token(claims: Mapping[str, Any]) -> None:
+    """Returns unless verified claims say that the token is not meant for an API.
+
+    Raises:
+        Unauthenticated: it is an ID token, a refresh token or a notice of a log-out.
+    """
+    if claims.get("typ") in _NOT_FOR_ACCESS or "events" in claims:
+        raise Unauthenticated("This token is not an access token.")
+
+
+def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
+    algorithm, kid = header.get("alg"), header.get("kid")
+    usable = [key for key in keys if algorithm in _ALGORITHMS.get(str(key.get("kty")), ()) and key.get("use", "sig") == "sig"]
+    if not any(algorithm in accepted for accepted in _ALGORITHMS.values()):
+        raise Unauthenticated("The token is signed by an algorithm that is not accepted here.")
+    fitting = [key for key in usable if key.get("kid") == kid] if kid is not None else usable
+    fitting = [key for key in fitting if key.get("alg", algorithm) == algorithm]
+    if len(fitting) != 1:
+        raise UnknownKey
+    try:
+        found = jwt.PyJWK(dict(fitting[0]), algorithm=str(algorithm)).key
+    except (jwt.PyJWTError, ValueError, TypeError) as error:
+        raise Unauthenticated("The issuer's key cannot be read.") from error
+    if isinstance(found, RSAPublicKey) and found.key_size < _MIN_RSA_BITS:
+        raise Unauthenticated(f"The issuer's key has fewer than {_MIN_RSA_BITS} bits.")
+    return found, str(algorithm)

@@ -1,0 +1,165 @@
+"""Log-in of people at the issuer: from the first redirect to a session, and back there at the log-out."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from ..errors import EvenhandError, Forbidden, SetupError, Unauthenticated
+from ..outbound.egress import EgressPolicy
+from ..outbound.transport import PinnedTransport
+from ..security import sessions
+from ..security.failed_log_ins import FailedLogIns
+from ..security.oidc import pending
+from ..security.oidc.claims import Identity, identify
+from ..security.oidc.configuration import OidcConfiguration
+from ..security.oidc.issuer import Issuer
+from ..security.oidc.verifying import require_id_token
+from ..security.secrets import SecretBox
+from ..security.sessions import IssuerLogIn
+from ..store.database.engine import Database
+from ..store.people import users
+from ..store.people.sessions import id_token_of
+from ..turns import Turns
+
+CONNECTIONS = 4
+"""Max connections to the issuer."""
+
+AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
+"""Max log-ins of which the issuer is asked at the same time, that wait, and that wait of one address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackIn:
+    """Parameters with which the issuer sends a browser back."""
+
+    code: str
+    state: str
+    error: str
+    issuer: str
+
+
+class OidcLogIns:
+    """Log-ins at one issuer. Belongs to one event loop."""
+
+    def __init__(
+        self, configuration: OidcConfiguration, issuer: Issuer, *, database: Database, box: SecretBox, failed: FailedLogIns
+    ) -> None:
+        self._configuration = configuration
+        self._issuer = issuer
+        self._database = database
+        self._box = box
+        self._failed = failed
+        self._turns = Turns(
+            AT_ONCE,
+            waiting=WAITING,
+            waiting_each=WAITING_EACH,
+            busy="Many people try to log in at this moment. Wait a few seconds and try again.",
+        )
+
+    @property
+    def issuer(self) -> Issuer:
+        """Returns the issuer."""
+        return self._issuer
+
+    @property
+    def lasts(self) -> int:
+        """Returns the seconds of a session."""
+        return int(self._configuration.session.total_seconds())
+
+    async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
+        """Returns the issuer's address to go to, and the text of the cookie that ends the log-in.
+
+        Raises:
+            Unavailable: the issuer does not answer.
+        """
+        found, wanted, own = await self._issuer.discovery(), pending.begin(next_path, now), self._configuration
+        asked = {
+            "response_type": "code",
+            "client_id": own.client_id,
+            "redirect_uri": own.redirect_uri,
+            "scope": own.scopes,
+            "state": wanted.state,
+            "nonce": wanted.nonce,
+            "code_challenge": wanted.challenge,
+            "code_challenge_method": "S256",
+        }
+        return _with_query(found.authorization_endpoint, asked), pending.seal(wanted, self._box)
+
+    async def end(self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str) -> tuple[str, str]:
+        """Returns a new session's token, and the path to continue at.
+
+        Raises:
+            Unauthenticated: the answer is not that of a log-in of this browser, or the issuer does not vouch for it.
+            Forbidden: the issuer's claims give no role.
+            Unavailable: the issuer does not answer.
+        """
+        try:
+            async with self._turns.turn(client):
+                return await self._end(sent, cookie, now=now, address=address)
+        except (Unauthenticated, Forbidden):
+            await asyncio.to_thread(self._failed.note, "", method=sessions.OIDC, address=address)
+            raise
+
+    async def _end(self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str) -> tuple[str, str]:
+        wanted = pending.unseal(cookie, sent.state, self._box, now=now)
+        if sent.issuer and sent.issuer != self._configuration.issuer:  # RFC 9207: another issuer was made to answer
+            raise Unauthenticated("The answer is of another issuer. Log in again.")
+        if sent.error or not sent.code:
+            raise Unauthenticated("The issuer has not logged you in. Try again, or ask an admin whether you may use this service.")
+        id_token = await self._issuer.redeem(sent.code, verifier=wanted.verifier)
+        claims = await self._issuer.verify(id_token, audience=self._configuration.client_id)
+        require_id_token(claims, client_id=self._configuration.client_id, nonce=wanted.nonce)
+        try:
+            identity = identify(claims, self._configuration, for_pages=True)
+        except Forbidden:
+            # Sessions of a role that was taken away since must not outlast this.
+            await asyncio.to_thread(self._end_sessions, str(claims["sub"]))
+            raise
+        facts = IssuerLogIn(
+            state_hash=wanted.state_hash,
+            state_lasts=pending.LASTS * 2,
+            lasts=self._configuration.session,
+            sealed_id_token=self._box.seal(id_token.encode()),
+        )
+        return await asyncio.to_thread(self._start_session, identity, facts, address), wanted.next
+
+    async def end_session_address(self, token: str) -> str | None:
+        """Returns the issuer's address that ends the log-in there; None if it has none, or the session was not begun there."""
+        with_hint = await asyncio.to_thread(self._id_token_of, token)
+        if with_hint is None:
+            return None
+        try:
+            end = (await self._issuer.discovery()).end_session_endpoint
+        except EvenhandError:
+            return None
+        back = f"{self._configuration.public_url}/login"
+        asked = {"id_token_hint": with_hint, "client_id": self._configuration.client_id, "post_logout_redirect_uri": back}
+        return None if end is None else _with_query(end, asked)
+
+    def _start_session(self, identity: Identity, facts: IssuerLogIn, address: str) -> str:
+        with self._database.transaction() as session:
+            return sessions.log_in_at_issuer(session, identity, facts, address=address)
+
+    def _end_sessions(self, subject: str) -> None:
+        with self._database.transaction() as session:
+            user = users.find_of_issuer(session, self._configuration.issuer, subject)
+            if user is not None:
+                users.end_sessions(session, user)
+
+    def _id_token_of(self, token: str) -> str | None:
+        with self._database.transaction() as session:
+            sealed = id_token_of(session, sessions.token_hash(token))
+        try:
+            return None if sealed is None else self._box.unseal(sealed).decode()
+        except SetupError:  # the secret key was changed since: the issuer then asks the person
+            return None
+
+
+def make_transport() -> PinnedTransport:
+    """Returns connections to the issuer, which the operator names: the allow-list of endpoints does not apply, metadata services are refused."""
+    return PinnedTransport(EgressPolicy(), connections=CONNECTIONS)
+
+
+def _with_query(address: str, parameters: dict[str, str]) -> str:
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters)}"
