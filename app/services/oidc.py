@@ -110,19 +110,19 @@ class OidcLogIns:
         id_token = await self._issuer.redeem(sent.code, verifier=wanted.verifier)
         claims = await self._issuer.verify(id_token, audience=self._configuration.client_id)
         require_id_token(claims, client_id=self._configuration.client_id, nonce=wanted.nonce)
-        try:
-            identity = identify(claims, self._configuration, for_pages=True)
-        except Forbidden:
-            # Sessions of a role that was taken away since must not outlast this.
-            await asyncio.to_thread(self._end_sessions, str(claims["sub"]))
-            raise
         facts = IssuerLogIn(
             state_hash=wanted.state_hash,
             state_lasts=pending.LASTS * 2,
             lasts=self._configuration.session,
             sealed_id_token=self._box.seal(id_token.encode()),
         )
-        return await asyncio.to_thread(self._start_session, identity, facts, address), wanted.next
+        try:
+            identity = identify(claims, self._configuration, for_pages=True)
+            return await asyncio.to_thread(self._start_session, identity, facts, address), wanted.next
+        except Forbidden:
+            # Sessions of a role that was taken away since must not outlast this.
+            await asyncio.to_thread(self._end_sessions, str(claims["sub"]))
+            raise
 
     async def end_session_address(self, token: str) -> str | None:
         """Returns the issuer's address that ends the log-in there; None if it has none, or the session was not begun there."""
@@ -157,7 +157,7 @@ class OidcLogIns:
 
 
 def make_transport() -> PinnedTransport:
-    """Returns connections to the issuer, which the operator names: the allow-list of endpoints does not apply, metadata services are refused."""
+    """Returns connections to the issuer. The operator names it, so only metadata services are refused."""
     return PinnedTransport(EgressPolicy(), connections=CONNECTIONS)
 
 
