@@ -14,6 +14,7 @@ from time import time
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote_plus, urlencode, urlsplit
 
+import httpx
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
@@ -168,3 +169,19 @@ def running_issuer() -> Iterator[LocalIssuer]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def begin_log_in(browser: httpx.Client, next_path: str = "/settings") -> str:
+    """Begins a log-in in a browser; returns the path of the callback, with what the issuer sends back."""
+    begun = browser.get("/login/oidc", params={"next": next_path})
+    assert begun.status_code == 303, begun.text
+    back = httpx.get(begun.headers["location"], trust_env=False)
+    assert back.status_code == 302
+    parts = urlsplit(back.headers["location"])
+    return f"{parts.path}?{parts.query}"
+
+
+def log_in_at(issuer: LocalIssuer, browser: httpx.Client, next_path: str = "/settings") -> httpx.Response:
+    """Logs the person in who is the issuer's next; returns the answer of the callback."""
+    assert issuer.url
+    return browser.get(begin_log_in(browser, next_path))

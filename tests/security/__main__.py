@@ -12,8 +12,9 @@ from app.embedded import embedded_postgres
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
+from tests.builders.issuers import running_issuer
 from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_revoking
-from tests.security.matrix import try_every_operation
+from tests.security.matrix import people_of, rules_of_people, try_every_operation
 from tests.security.openscale_fuzzing import OpenScaleFuzzing
 from tests.service import RunningService, running_service
 
@@ -49,10 +50,11 @@ def main() -> int:
 
 
 def _matrix(_examples: int) -> list[str]:
-    with _service() as (service, _):
-        matrix = try_every_operation(service)
-    sys.stdout.write(f"{matrix.operations} operations of the OpenAPI document, {matrix.asked} requests of every kind of caller\n")
-    return matrix.faults
+    with running_issuer() as issuer, _service(**issuer.settings(*rules_of_people())) as (service, _):
+        of_keys, of_people = try_every_operation(service), try_every_operation(service, people_of(issuer))
+    asked = f"{of_keys.asked} requests with keys or none, {of_people.asked} with sessions, people of an issuer and their tokens"
+    sys.stdout.write(f"{of_keys.operations} operations of the OpenAPI document, {asked}\n")
+    return of_keys.faults + of_people.faults
 
 
 def _doors(_examples: int) -> list[str]:
@@ -81,7 +83,7 @@ def _openscale(examples: int) -> list[str]:
 
 
 @contextmanager
-def _service() -> Iterator[tuple[RunningService, Path]]:
+def _service(**settings: object) -> Iterator[tuple[RunningService, Path]]:
     """Yields a service with a database of its own, and a folder for what an attack leaves."""
     with tempfile.TemporaryDirectory(prefix="evenhand-security-") as name:
         folder = Path(name)
@@ -91,7 +93,7 @@ def _service() -> Iterator[tuple[RunningService, Path]]:
             upgrade(database)
             work = folder / "work"
             work.mkdir()
-            with running_service(database, work) as service:
+            with running_service(database, work, **settings) as service:
                 yield service, work
             database.close()
 

@@ -1,9 +1,9 @@
 """The route × role matrix: every operation of the OpenAPI document, asked over HTTP by every kind of caller."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import httpx
 from sqlalchemy import select
@@ -11,6 +11,7 @@ from sqlalchemy import select
 from app.security.principals import Role
 from app.store.tables import DeploymentRow
 from tests.builders.bodies import deployment, monitor
+from tests.builders.issuers import LocalIssuer, log_in_at
 from tests.security.permissions import CALLERS, RULES, Caller
 from tests.service import RunningService
 
@@ -19,6 +20,7 @@ OTHER = "other-model"
 METHODS = ("get", "put", "post", "patch", "delete")
 NOBODY = "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"
 """An identifier of nothing."""
+FROM_OUR_PAGE = {"Sec-Fetch-Site": "same-origin"}
 WITHOUT_A_MODEL = {"predict"}
 """Operations that call the deployment's model, whatever the body; nothing listens there, which is 502."""
 PLACES = {"deployment_id": OWN, "form": "html", "metric_key": "disparate_impact", "view": "payload", "version": "1", "key_id": "aaaaaaaa"}
@@ -37,6 +39,77 @@ class Operation:
     def address(self) -> str:
         """The path with a value in each of its places."""
         return re.sub(r"\{(\w+)(:path)?\}", lambda found: PLACES.get(found[1], NOBODY), self.path)
+
+
+FOR_PROGRAMS = {"logPayloadRecords", "logFeedbackRecords", "predict", "logEvents", "logAzureModelData"}
+"""Operations that read no cookie: their callers send a key or a token."""
+
+
+class Person(Protocol):
+    """A caller who does not send a key."""
+
+    caller: Caller
+
+    def headers(self, service: RunningService, numbers: Mapping[str | None, int | None]) -> dict[str, str]:
+        """Logs in; returns the headers by which the caller is known. `numbers` are those of the deployments `own` and `other`."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """Somebody who logs in to the pages with a key."""
+
+    caller: Caller
+
+    def headers(self, service: RunningService, numbers: Mapping[str | None, int | None]) -> dict[str, str]:
+        with service.new_client(headers=FROM_OUR_PAGE) as browser:
+            browser.post("/login", data={"key": service.key(Role(self.caller.role), numbers[self.caller.bound_to])})
+            return with_cookies(browser)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuersPerson:
+    """Somebody whom the issuer knows: in a browser or, with `sends_token`, with an access token."""
+
+    caller: Caller
+    issuer: LocalIssuer
+    sends_token: bool
+
+    def headers(self, service: RunningService, numbers: Mapping[str | None, int | None]) -> dict[str, str]:  # noqa: ARG002 - of the protocol
+        groups = [f"{self.caller.role} {self.caller.bound_to}"]
+        self.issuer.subject = {"sub": self.caller.name, "preferred_username": self.caller.name, "groups": groups}
+        if self.sends_token:
+            return self.issuer.bearer()
+        with service.new_client(headers=FROM_OUR_PAGE) as browser:
+            log_in_at(self.issuer, browser)
+            return with_cookies(browser)
+
+
+def rules_of_people() -> list[dict[str, str]]:
+    """Rules that give the people of the matrix their roles."""
+    deployments = {"own": OWN, "other": OTHER}
+    return [
+        {"claim": "groups", "value": f"{one.role} {one.bound_to}", "role": str(one.role)}
+        | ({"deployment": deployments[one.bound_to]} if one.bound_to else {})
+        for one in CALLERS
+        if one.role is not None
+    ]
+
+
+def people_of(issuer: LocalIssuer) -> list[Person]:
+    """Every kind of caller that sends no key: sessions of keys, and people of the issuer in browsers and with tokens."""
+    known = [one for one in CALLERS if one.role is not None]
+    browsing = [one for one in known if one.role is not Role.INGEST]
+    return [
+        *(KeyHolder(replace(one, name=f"session of {one.name}")) for one in browsing),
+        *(IssuersPerson(replace(one, name=f"browser of {one.name}"), issuer, sends_token=False) for one in browsing),
+        *(IssuersPerson(replace(one, name=f"token of {one.name}"), issuer, sends_token=True) for one in known),
+    ]
+
+
+def with_cookies(browser: httpx.Client) -> dict[str, str]:
+    """Returns the headers of a page's requests in that browser, which is logged in."""
+    assert "evenhand_session" in browser.cookies
+    return {**FROM_OUR_PAGE, "Cookie": f"evenhand_session={browser.cookies['evenhand_session']}"}
 
 
 @dataclass(slots=True)
@@ -59,12 +132,13 @@ class Matrix:
         ]
 
 
-def try_every_operation(service: RunningService) -> Matrix:
-    """Asks for every operation as every caller, and compares the answers with the table.
+def try_every_operation(service: RunningService, people: Sequence[Person] = ()) -> Matrix:
+    """Asks for every operation as every caller with a key, or as those people, and compares the answers with the table.
 
     A caller that is let in may get any answer but 401, 403 and those of a failed service: the bodies are empty, most of them are refused.
     """
-    callers = _callers(service)
+    numbers = _register(service)
+    callers = [(one.caller, one.headers(service, numbers)) for one in people] or _callers(service, numbers)
     operations = list(_operations(service.client.get("/openapi.json").json()))
     ids = {operation.id for operation in operations}
     matrix = Matrix(operations=len(operations), unknown=sorted(ids - RULES.keys()), gone=sorted(RULES.keys() - ids))
@@ -73,6 +147,8 @@ def try_every_operation(service: RunningService) -> Matrix:
             continue
         for caller, headers in callers:
             expected = RULES[operation.id].refusal(caller)
+            if "Cookie" in headers and operation.id in FOR_PROGRAMS:
+                expected = 401
             if operation.id == "deleteDeployment" and expected is None:
                 continue  # the other cells need the deployment; see `test_role_matrix`
             answer = _ask(service.client, operation, headers)
@@ -94,20 +170,23 @@ def _operations(document: dict[str, Any]) -> Iterator[Operation]:
                 yield Operation(methods[method]["operationId"], method, path)
 
 
-def _callers(service: RunningService) -> list[tuple[Caller, dict[str, str]]]:
-    """Returns each kind of caller with its headers; registers the deployments that they are bound to."""
+def _register(service: RunningService) -> dict[str | None, int | None]:
+    """Registers the deployments that callers are bound to; returns their numbers."""
     for name in (OWN, OTHER):
         service.client.post("/v1/deployments", json=deployment(id=name, name=name)).raise_for_status()
         service.client.put(f"/v1/deployments/{name}/fairness-monitor", json=monitor()).raise_for_status()
     with service.database.transaction() as session:
         numbers = {row.id: row.no for row in session.execute(select(DeploymentRow.id, DeploymentRow.no))}
-    bound_to = {"own": numbers[OWN], "other": numbers[OTHER], None: None}
-    return [(caller, {} if caller.role is None else service.as_(Role(caller.role), bound_to[caller.bound_to])) for caller in CALLERS]
+    return {"own": numbers[OWN], "other": numbers[OTHER], None: None}
+
+
+def _callers(service: RunningService, numbers: Mapping[str | None, int | None]) -> list[tuple[Caller, dict[str, str]]]:
+    return [(caller, {} if caller.role is None else service.as_(caller.role, numbers[caller.bound_to])) for caller in CALLERS]
 
 
 def _ask(client: httpx.Client, operation: Operation, headers: dict[str, str]) -> int:
     body: dict[str, Any] | None = {} if operation.method in ("put", "post", "patch") else None
     request = client.build_request(operation.method.upper(), operation.address, headers=headers, json=body)
-    if not headers:
+    if "Authorization" not in headers:
         del request.headers["Authorization"]
     return client.send(request).status_code

@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import Select, insert, select, text, update
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
 from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, ChainHead, chain_hash
+from ...errors import Unavailable
 from ..tables import AuditEventRow
 
 SEALED_AT_ONCE = 10_000
@@ -81,7 +83,11 @@ def insert_event(  # noqa: PLR0913 - the members of an event
     details: Mapping[str, Any],
     address: str = "",
 ) -> None:
-    """Inserts one event in the transaction of `session`. `details` holds names, counts and ids only. `address` serves without an origin."""
+    """Inserts one event in the transaction of `session`. `details` holds names, counts and ids only. `address` serves without an origin.
+
+    Raises:
+        Unavailable: the event cannot be stored, so the transaction must not be committed.
+    """
     origin = current_origin()
     values = {
         "actor": actor,
@@ -94,7 +100,14 @@ def insert_event(  # noqa: PLR0913 - the members of an event
         "subject": subject,
         "details": dict(details),
     }
-    session.execute(insert(AuditEventRow).values(values))
+    try:
+        session.execute(insert(AuditEventRow).values(values))
+    except OperationalError:
+        raise  # of the database as a whole, such as one that went away
+    except DatabaseError as error:
+        raise Unavailable(
+            "The audit event of this request could not be stored, so nothing was changed and its answer is withheld. Try again in a moment."
+        ) from error
     if origin:
         origin.count_event(action)
 

@@ -13,6 +13,7 @@ from app.security.sessions import token_hash
 from app.store.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.issuers import AUDIENCE, CLIENT, LocalIssuer, make_key, running_issuer, sign
+from tests.builders.issuers import begin_log_in as begin
 from tests.databases import Databases
 from tests.service import RunningService, running_service
 
@@ -49,16 +50,6 @@ def issuer(scene: tuple[RunningService, LocalIssuer]) -> LocalIssuer:
 def browser(service: RunningService) -> Iterator[httpx.Client]:
     with service.new_client(headers=HTML) as client:
         yield client
-
-
-def begin(browser: httpx.Client, next_path: str = "/settings") -> str:
-    """The path of the callback, with what the issuer sends back."""
-    begun = browser.get("/login/oidc", params={"next": next_path})
-    assert begun.status_code == 303, begun.text
-    back = httpx.get(begun.headers["location"], trust_env=False)
-    assert back.status_code == 302
-    parts = urlsplit(back.headers["location"])
-    return f"{parts.path}?{parts.query}"
 
 
 def log_in(browser: httpx.Client, next_path: str = "/settings") -> httpx.Response:
