@@ -17,6 +17,7 @@ from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotF
 from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
 from ..payloads.registry import codec_for
+from ..retention.rules import require_no_hold
 from ..services import Services
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
@@ -114,9 +115,13 @@ def change_deployment(
     return DeploymentOut.of(stored)
 
 
-@router.delete("/{deployment_id}", status_code=204, operation_id="deleteDeployment", responses=problems_of_deployment())
+@router.delete("/{deployment_id}", status_code=204, operation_id="deleteDeployment", responses=problems_of_deployment(Conflict))
 def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager) -> None:
-    """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks, measurements, bound keys."""
+    """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks, measurements, bound keys.
+
+    While it is on legal hold, it cannot be deleted (409). Receipts of erasures stay.
+    """
+    require_no_hold(session, deployment.no, deployment.id, "it cannot be deleted")
     record_activity(session, principal.actor, "deployment.deleted", deployment=deployment, details={"name": [deployment.name, None]})
     deployments.delete(deployment.id)
 

@@ -25,6 +25,7 @@ COMMANDS = (
     "keys",
     "users",
     "audit",
+    "retention",
     "backup",
     "restore",
     "rotate-secret-key",

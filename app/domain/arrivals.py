@@ -56,6 +56,7 @@ class RejectionReason(StrEnum):
     TOO_LARGE = "too_large"
     CONFLICT = "conflict"
     ORPHAN = "orphan"
+    ERASED = "erased"
     UNREADABLE = "unreadable"
     """A request that could not be read as a whole; it counts as one, whatever it held."""
 

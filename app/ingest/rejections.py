@@ -31,6 +31,7 @@ _MEMBERS: Final = frozenset(
 
 _WORDS: Final = (
     (RejectionReason.CONFLICT, re.compile("(a record|feedback) of this id is stored already")),
+    (RejectionReason.ERASED, re.compile("is of a record that was erased")),
     (RejectionReason.ORPHAN, re.compile("is of an? (request|answer) whose")),
     (RejectionReason.UNKNOWN_FIELD, re.compile("is not a (column|meta field|member)")),
     (RejectionReason.MISSING, re.compile("is missing")),

@@ -30,6 +30,7 @@ from ..telemetry.metrics import ingest_records
 from ..turns import Turns
 from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
+from .erased import find_erased
 from .exchanges import Exchange, read_exchange
 from .limits import StatedTimes
 from .plan import IngestPlan, plan_for
@@ -175,6 +176,8 @@ class Ingestion:
             Unavailable: as `log_payload`.
         """
         moments = StatedTimes(now, historical=False)
+        for position, problem in find_erased(checked.ids, plan.target).items():
+            raise InvalidInput.of(f"records[{position}].id", problem)
         ids = _with_fresh_ids(checked.ids, now)
         batch = payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids)))
         try:
@@ -224,6 +227,9 @@ class Ingestion:
             )
             raise
         checked.source = request.source
+        erased = find_erased(checked.ids, plan.target)
+        if erased:
+            reject(checked, erased, field="id")
         outcome = NOTHING_SPECIAL
         batch = await self._batch(kind, checked, plan, moments) if checked.indexes else None
         if batch is not None:

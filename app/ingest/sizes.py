@@ -39,9 +39,9 @@ def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
     return {position: problem for position, problem in problems.items() if problem is not None}
 
 
-def reject(checked: Checked, problems: Mapping[int, str]) -> None:
+def reject(checked: Checked, problems: Mapping[int, str], *, field: str = "record") -> None:
     """Removes the records at these positions from those to store, and notes why."""
-    checked.rejections += [Rejection(checked.indexes[position], "record", problem) for position, problem in problems.items()]
+    checked.rejections += [Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()]
     checked.rejections.sort(key=lambda rejection: rejection.index)
     for name in _PLACED:
         values = getattr(checked, name, None)

@@ -17,7 +17,7 @@ from ..store.database.partitions import ensure_coming_months
 from ..store.people.audit_events import seal_events
 from ..store.records.arrivals import fold_arrivals
 from ..store.records.counts import fold_counts
-from . import alerting, evidence, subgroups
+from . import alerting, evidence, retention, subgroups
 from .due import queue_due_attributions, queue_due_checks
 from .heartbeat import beat
 from .set_back import watch_clock
@@ -25,7 +25,7 @@ from .set_back import watch_clock
 SECOND = 35
 """Second of each minute at which the ticker runs: a little after an hour's check has become due."""
 
-JOBS = 6
+JOBS = 8
 """Max jobs that the ticker runs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
@@ -40,6 +40,10 @@ def start_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
     scheduler.add_job(alerting.look_at_the_clock, CronTrigger(second=alerting.SECOND, timezone="UTC"), (database,))
     scheduler.add_job(evidence.look_for_evidence, IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(subgroups.look_for_scans, IntervalTrigger(seconds=subgroups.SECONDS_BETWEEN_LOOKS), (database,))
+    scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_LOOKS), (database,))
+    scheduler.add_job(
+        retention.look_for_aged_records, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_RUNS), (database,), next_run_time=utc_now()
+    )
     scheduler.start()
     watch_clock(scheduler)
     return scheduler

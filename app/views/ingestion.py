@@ -39,6 +39,7 @@ REASON_WORDS: Final[Mapping[RejectionReason, str]] = MappingProxyType(
         RejectionReason.TOO_LARGE: "is too large",
         RejectionReason.CONFLICT: "is the id of another record",
         RejectionReason.ORPHAN: "has only a request or only an answer",
+        RejectionReason.ERASED: "is the id of a record that was erased on request",
         RejectionReason.UNREADABLE: "could not be read as a whole",
         RejectionReason.OTHER: "was refused for another reason",
     }
@@ -56,6 +57,7 @@ REMEDIES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
         RejectionReason.TOO_LARGE: "Send fewer or shorter fields; a record may have 256 KiB.",
         RejectionReason.CONFLICT: "Give each record an id of its own. The record that came first stays.",
         RejectionReason.ORPHAN: "Look at the part of your platform that sends requests and answers.",
+        RejectionReason.ERASED: "Nothing, if it was sent before the erasure. A new record needs an id of its own.",
         RejectionReason.UNREADABLE: "The answer to the request says why. Everything in these requests is missing here.",
         RejectionReason.OTHER: "The receipt of the request says why.",
     }

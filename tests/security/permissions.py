@@ -115,6 +115,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
         *("reportCheck", "reportPeriod", "reportToRegulator", "readReportPresets"),
         *("exportCheckMeasurements", "exportCheckTrace", "exportMeasurements"),
+        *("readRetention", "listErasures", "readErasure"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),
         *(
             "listAlertRules",
@@ -130,6 +131,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),
         *("acceptRecommendedMonitors", "putTrainingData", "deleteTrainingData", "requestCheck", "cancelCheck", "requestAttribution"),
         *("cancelAttribution", "deleteAttribution", "requestSubgroupScan", "putSubgroupScanSettings"),
+        *("putRetention", "putLegalHold", "requestErasure"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
     ),
     Rule(Needed.ACKNOWLEDGE, Reach.SEEN): ("acknowledgeAlert", "acknowledgeAlerts", "assignAlert", "putAlertComment"),
@@ -138,6 +140,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("createDeployment", "testNewEndpoint", "putAlertChannel", "readAlertChannel", "deleteAlertChannel", "testAlertChannel"),
         *("listAlertChannels", "sendOpenAlerts", "listNotifications", "readNotification"),
     ),
+    Rule(Needed.ADMIN, Reach.DEPLOYMENT): ("deleteLegalHold",),
     Rule(Needed.ADMIN, Reach.WHOLE): (
         *("createApiKey", "listApiKeys", "rotateApiKey", "revokeApiKey", "createUser", "listUsers", "changeUser", "listAuditEvents"),
     ),

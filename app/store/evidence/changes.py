@@ -37,7 +37,17 @@ def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[dat
 
 
 def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) -> ChangedHours:
-    """Returns the deployment's first `most` notes that the era, its present one, is to count, by hour."""
+    """Returns the deployment's first `most` notes that the era, its present one, is to count, by hour. Drops those of erased records."""
+    if era.counted_until is not None:
+        # What was erased of an hour cannot be counted again: its counts stay as they are.
+        session.execute(
+            text(
+                """DELETE FROM changed_hours c USING erased_hours e
+                   WHERE c.deployment_no = :no AND e.deployment_no = c.deployment_no AND e.hour = c.hour AND c.hour < :counted_until
+                     AND (c.era_no IS NULL OR c.era_no = :era)"""
+            ),
+            {"no": deployment_no, "era": era.no, "counted_until": era.counted_until},
+        )
     is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == era.no)
     of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no, is_due)
     rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(most)).all()

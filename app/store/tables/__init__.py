@@ -31,6 +31,7 @@ from .openscale import (
 )
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UsedLogInRow, UserRow
+from .retention import ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
 from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .workers import ListenerRow, WorkerRow
@@ -58,6 +59,9 @@ __all__ = [
     "DeploymentRow",
     "DeploymentSchemaRow",
     "EndpointFailureRow",
+    "ErasedHourRow",
+    "ErasedIdRow",
+    "ErasureRow",
     "EvidenceClosureRow",
     "EvidenceEraRow",
     "EvidenceFigureRow",
@@ -68,6 +72,7 @@ __all__ = [
     "FigureDayRow",
     "FlaggedRecordRow",
     "IntakeCountRow",
+    "LegalHoldRow",
     "ListenerRow",
     "MeasurementRow",
     "MissingRecordRow",
@@ -84,6 +89,7 @@ __all__ = [
     "PayloadRecordRow",
     "RecordCountRow",
     "RejectionCountRow",
+    "RetentionPolicyRow",
     "Row",
     "SessionRow",
     "SubgroupCandidateRow",

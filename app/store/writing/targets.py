@@ -8,7 +8,7 @@ from sqlalchemy import String, literal_column, select
 from ...domain.deployments import BodyMapping, Endpoint, OutputFields, ProblemType, RecordSchema
 from ..database.engine import Database
 from ..deployments.deployments import columns_of
-from ..tables import DeploymentRow, DeploymentSchemaRow
+from ..tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,8 @@ class Target:
     model_revision: str
     is_logged: bool = True
     """Whether its records are logged; they lie in files otherwise."""
+    erased: frozenset[bytes] = frozenset()
+    """Digests of the ids of records that were erased on request, as `app.domain.retention.digest_id` gives them."""
     endpoint: Endpoint | None = None
     """The format in which the model is spoken to, and its mapping; nothing of the endpoint that is secret."""
 
@@ -64,6 +66,7 @@ def read_target(database: Database, deployment_id: str) -> Target | None:
             outputs=OutputFields(**row.outputs),
             model_revision=row.model_revision,
             is_logged=row.record_tables is None,
+            erased=frozenset(session.scalars(select(ErasedIdRow.digest).where(ErasedIdRow.deployment_no == row.no))),
             endpoint=_format_of(row.endpoint),
         )
 

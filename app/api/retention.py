@@ -1,0 +1,110 @@
+"""Routes of retention: the policy of a deployment, its legal hold, and the erasure of a person's records with a receipt."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Response
+
+from ..errors import Conflict, NotFound
+from ..retention.rules import check_reason, check_selector, complete_policy
+from ..store.people.activities import record_activity
+from ..store.retention.erasures import erasures_of, get_erasure, request_erasure
+from ..store.retention.holds import hold_of, place_hold, release_hold
+from ..store.retention.policies import policy_of, put_policy
+from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor
+from .answers import Answers, problems_of_deployment, problems_with_body
+from .schemas.retention import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])
+
+ErasureId = Annotated[
+    str, Path(description="The erasure's id.", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", examples=["request-2026-118"])
+]
+
+_QUEUED: Answers = {
+    202: {
+        "description": "Queued; read its address until it has finished",
+        "headers": {"Location": {"description": "The erasure's address.", "schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("/retention", operation_id="readRetention", responses=problems_of_deployment())
+def read_retention(deployment: ReadableDeployment, session: SessionIn) -> RetentionOut:
+    """Returns how long records of the deployment are kept, and whether it is on legal hold."""
+    return RetentionOut.of(policy_of(session, deployment.no), hold_of(session, deployment.no))
+
+
+@router.put("/retention", operation_id="putRetention", dependencies=[NEEDS_LOGGED], responses=problems_with_body(NotFound, Conflict))
+def put_retention(body: RetentionIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> RetentionOut:
+    """Sets how long records are kept. What is older is erased within an hour; measurements and count tables stay.
+
+    The same content again changes nothing. A body without members keeps everything.
+    """
+    before = policy_of(session, deployment.no)
+    after = put_policy(session, deployment.no, complete_policy(body.to_domain()))
+    if after != before:
+        names = ("version", "preset", "records_months", "feedback_months", "answers_months")
+        changes = {name: [getattr(before, name), getattr(after, name)] for name in names if getattr(before, name) != getattr(after, name)}
+        record_activity(session, principal.actor, "retention.changed", deployment=deployment, details=changes)
+    return RetentionOut.of(after, hold_of(session, deployment.no))
+
+
+@router.put("/legal-hold", operation_id="putLegalHold", responses=problems_with_body(NotFound))
+def put_legal_hold(body: LegalHoldIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> LegalHoldOut:
+    """Orders everything of the deployment to be kept: nothing is erased by age or on request, and it cannot be deleted.
+
+    While one is in force, the reason is changed.
+    """
+    reason = check_reason(body.reason)
+    before = hold_of(session, deployment.no)
+    hold = place_hold(session, deployment.no, reason=reason, by=principal.actor)
+    if hold != before:
+        record_activity(
+            session, principal.actor, "legal_hold.placed", deployment=deployment, details={"reason": [before and before.reason, reason]}
+        )
+    return LegalHoldOut.from_object(hold)
+
+
+@router.delete("/legal-hold", status_code=204, operation_id="deleteLegalHold", responses=problems_of_deployment())
+def delete_legal_hold(principal: Admin, deployment: LockedDeployment, session: SessionIn) -> None:
+    """Releases the hold. What waited for it is erased from then on. For admins."""
+    if not release_hold(session, deployment.no, by=principal.actor):
+        raise NotFound("legal hold in force of", deployment.id)
+    record_activity(session, principal.actor, "legal_hold.released", deployment=deployment)
+
+
+@router.post(
+    "/erasures",
+    status_code=202,
+    operation_id="requestErasure",
+    dependencies=[NEEDS_LOGGED],
+    responses=_QUEUED | problems_with_body(NotFound, Conflict),
+)
+def post_erasure(body: ErasureIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response) -> ErasureOut:
+    """Erases the records of one person from every table, and gives a receipt. Figures and series stay as they are.
+
+    It is performed within a minute; while the deployment is on legal hold, it waits. The ids are remembered by digests, so that the same
+    records are not stored again.
+    """
+    selector = check_selector(session, deployment.no, body.to_domain())
+    erasure, is_new = request_erasure(session, deployment.no, deployment.id, erasure_id=body.id, selector=selector, by=principal.actor)
+    if is_new:
+        record_activity(session, principal.actor, "erasure.requested", deployment=deployment, subject=erasure.id, details=selector.scope())
+    response.headers["Location"] = f"/v1/deployments/{deployment.id}/erasures/{erasure.id}"
+    return ErasureOut.of(erasure)
+
+
+@router.get("/erasures", operation_id="listErasures", responses=problems_of_deployment())
+def list_erasures(
+    deployment: ReadableDeployment, session: SessionIn, before_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
+) -> ErasurePage:
+    """Returns the deployment's erasures with their receipts, newest first: those on request, and those because of age."""
+    found, next_cursor = cut(erasures_of(session, deployment.no, before_no=before_no or None, limit=limit + 1), limit, lambda one: one.no)
+    return ErasurePage(erasures=[ErasureOut.of(one) for one in found], next_cursor=next_cursor)
+
+
+@router.get("/erasures/{erasure_id}", operation_id="readErasure", responses=problems_of_deployment())
+def read_erasure(deployment: ReadableDeployment, session: SessionIn, erasure_id: ErasureId) -> ErasureOut:
+    """Returns one erasure; once it has finished, its receipt."""
+    return ErasureOut.of(get_erasure(session, deployment.id, erasure_id))

@@ -1,0 +1,161 @@
+"""Retention, legal holds and erasures as bodies."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ...domain.retention import (
+    MAX_ERASED_IDS,
+    MAX_MONTHS,
+    Erasure,
+    ErasureKind,
+    ErasureState,
+    LegalHold,
+    RecordSelector,
+    RetentionPolicy,
+    RetentionPreset,
+)
+from ...domain.values import Scalar
+from ...retention.rules import MAX_REASON
+from .base import NOT_BLANK, In, Out, example
+
+_HOLD: dict[str, Any] = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
+_ERASURE: dict[str, Any] = {
+    "id": "request-2026-118",
+    "deployment_id": "credit-risk",
+    "kind": "person",
+    "state": "finished",
+    "scope": {"field": "customer"},
+    "request_hash": "1f3870be274f6c49b3e31a0c6728957f1f3870be274f6c49b3e31a0c6728957f",
+    "erased": {"counterfactuals": 12, "payload_keys": 3, "payload_records": 3},
+    "requested_by": "user:ada",
+    "requested_at": "2026-11-20T15:20:00.123456Z",
+    "finished_at": "2026-11-20T15:20:31.654321Z",
+    "hash": "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
+}
+
+Months = Annotated[
+    int | None,
+    Field(json_schema_extra={"minimum": 1, "maximum": MAX_MONTHS}),
+]
+
+
+class RetentionIn(In):
+    """The policy. Members that are left out get the months of the preset; without a preset nothing of that kind is erased by age."""
+
+    model_config = example({"preset": "eu"})
+
+    preset: Annotated[RetentionPreset, Field(strict=False)] | None = Field(
+        default=None, description="`eu`: 6 months; `colorado`: 36; `california`: 48. Longer periods of its own may be stated with it."
+    )
+    records_months: Months = Field(default=None, description="Calendar months for which payload records are kept.")
+    feedback_months: Months = Field(default=None, description="Calendar months for which ground-truth labels are kept.")
+    answers_months: Months = Field(
+        default=None, description="Calendar months for which the model's answers to copies of records are kept; at most `records_months`."
+    )
+
+    def to_domain(self) -> RetentionPolicy:
+        """Returns the policy, not yet checked."""
+        return RetentionPolicy(
+            preset=self.preset,
+            records_months=self.records_months,
+            feedback_months=self.feedback_months,
+            answers_months=self.answers_months,
+        )
+
+
+class LegalHoldIn(In):
+    """The reason of a hold."""
+
+    model_config = example({"reason": _HOLD["reason"]})
+
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON, pattern=NOT_BLANK)] = Field(
+        description="Why everything must be kept, for other readers: a case number, say."
+    )
+
+
+class LegalHoldOut(Out):
+    """A hold that is in force."""
+
+    model_config = example(_HOLD)
+
+    reason: str
+    placed_by: str = Field(description="A key's id, or `user:` and a name.")
+    placed_at: datetime
+
+
+class RetentionOut(Out):
+    """The policy, and the hold that is in force, which beats it."""
+
+    model_config = example(
+        {"version": 1, "preset": "eu", "records_months": 6, "feedback_months": 6, "answers_months": 6, "legal_hold": None}
+    )
+
+    version: int = Field(description="Grows with every change of content; 0: nothing was set, and nothing is erased by age.")
+    preset: RetentionPreset | None
+    records_months: int | None
+    feedback_months: int | None
+    answers_months: int | None
+    legal_hold: LegalHoldOut | None = Field(description="While there is one, nothing of the deployment is erased, by age or on request.")
+
+    @classmethod
+    def of(cls, policy: RetentionPolicy, hold: LegalHold | None) -> "RetentionOut":
+        """Returns the body."""
+        return cls.from_object(policy, legal_hold=None if hold is None else LegalHoldOut.from_object(hold))
+
+
+class ErasureIn(In):
+    """A request to erase the records of one person: by their ids, or by the value of a meta field."""
+
+    model_config = example({"id": _ERASURE["id"], "field": "customer", "value": "c-1815"})
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = Field(
+        description="An id that the caller makes up, without a name of the person: the same request again changes nothing."
+    )
+    record_ids: Annotated[list[str], Field(max_length=MAX_ERASED_IDS)] = Field(
+        default_factory=list, description="Ids of payload records, of labels, or both."
+    )
+    field: str | None = Field(default=None, description="A meta field.", examples=["customer"])
+    value: Scalar | None = Field(default=None, description="Its value for the person, of the same type as it was logged.")
+
+    def to_domain(self) -> RecordSelector:
+        """Returns the selector, not yet checked."""
+        return RecordSelector(record_ids=tuple(self.record_ids), field=self.field, value=self.value)
+
+
+class ErasureOut(Out):
+    """An erasure; once it has finished, its receipt."""
+
+    model_config = example(_ERASURE)
+
+    id: str
+    deployment_id: str
+    kind: ErasureKind = Field(description="`person`: on request. `retention`: because of the age of the records.")
+    state: ErasureState
+    scope: dict[str, Any] = Field(description="What was asked for, without an id or a value of the person.")
+    request_hash: str = Field(
+        description="SHA-256 of the request's canonical JSON: members `deployment_id`, and `record_ids` or `field` and `value`."
+    )
+    erased: dict[str, int] = Field(description="Erased rows by table, and changed ones of tables whose reasons lost a quotation.")
+    requested_by: str
+    requested_at: datetime
+    finished_at: datetime | None
+    hash: str | None = Field(
+        description="SHA-256 of the canonical JSON (sorted members, no blanks, ASCII) of all other members but `state`. The audit event"
+        " `erasure.finished` has it, too."
+    )
+
+    @classmethod
+    def of(cls, erasure: Erasure) -> "ErasureOut":
+        """Returns the body."""
+        return cls.from_object(erasure, erased=erasure.counts)
+
+
+class ErasurePage(Out):
+    """Erasures, newest first."""
+
+    model_config = example({"erasures": [_ERASURE], "next_cursor": None})
+
+    erasures: list[ErasureOut]
+    next_cursor: str | None

@@ -1,0 +1,83 @@
+"""`evenhand retention`: applies the policies now, erases a person's records, and prints receipts."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from ..domain.retention import Erasure, RecordSelector, hash_receipt, receipt_document
+from ..errors import InvalidInput, NotFound
+from ..retention.erasing import perform_erasures
+from ..retention.expiring import apply_policies
+from ..retention.rules import check_selector, require_no_hold
+from ..store.people.activities import record_activity
+from ..store.retention.erasures import get_erasure, request_erasure
+from .database import ready_database
+from .keys import deployment_no
+from .startup import command_settings
+
+command = typer.Typer(no_args_is_help=True, add_completion=False, help="Apply retention, erase a person's records, print receipts.")
+
+
+@command.command()
+def run() -> None:
+    """Erase what is past its retention now, instead of within the hour; print the receipts as JSON lines."""
+    with ready_database(command_settings()) as database:
+        for erasure in apply_policies(database):
+            typer.echo(_write(erasure))
+
+
+@command.command()
+def erase(
+    deployment: Annotated[str, typer.Argument(help="Id of the deployment.")],
+    erasure_id: Annotated[str, typer.Option("--id", help="An id for the request, without a name of the person.")],
+    record_id: Annotated[list[str] | None, typer.Option(help="Id of a record; may be repeated.")] = None,
+    field: Annotated[str | None, typer.Option(help="A meta field by which the person is found.")] = None,
+    value: Annotated[str | None, typer.Option(help="Its value, as JSON: text needs its double quotes.")] = None,
+) -> None:
+    """Erase a person's records from every table. A worker finishes it and writes the receipt; without one, call this again after 15 s."""
+    selector = RecordSelector(record_ids=tuple(record_id or ()), field=field, value=None if value is None else _read_value(value))
+    with ready_database(command_settings()) as database:
+        with database.transaction() as session:
+            no = deployment_no(session, deployment)
+            require_no_hold(session, no, deployment, "nothing of it is erased")
+            selected = check_selector(session, no, selector)
+            _, is_new = request_erasure(session, no, deployment, erasure_id=erasure_id, selector=selected, by="command line")
+            if is_new:
+                about = selected.scope()
+                record_activity(
+                    session, "command line", "erasure.requested", subject=erasure_id, details={"deployment": deployment, **about}
+                )
+        perform_erasures(database)
+        with database.transaction() as session:
+            typer.echo(_write(get_erasure(session, deployment, erasure_id)))
+
+
+@command.command()
+def receipt(
+    deployment: Annotated[str, typer.Argument(help="Id of the deployment, which may be deleted by now.")],
+    erasure_id: Annotated[str, typer.Argument(help="Id of the erasure.")],
+) -> None:
+    """Print the receipt of an erasure, and verify its hash. Ends with 1 if it was changed."""
+    with ready_database(command_settings()) as database, database.transaction() as session:
+        erasure = get_erasure(session, deployment, erasure_id)
+    if erasure.hash is None:
+        raise NotFound("receipt yet of the erasure", f"{erasure_id}: a worker writes it within a minute, unless the deployment is on hold")
+    typer.echo(_write(erasure))
+    if hash_receipt(receipt_document(erasure)) != erasure.hash:
+        typer.echo("The receipt was changed after it was written: its hash is another one. Compare it with the audit.", err=True)
+        raise typer.Exit(1)
+
+
+def _write(erasure: Erasure) -> str:
+    return json.dumps({**receipt_document(erasure), "state": erasure.state.value, "hash": erasure.hash})
+
+
+def _read_value(text: str) -> str | int | float | bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, str | int | float | bool):
+        return value
+    raise InvalidInput.of("--value", f"must be a text in double quotes, a number, true or false, found {text!r:.100}")

@@ -1,0 +1,178 @@
+"""How long records are kept, the order to keep them, and the receipt of their erasure."""
+
+import calendar
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from .values import Scalar
+
+MAX_MONTHS: Final = 1200
+"""Max months of a policy: a century."""
+
+MAX_ERASED_IDS: Final = 10_000
+"""Max record ids of one request for erasure."""
+
+_ID_DIGEST_BYTES: Final = 16
+
+
+class RetentionPreset(StrEnum):
+    """Period for which a law wants the records of a decision system to be kept at least."""
+
+    EU = "eu"
+    COLORADO = "colorado"
+    CALIFORNIA = "california"
+
+    @property
+    def months(self) -> int:
+        """Returns the period in calendar months."""
+        return _PRESET_MONTHS[self]
+
+
+_PRESET_MONTHS: Final = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, RetentionPreset.CALIFORNIA: 48}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPolicy:
+    """Calendar months for which records, labels and the model's answers to copies are kept; None keeps them. Version 0: nothing was set."""
+
+    version: int = 0
+    preset: RetentionPreset | None = None
+    records_months: int | None = None
+    feedback_months: int | None = None
+    answers_months: int | None = None
+
+    @property
+    def keeps_everything(self) -> bool:
+        """Returns whether nothing is ever erased by it."""
+        return self.records_months is None and self.feedback_months is None and self.answers_months is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegalHold:
+    """An order to keep everything of a deployment."""
+
+    reason: str
+    placed_by: str
+    placed_at: datetime
+    released_by: str | None = None
+    released_at: datetime | None = None
+
+
+class ErasureKind(StrEnum):
+    """Cause of an erasure: the age of records, or a request about a person."""
+
+    RETENTION = "retention"
+    PERSON = "person"
+
+
+class ErasureState(StrEnum):
+    """State of an erasure."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSelector:
+    """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of the two."""
+
+    record_ids: tuple[str, ...] = ()
+    field: str | None = None
+    value: Scalar | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Returns it as JSON values."""
+        return {"record_ids": list(self.record_ids)} if self.field is None else {"field": self.field, "value": self.value}
+
+    def scope(self) -> dict[str, Any]:
+        """Returns what a receipt may say: no id and no value of the person."""
+        return {"record_ids": len(self.record_ids)} if self.field is None else {"field": self.field}
+
+
+Counts: TypeAlias = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """One erasure. `counts` are the erased rows by table. `hash` is of the receipt, once it has finished.
+
+    `request_hash` is the SHA-256 of the request, by which a person who knows it can recognise the receipt.
+    """
+
+    no: int
+    id: str
+    deployment_id: str
+    kind: ErasureKind
+    state: ErasureState
+    scope: Mapping[str, Any]
+    request_hash: str
+    counts: Counts
+    requested_by: str
+    requested_at: datetime
+    finished_at: datetime | None
+    hash: str | None
+
+
+def months_before(moment: datetime, months: int) -> datetime:
+    """Returns the moment so many calendar months earlier, in UTC; the day becomes the last of a shorter month.
+
+    31 August less 6 months is 28 or 29 February. Months before the year 1 give the first moment that there is.
+    """
+    at = moment.astimezone(UTC)
+    year, month = divmod(at.year * 12 + at.month - 1 - months, 12)
+    if year < 1:
+        return datetime(1, 1, 1, tzinfo=UTC)
+    return at.replace(year=year, month=month + 1, day=min(at.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def digest_id(record_id: str) -> bytes:
+    """Returns the digest under which the id of an erased record is remembered."""
+    return hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=_ID_DIGEST_BYTES, person=b"erased id").digest()
+
+
+def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
+    """Returns the SHA-256 of a request for erasure, in hexadecimal digits: of its canonical JSON, with sorted members and no blanks."""
+    return _hash({"deployment_id": deployment_id, **selector})
+
+
+def receipt_document(erasure: Erasure) -> dict[str, Any]:
+    """Returns the receipt whose hash `hash_receipt` gives: everything that is known of a finished erasure, except for the hash itself."""
+    ended = erasure.finished_at
+    return {
+        "id": erasure.id,
+        "deployment_id": erasure.deployment_id,
+        "kind": erasure.kind.value,
+        "scope": dict(erasure.scope),
+        "request_hash": erasure.request_hash,
+        "erased": dict(sorted(erasure.counts.items())),
+        "requested_by": erasure.requested_by,
+        "requested_at": _utc(erasure.requested_at),
+        "finished_at": None if ended is None else _utc(ended),
+    }
+
+
+def hash_receipt(receipt: Mapping[str, Any]) -> str:
+    """Returns the SHA-256 of a receipt's canonical JSON, in hexadecimal digits."""
+    return _hash(receipt)
+
+
+def add_counts(first: Counts, second: Counts) -> dict[str, int]:
+    """Returns the sums by table, without those that are 0."""
+    names: Sequence[str] = sorted({*first, *second})
+    sums = {name: first.get(name, 0) + second.get(name, 0) for name in names}
+    return {name: count for name, count in sums.items() if count}
+
+
+def _utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _hash(document: Mapping[str, Any]) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

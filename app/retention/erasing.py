@@ -1,0 +1,72 @@
+"""Erases the records of one person, with everything that was derived from each, and writes the receipt.
+
+Figures and series stay as they were. The ids of the records are remembered by their digests, so that a copy of a record that is still on
+its way, in the spool of a gateway or of a client, is refused when it arrives.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+import structlog
+from sqlalchemy.orm import Session
+
+from ..domain.retention import Erasure, ErasureKind, ErasureState
+from ..outbound.failures import without_excerpt
+from ..store.database.engine import Database
+from ..store.retention.erasures import begin_erasure, count_erased, has_settled, lock_open, open_erasures, selector_of
+from ..store.retention.finding import find_person
+from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
+from ..store.retention.record_traces import erase_people, remember_ids
+from .expiring import erase_in_batches, finish_aged
+from .pacing import BATCH_RECORDS
+
+SETTLED_AFTER: Final = timedelta(seconds=15)
+"""Time after which no write is open that began before an erasure did: a write commits within 10 seconds or not at all."""
+
+log = structlog.get_logger("evenhand.retention")
+
+
+def perform_erasures(database: Database, *, settled_after: timedelta = SETTLED_AFTER, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
+    """Performs the erasures that were requested; returns those that finished. Others wait for open writes, or for a hold to be released.
+
+    Raises:
+        Unavailable: the database went away; the next call does the rest.
+    """
+    with database.transaction() as session:
+        waiting = open_erasures(session, ErasureKind.PERSON)
+    finished = []
+    for no, deployment_no in waiting:
+        ended = _perform(database, no, deployment_no, settled_after, batch_records)
+        if ended is not None:
+            finished.append(ended)
+    return finished
+
+
+def _perform(database: Database, no: int, deployment_no: int, settled_after: timedelta, batch_records: int) -> Erasure | None:
+    ended: Erasure | None = None
+
+    def erase(session: Session) -> bool:
+        """Erases one batch; returns whether there may be more to do now."""
+        nonlocal ended
+        erasure = lock_open(session, no)
+        if erasure is None:  # another process has it, or has finished it
+            return False
+        selector = selector_of(session, no)
+        if erasure.state is ErasureState.QUEUED:
+            # Before anything is deleted: a record of one of these ids that comes in meanwhile is refused, or found below.
+            remember_ids(session, deployment_no, selector.record_ids)
+            begin_erasure(session, no)
+            return True
+        found = find_person(session, deployment_no, selector, limit=batch_records)
+        if not found.is_empty:
+            count_erased(session, no, erase_people(session, deployment_no, found.places, ids=found.label_ids))
+            return True
+        if has_settled(session, no, settled_after.total_seconds()):
+            count_erased(session, no, remove_quotations(session, deployment_no, before=None, shorten=without_excerpt))
+            count_erased(session, no, forget_rejection_reasons(session, deployment_no, before=None))
+            ended = finish_aged(session, no)
+        return False
+
+    if not erase_in_batches(database, deployment_no, erase):
+        log.info("erasure_on_hold", deployment_no=deployment_no)
+    return ended

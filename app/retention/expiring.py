@@ -1,0 +1,221 @@
+"""Erases what is older than its deployment's policy: whole months at once where that is all they hold, and the rest in small batches.
+
+Every batch is a transaction that looks for a legal hold first. A process that dies leaves nothing half done: the next run goes on.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+from sqlalchemy.orm import Session
+
+from ..domain.retention import Erasure, ErasureKind, months_before
+from ..outbound.failures import without_excerpt
+from ..store.checks.checks import current_time
+from ..store.database.engine import Database
+from ..store.people.audit_events import insert_event
+from ..store.retention.erasures import count_aged, finish_erasure, open_erasures
+from ..store.retention.finding import find_aged, find_detached
+from ..store.retention.holds import may_erase
+from ..store.retention.months import (
+    LogMonth,
+    attach_month,
+    count_records_in,
+    deployments_in,
+    detach_month,
+    drop_month,
+    log_months,
+)
+from ..store.retention.policies import AppliedPolicy, note_answers_erased, policies_to_apply
+from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
+from ..store.retention.record_traces import RecordPlace, erase_aged, erase_answers, erase_labels
+from .pacing import BATCH_RECORDS, paced
+
+log = structlog.get_logger("evenhand.retention")
+
+
+def apply_policies(database: Database, *, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
+    """Erases everything that is past its retention; returns the receipts, one for each deployment that lost something.
+
+    Raises:
+        Unavailable: the database went away; the next call does the rest.
+    """
+    with database.transaction() as session:
+        now, applied = current_time(session), policies_to_apply(session)
+    ageing = [_Ageing(database, one, now, batch_records) for one in applied if not one.policy.keeps_everything]
+    _drop_whole_months(database, {one.no: one for one in ageing})
+    for one in ageing:
+        one.erase_records()
+        one.erase_labels()
+        one.erase_answers()
+        one.erase_quotations()
+    with database.transaction() as session:
+        return [finish_aged(session, no) for no, _ in open_erasures(session, ErasureKind.RETENTION)]
+
+
+def finish_aged(session: Session, no: int) -> Erasure:
+    """Ends an erasure with its receipt and the event that names the receipt's hash."""
+    erasure = finish_erasure(session, no)
+    details = {"kind": erasure.kind.value, "erased": dict(erasure.counts), "hash": erasure.hash}
+    insert_event(
+        session, actor="schedule", action="erasure.finished", deployment_id=erasure.deployment_id, subject=erasure.id, details=details
+    )
+    log.info("records_erased", deployment=erasure.deployment_id, erasure=erasure.id, cause=erasure.kind.value, erased=dict(erasure.counts))
+    return erasure
+
+
+@dataclass(frozen=True, slots=True)
+class _Ageing:
+    """The policy of one deployment at one moment."""
+
+    database: Database
+    applied: AppliedPolicy
+    now: datetime
+    batch_records: int
+
+    @property
+    def no(self) -> int:
+        return self.applied.deployment_no
+
+    @property
+    def records_before(self) -> datetime | None:
+        """The time before which records are past their retention; None: they are kept."""
+        return self._cut_off(self.applied.policy.records_months)
+
+    def erase_records(self) -> None:
+        """Erases aged records that are in months together with others."""
+        before = self.records_before
+        if before is None:
+            return
+        last: RecordPlace | None = None
+
+        def erase(session: Session) -> bool:
+            nonlocal last
+            places = find_aged(session, self.no, after=last, before=before, limit=self.batch_records)
+            if places:
+                last = places[-1]
+                self.count(session, erase_aged(session, self.no, places, with_records=True))
+            return bool(places)
+
+        self._in_batches(erase)
+
+    def erase_labels(self) -> None:
+        """Erases aged labels."""
+        before = self._cut_off(self.applied.policy.feedback_months)
+        if before is None:
+            return
+
+        def erase(session: Session) -> bool:
+            erased = erase_labels(session, self.no, before=before, limit=self.batch_records)
+            self.count(session, erased)
+            return bool(erased)
+
+        self._in_batches(erase)
+
+    def erase_answers(self) -> None:
+        """Erases the model's answers to copies of aged records, which may themselves be kept for longer."""
+        before = self._cut_off(self.applied.policy.answers_months)
+        if before is None:
+            return
+        since = self.applied.answers_until
+        last = None if since is None else RecordPlace(0, "", since)
+
+        def erase(session: Session) -> bool:
+            nonlocal last
+            places = find_aged(session, self.no, after=last, before=before, limit=self.batch_records)
+            if places:
+                last = places[-1]
+                self.count(session, erase_answers(session, self.no, places))
+                note_answers_erased(session, self.no, last.logged_at)
+            return bool(places)
+
+        self._in_batches(erase)
+
+    def erase_quotations(self) -> None:
+        """Removes what may be the content of aged records from the reasons of failures."""
+        before = self.records_before
+        if before is None:
+            return
+        with self.database.transaction() as session:
+            if may_erase(session, self.no):
+                self.count(session, remove_quotations(session, self.no, before=before, shorten=without_excerpt))
+                self.count(session, forget_rejection_reasons(session, self.no, before=before))
+
+    def count(self, session: Session, counts: Mapping[str, int]) -> None:
+        """Adds to the receipt, in the transaction that erases."""
+        policy = self.applied.policy
+        scope: dict[str, Any] = {"policy_version": policy.version}
+        for name in ("records_months", "feedback_months", "answers_months"):
+            scope[name] = getattr(policy, name)
+        count_aged(session, self.no, self.applied.deployment_id, scope=scope, counts=counts)
+
+    def _cut_off(self, months: int | None) -> datetime | None:
+        return None if months is None else months_before(self.now, months)
+
+    def _in_batches(self, erase: Callable[[Session], bool]) -> None:
+        erase_in_batches(self.database, self.no, erase)
+
+
+def erase_in_batches(database: Database, deployment_no: int, erase: Callable[[Session], bool]) -> bool:
+    """Calls `erase` in one transaction after another until it returns False; returns False where a legal hold ended it."""
+    while True:
+        with paced(), database.transaction() as session:
+            if not may_erase(session, deployment_no):
+                return False
+            if not erase(session):
+                return True
+
+
+def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> None:
+    """Drops the months all of whose records are past their retention; also finishes what an earlier run began."""
+    with database.transaction() as session:
+        months = log_months(session)
+    for month in months:
+        with database.transaction() as session:
+            owners = deployments_in(session, month)
+        if all(_is_past(ageing.get(no), month) for no in owners):
+            if not month.is_attached or any(_is_past(one, month) for one in ageing.values()):
+                _drop(database, month, ageing)
+        elif not month.is_attached:
+            # Somebody placed a hold, or set a longer policy, since it was taken out.
+            with database.transaction() as session:
+                attach_month(session, month)
+
+
+def _is_past(one: _Ageing | None, month: LogMonth) -> bool:
+    before = None if one is None else one.records_before
+    return before is not None and month.end <= before
+
+
+def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) -> None:
+    """Drops one month: takes it out of the log, erases what was derived from its records, then drops the table."""
+    if month.is_attached:
+        detach_month(database, month)
+    # Read again: until it was out, a historical record could still be written to it.
+    with database.transaction() as session:
+        owners = deployments_in(session, month)
+    may_drop = all(_is_past(ageing.get(no), month) and _erase_derived(database, month, ageing[no]) for no in owners)
+    with database.transaction() as session:
+        if may_drop and all(may_erase(session, no) for no in owners):
+            for no in owners:
+                ageing[no].count(session, {"payload_records": count_records_in(session, month, no)})
+            drop_month(session, month)
+            log.info("month_dropped", table=month.table, deployments=len(owners))
+        else:
+            attach_month(session, month)
+
+
+def _erase_derived(database: Database, month: LogMonth, one: _Ageing) -> bool:
+    last: RecordPlace | None = None
+
+    def erase(session: Session) -> bool:
+        nonlocal last
+        places: Sequence[RecordPlace] = find_detached(session, month.table, one.no, after=last, limit=one.batch_records)
+        if places:
+            last = places[-1]
+            one.count(session, erase_aged(session, one.no, places, with_records=False))
+        return bool(places)
+
+    return erase_in_batches(database, one.no, erase)

@@ -1,0 +1,22 @@
+"""The size and the pace of the batches in which rows are erased: writers of records must not notice them."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ..clock import monotonic_seconds
+
+BATCH_RECORDS: Final = 500
+"""Max records that one transaction erases."""
+
+LONGEST_REST_SECONDS: Final = 1.0
+"""Max seconds between two batches."""
+
+
+@contextmanager
+def paced() -> Iterator[None]:
+    """Runs a batch, then rests as long as it took: erasing takes at most half of one connection's time."""
+    began = monotonic_seconds()
+    yield
+    threading.Event().wait(min(monotonic_seconds() - began, LONGEST_REST_SECONDS))

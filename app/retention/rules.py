@@ -1,0 +1,108 @@
+"""Rules of what may be asked: policies, reasons of holds, and selections of records."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy.orm import Session
+
+from ..domain.retention import MAX_ERASED_IDS, MAX_MONTHS, RecordSelector, RetentionPolicy
+from ..domain.texts import MAX_TEXT, character_problem
+from ..errors import Conflict, FieldProblem, InvalidInput
+from ..store.retention.finding import meta_places
+from ..store.retention.holds import hold_of
+
+MAX_REASON = 1000
+"""Max characters of the reason of a hold."""
+
+
+def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
+    """Returns the policy with the months of its preset where it states none of its own.
+
+    Raises:
+        InvalidInput: a period is out of range, or answers or labels would outlast what they are about.
+    """
+    months = None if sent.preset is None else sent.preset.months
+    policy = replace(
+        sent,
+        records_months=months if sent.records_months is None else sent.records_months,
+        feedback_months=months if sent.feedback_months is None else sent.feedback_months,
+        answers_months=months if sent.answers_months is None else sent.answers_months,
+    )
+    sizes = {name: getattr(sent, name) for name in ("records_months", "feedback_months", "answers_months")}
+    stated = {name: value for name, value in sizes.items() if value is not None}
+    problems = [
+        FieldProblem(name, f"must lie between 1 and {MAX_MONTHS} months, found {value}")
+        for name, value in stated.items()
+        if not 1 <= value <= MAX_MONTHS
+    ]
+    if sent.preset is not None and months is not None:
+        words = f"must be at least the {months} months of the preset {sent.preset.value}, found "
+        problems += [FieldProblem(name, f"{words}{value}") for name, value in stated.items() if 1 <= value < months]
+    if policy.records_months is not None and policy.answers_months is not None and policy.answers_months > policy.records_months:
+        problems.append(
+            FieldProblem(
+                "answers_months", "must not exceed records_months: the model's answers to copies go with their record at the latest"
+            )
+        )
+    if problems:
+        raise InvalidInput(problems)
+    return policy
+
+
+def check_reason(reason: str) -> str:
+    """Returns the reason of a hold without blanks around it.
+
+    Raises:
+        InvalidInput: it is blank, too long, or holds characters that cannot be stored.
+    """
+    text = reason.strip()
+    problem = "must not be blank" if not text else character_problem(text)
+    if len(text) > MAX_REASON:
+        problem = f"must have at most {MAX_REASON:,} characters, found {len(text):,}"
+    if problem:
+        raise InvalidInput.of("reason", problem)
+    return text
+
+
+def check_selector(session: Session, deployment_no: int, selector: RecordSelector) -> RecordSelector:
+    """Returns the selector, each id once.
+
+    Raises:
+        InvalidInput: it names neither ids nor a field, both, too many ids, or a field that is no meta field of any schema version.
+    """
+    if (selector.field is None) == (not selector.record_ids):
+        raise InvalidInput.of("record_ids", "name either record_ids, or field and value")
+    if selector.field is None:
+        problem = _ids_problem(selector.record_ids)
+        if problem:
+            raise InvalidInput.of("record_ids", problem)
+        return replace(selector, record_ids=tuple(sorted(set(selector.record_ids))))
+    if selector.value is None:
+        raise InvalidInput.of("value", "is required with a field")
+    if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or "\0" in selector.value or _is_broken(selector.value)):
+        raise InvalidInput.of("value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold")
+    if "\0" in selector.field or _is_broken(selector.field) or not meta_places(session, deployment_no, selector.field):
+        raise InvalidInput.of("field", "is not a meta field of this deployment; a person is found by a meta field or by record ids")
+    return selector
+
+
+def require_no_hold(session: Session, deployment_no: int, deployment_id: str, action: str) -> None:
+    """Returns if the deployment is not on hold.
+
+    Raises:
+        Conflict: it is.
+    """
+    if hold_of(session, deployment_no) is not None:
+        raise Conflict(f"{deployment_id} is on legal hold, so {action}. An admin can release the hold.")
+
+
+def _ids_problem(ids: Sequence[str]) -> str | None:
+    if len(ids) > MAX_ERASED_IDS:
+        return f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in another request"
+    if any(not one or len(one) > MAX_TEXT or "\0" in one or _is_broken(one) for one in ids):
+        return "must be ids of records: texts that are not empty"
+    return None
+
+
+def _is_broken(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)

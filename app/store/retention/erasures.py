@@ -1,0 +1,158 @@
+"""Stored erasures: requests, their progress, and receipts."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Select, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_if_absent
+from sqlalchemy.orm import Session
+
+from ...domain.retention import (
+    Counts,
+    Erasure,
+    ErasureKind,
+    ErasureState,
+    RecordSelector,
+    add_counts,
+    hash_receipt,
+    hash_request,
+    receipt_document,
+)
+from ...errors import Conflict, NotFound
+from ..tables import ErasureRow
+
+
+def request_erasure(
+    session: Session, deployment_no: int, deployment_id: str, *, erasure_id: str, selector: RecordSelector, by: str
+) -> tuple[Erasure, bool]:
+    """Queues the erasure of a person's records; returns it, and whether it is new: the same request again changes nothing.
+
+    Raises:
+        Conflict: another request has the id.
+    """
+    hashed = hash_request(deployment_id, selector.document())
+    values = {
+        **_fresh(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),
+        "selector": selector.document(),
+        "scope": selector.scope(),
+        "request_hash": hashed,
+    }
+    insertion = insert_if_absent(ErasureRow).values(values).on_conflict_do_nothing(index_elements=["deployment_id", "id"])
+    is_new = session.scalar(insertion.returning(ErasureRow.no)) is not None
+    stored = get_erasure(session, deployment_id, erasure_id)
+    if stored.request_hash != hashed:
+        raise Conflict(f"There is an erasure {erasure_id} of {deployment_id} already, of other records. Choose another id.")
+    return stored, is_new
+
+
+def count_aged(session: Session, deployment_no: int, deployment_id: str, *, scope: Mapping[str, Any], counts: Counts) -> None:
+    """Adds counts of rows that were erased because of their age to the deployment's open erasure, which begins here if there is none."""
+    if not counts:
+        return
+    is_open = (ErasureRow.kind == ErasureKind.RETENTION.value, ErasureRow.finished_at.is_(None))
+    row = session.scalar(select(ErasureRow).where(ErasureRow.deployment_no == deployment_no, *is_open).with_for_update())
+    if row is None:
+        values = _fresh(str(uuid.uuid4()), deployment_no, deployment_id, ErasureKind.RETENTION, "schedule")
+        values |= {"scope": dict(scope), "request_hash": hash_request(deployment_id, scope), "counts": dict(counts)}
+        session.execute(insert(ErasureRow).values(values | {"state": ErasureState.RUNNING.value, "started_at": func.now()}))
+    else:
+        row.counts = add_counts(row.counts, counts)
+
+
+def lock_open(session: Session, no: int) -> Erasure | None:
+    """Returns the erasure, locked, if it has not finished and no other process holds it."""
+    statement = select(ErasureRow).where(ErasureRow.no == no, ErasureRow.finished_at.is_(None))
+    row = session.scalar(statement.with_for_update(skip_locked=True).execution_options(populate_existing=True))
+    return None if row is None else _erasure(row)
+
+
+def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
+    """Returns the numbers of open erasures and of their deployments, oldest first."""
+    statement = select(ErasureRow.no, ErasureRow.deployment_no).where(ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value)
+    rows = session.execute(statement.where(ErasureRow.deployment_no.is_not(None)).order_by(ErasureRow.no))
+    return [(no, deployment_no) for no, deployment_no in rows if deployment_no is not None]
+
+
+def selector_of(session: Session, no: int) -> RecordSelector:
+    """Returns whose records an open erasure is about."""
+    stored = session.scalars(select(ErasureRow.selector).where(ErasureRow.no == no)).one() or {}
+    return RecordSelector(record_ids=tuple(stored.get("record_ids", ())), field=stored.get("field"), value=stored.get("value"))
+
+
+def begin_erasure(session: Session, no: int) -> None:
+    """Notes that an erasure runs, from this moment."""
+    session.execute(update(ErasureRow).where(ErasureRow.no == no).values(state=ErasureState.RUNNING.value, started_at=func.now()))
+
+
+def has_settled(session: Session, no: int, seconds: float) -> bool:
+    """Returns whether the erasure began that long ago: no write is open that did not know of it."""
+    began = select(ErasureRow.started_at <= func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)).where(ErasureRow.no == no)
+    return bool(session.scalar(began))
+
+
+def count_erased(session: Session, no: int, counts: Counts) -> None:
+    """Adds to the counts of an erasure, which the transaction has locked."""
+    row = session.get_one(ErasureRow, no, populate_existing=True)
+    row.counts = add_counts(row.counts, counts)
+    session.flush()
+
+
+def finish_erasure(session: Session, no: int) -> Erasure:
+    """Ends the erasure: empties its selector, and stores the hash of its receipt. Returns it."""
+    values = {"state": ErasureState.FINISHED.value, "finished_at": func.now(), "selector": None}
+    session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values).execution_options(synchronize_session=False))
+    row = session.get_one(ErasureRow, no, populate_existing=True)
+    row.hash = hash_receipt(receipt_document(_erasure(row)))
+    session.flush()
+    return _erasure(row)
+
+
+def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasure:
+    """Returns the erasure of that id.
+
+    Raises:
+        NotFound: the deployment has none.
+    """
+    statement = select(ErasureRow).where(ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id)
+    row = session.scalar(statement.execution_options(populate_existing=True))
+    if row is None:
+        raise NotFound("erasure", erasure_id)
+    return _erasure(row)
+
+
+def erasures_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> list[Erasure]:
+    """Returns the deployment's erasures, newest first."""
+    statement: Select[ErasureRow] = select(ErasureRow).where(ErasureRow.deployment_no == deployment_no)
+    if before_no is not None:
+        statement = statement.where(ErasureRow.no < before_no)
+    return [_erasure(row) for row in session.scalars(statement.order_by(ErasureRow.no.desc()).limit(limit))]
+
+
+def _fresh(erasure_id: str, deployment_no: int, deployment_id: str, kind: ErasureKind, by: str) -> dict[str, Any]:
+    return {
+        "id": erasure_id,
+        "deployment_no": deployment_no,
+        "deployment_id": deployment_id,
+        "kind": kind.value,
+        "state": ErasureState.QUEUED.value,
+        "counts": {},
+        "requested_by": by,
+    }
+
+
+def _erasure(row: ErasureRow) -> Erasure:
+    return Erasure(
+        no=row.no,
+        id=row.id,
+        deployment_id=row.deployment_id,
+        kind=ErasureKind(row.kind),
+        state=ErasureState(row.state),
+        scope=row.scope,
+        request_hash=row.request_hash,
+        counts=row.counts,
+        requested_by=row.requested_by,
+        requested_at=row.requested_at,
+        finished_at=row.finished_at,
+        hash=row.hash,
+    )

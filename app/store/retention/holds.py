@@ -1,0 +1,60 @@
+"""Stored legal holds."""
+
+from sqlalchemy import Select, func, insert, select, text, update
+from sqlalchemy.orm import Session
+
+from ...domain.retention import LegalHold
+from ..tables import LegalHoldRow
+
+
+def hold_of(session: Session, deployment_no: int) -> LegalHold | None:
+    """Returns the hold that is in force, if there is one."""
+    row = session.scalar(_in_force(deployment_no))
+    return None if row is None else _hold(row)
+
+
+def holds_of(session: Session, deployment_no: int, *, limit: int) -> list[LegalHold]:
+    """Returns the newest holds, in force or released, newest first."""
+    statement = select(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no).order_by(LegalHoldRow.no.desc()).limit(limit)
+    return [_hold(row) for row in session.scalars(statement)]
+
+
+def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
+    """Places a hold, or changes the reason of the one in force; the deployment is locked.
+
+    From the commit on no batch of an erasure begins: each one locks the deployment's row first.
+    """
+    changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
+    if session.scalar(changed.values(reason=reason).returning(LegalHoldRow.no)) is None:
+        session.execute(insert(LegalHoldRow).values(deployment_no=deployment_no, reason=reason, placed_by=by))
+    return _hold(session.scalars(_in_force(deployment_no).execution_options(populate_existing=True)).one())
+
+
+def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:
+    """Releases the hold in force; returns whether there was one."""
+    changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
+    return session.scalar(changed.values(released_by=by, released_at=func.now()).returning(LegalHoldRow.no)) is not None
+
+
+_IS_FREE = text(
+    """SELECT NOT EXISTS (SELECT FROM legal_holds WHERE deployment_no = :no AND released_at IS NULL)
+       FROM deployments WHERE no = :no"""
+)
+
+
+def may_erase(session: Session, deployment_no: int) -> bool:
+    """Returns whether the deployment is there and not on hold, which cannot change until the transaction ends. Writers do not wait."""
+    # The request that places a hold takes the same lock, so one waits for the other; writers of records take FOR KEY SHARE.
+    session.execute(text("SELECT FROM deployments WHERE no = :no FOR NO KEY UPDATE"), {"no": deployment_no})
+    # A second statement, because the first one's view of the holds is older than the lock.
+    return bool(session.scalar(_IS_FREE, {"no": deployment_no}))
+
+
+def _in_force(deployment_no: int) -> Select[LegalHoldRow]:
+    return select(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
+
+
+def _hold(row: LegalHoldRow) -> LegalHold:
+    return LegalHold(
+        reason=row.reason, placed_by=row.placed_by, placed_at=row.placed_at, released_by=row.released_by, released_at=row.released_at
+    )

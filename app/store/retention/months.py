@@ -1,0 +1,84 @@
+"""Months of payload records: taking one out of the log without holding up its writers, and dropping it."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ..database.engine import Database
+
+_NAME = re.compile(r"payload_records_(\d{4})_(\d{2})")
+_ENSURING = text("SELECT pg_advisory_xact_lock(4540261127)")
+"""The lock under which partitions are made: none is made while one of its name is put back or dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogMonth:
+    """One month of the log, half-open [start, end). A detached one is no longer read or written; `is_pending`: detaching was broken off."""
+
+    table: str
+    start: datetime
+    end: datetime
+    is_attached: bool
+    is_pending: bool = False
+
+
+def log_months(session: Session) -> list[LogMonth]:
+    """Returns the months of the log, oldest first, and those that were taken out of it and are still there."""
+    rows = session.execute(
+        text(
+            """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
+               FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND i.inhparent = 'payload_records'::regclass
+               WHERE c.relkind = 'r' AND c.relname LIKE 'payload_records_%'
+                 AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'payload_records'::regclass)
+               ORDER BY c.relname"""
+        )
+    )
+    return [_month(name, is_attached=attached, is_pending=pending) for name, attached, pending in rows if _NAME.fullmatch(name)]
+
+
+def deployments_in(session: Session, month: LogMonth) -> list[int]:
+    """Returns the numbers of the deployments that have records in the month."""
+    # One look into the index for each deployment, however many records there are.
+    statement = f"SELECT no FROM deployments d WHERE EXISTS (SELECT FROM {month.table} r WHERE r.deployment_no = d.no) ORDER BY no"  # noqa: S608 - a table of ours
+    return list(session.scalars(text(statement)))
+
+
+def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> int:
+    """Returns the number of the deployment's records in the month."""
+    statement = f"SELECT count(*) FROM {month.table} WHERE deployment_no = :no"  # noqa: S608 - a table of ours
+    return int(session.execute(text(statement), {"no": deployment_no}).scalar_one())
+
+
+def detach_month(database: Database, month: LogMonth) -> None:
+    """Takes the month out of the log. Waits for transactions that may read it; nobody waits for it.
+
+    Raises:
+        DBAPIError: it was broken off, and is finished by the next call for the month.
+    """
+    how = "FINALIZE" if month.is_pending else "CONCURRENTLY"
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(f"ALTER TABLE payload_records DETACH PARTITION {month.table} {how}"))
+
+
+def attach_month(session: Session, month: LogMonth) -> None:
+    """Puts a month back into the log."""
+    session.execute(_ENSURING)
+    bounds = f"FROM ('{month.start.isoformat()}') TO ('{month.end.isoformat()}')"
+    session.execute(text(f"ALTER TABLE payload_records ATTACH PARTITION {month.table} FOR VALUES {bounds}"))
+
+
+def drop_month(session: Session, month: LogMonth) -> None:
+    """Drops a month that is not part of the log."""
+    session.execute(_ENSURING)
+    session.execute(text(f"DROP TABLE {month.table}"))
+
+
+def _month(table: str, *, is_attached: bool, is_pending: bool) -> LogMonth:
+    found = _NAME.fullmatch(table)
+    assert found is not None, "the caller looked"  # noqa: S101 - above
+    year, month = int(found[1]), int(found[2])
+    start = datetime(year, month, 1, tzinfo=UTC)
+    return LogMonth(table, start, datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC), is_attached, is_pending)

@@ -1,0 +1,65 @@
+"""Stored policies of retention."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.retention import RetentionPolicy, RetentionPreset
+from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedPolicy:
+    """A policy with its deployment. The model's answers are erased up to `answers_until`."""
+
+    deployment_no: int
+    deployment_id: str
+    policy: RetentionPolicy
+    answers_until: datetime | None
+
+
+def policy_of(session: Session, deployment_no: int) -> RetentionPolicy:
+    """Returns the deployment's policy; version 0, which keeps everything, where none was set."""
+    row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
+    return RetentionPolicy() if row is None else _policy(row)
+
+
+def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
+    """Stores the policy as the next version, unless it is the stored one; returns the one that counts. The deployment is locked."""
+    stored = policy_of(session, deployment_no)
+    if stored == replace(policy, version=stored.version) and stored.version:
+        return stored
+    numbered = replace(policy, version=stored.version + 1)
+    values = {name: getattr(numbered, name) for name in ("version", "records_months", "feedback_months", "answers_months")}
+    values["preset"] = numbered.preset and numbered.preset.value
+    insertion = insert(RetentionPolicyRow).values(deployment_no=deployment_no, **values)
+    session.execute(insertion.on_conflict_do_update(index_elements=["deployment_no"], set_={**values, "updated_at": func.now()}))
+    return numbered
+
+
+def policies_to_apply(session: Session) -> list[AppliedPolicy]:
+    """Returns the policies of all deployments that are not on hold."""
+    held = select(LegalHoldRow.no).where(LegalHoldRow.deployment_no == DeploymentRow.no, LegalHoldRow.released_at.is_(None)).exists()
+    statement = select(RetentionPolicyRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no)
+    return [
+        AppliedPolicy(deployment_no=row.deployment_no, deployment_id=name, policy=_policy(row), answers_until=row.answers_until)
+        for row, name in session.execute(statement.where(~held).order_by(DeploymentRow.no))
+    ]
+
+
+def note_answers_erased(session: Session, deployment_no: int, until: datetime) -> None:
+    """Notes that the model's answers to copies of records from before that time are gone."""
+    session.execute(update(RetentionPolicyRow).where(RetentionPolicyRow.deployment_no == deployment_no).values(answers_until=until))
+
+
+def _policy(row: RetentionPolicyRow) -> RetentionPolicy:
+    return RetentionPolicy(
+        version=row.version,
+        preset=None if row.preset is None else RetentionPreset(row.preset),
+        records_months=row.records_months,
+        feedback_months=row.feedback_months,
+        answers_months=row.answers_months,
+    )

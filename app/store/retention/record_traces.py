@@ -1,0 +1,212 @@
+"""Every table by what it holds of single records, and the deletion of a record together with everything that was derived from it.
+
+`app/store/tables` has the tables. One that is not declared here fails `tests/architecture/test_record_traces.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.retention import digest_id
+
+ERASED_WITH_A_RECORD: Final[Mapping[str, str]] = {
+    "payload_records": "the record",
+    "payload_keys": "its id",
+    "counterfactuals": "the model's answers to its copies",
+    "flagged_records": "its flags",
+    "feedback_records": "its labels",
+    "call_halves": "the halves of its call that wait for the other half",
+    "evidence_people": "digest of the person whose first record it is",
+}
+"""Tables of which an erasure deletes rows, and what they hold of a record. Retention by age leaves out labels, which have an age of their
+own, and the digests of people, without which a later record of a person would count as the first."""
+
+QUOTES_ENDPOINTS: Final[Mapping[str, str]] = {
+    "checks": "reason",
+    "endpoint_failures": "reason",
+    "attributions": "problem",
+    "subgroup_scans": "reason",
+}
+"""Tables with a reason that may quote the beginning of an endpoint's answer, and with it a record; an erasure removes the quotation."""
+
+QUOTES_IN_JSON: Final[Mapping[str, str]] = {"alerts": "facts", "notifications": "body"}
+"""Tables with facts that may hold such a reason."""
+
+FORGETS_REASONS: Final = "intake_counts"
+"""Table whose counts keep the reason of the last rejection, which may quote a value; an erasure empties it."""
+
+HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
+    "deployments": "facts about the model",
+    "deployment_schemas": "names of columns",
+    "monitors": "settings",
+    "retention_policies": "settings",
+    "legal_holds": "orders",
+    "erasures": "receipts; the selector of a person is emptied at the end",
+    "erased_ids": "digests of ids, so that they are not stored again",
+    "erased_hours": "hours",
+    "training_data": "counts of training data",
+    "training_distributions": "counts of training data",
+    "training_tables": "counts of training data",
+    "training_correlations": "parts of training rows without an id; replaced or deleted with the training data",
+    "mitigation_settings": "settings",
+    "mitigation_profiles": "shares and thresholds of groups",
+    "bias_detectors": "weights of a model that was fitted to many records",
+    "record_counts": "numbers of records",
+    "arrivals": "numbers of records",
+    "rejection_counts": "numbers of records",
+    "missing_records": "numbers of records",
+    "changed_hours": "hours",
+    "check_tables": "counts of groups",
+    "measurements": "figures of groups",
+    "figure_days": "figures of groups",
+    "copy_targets": "kinds of copies",
+    "attribution_answers": "outcomes without ids, deleted at the end of the attribution",
+    "evidence_eras": "hours and versions",
+    "evidence_hours": "counts of groups",
+    "evidence_late_labels": "numbers of labels",
+    "evidence_figures": "states of figures",
+    "evidence_closures": "decisions of people at work",
+    "subgroup_settings": "settings",
+    "subgroup_candidates": "groups",
+    "subgroup_hours": "counts of groups",
+    "alert_channels": "receivers of alerts",
+    "alert_rules": "settings",
+    "alert_rule_channels": "settings",
+    "alert_comments": "what people at work wrote",
+    "workers": "heartbeats",
+    "listener": "the address of the service",
+    "users": "people at work",
+    "sessions": "log-ins of people at work; they expire",
+    "api_keys": "hashes of keys",
+    "activities": "changes that people at work made",
+    "audit_events": "who read which record: append-only, kept as the proof of access; it may name a record's id, never a value",
+    "openscale_data_marts": "names",
+    "openscale_providers": "settings",
+    "openscale_subscriptions": "settings",
+    "openscale_instances": "settings",
+    "openscale_imports": "figures that were computed elsewhere",
+}
+"""Tables that hold nothing of a single record, and what they hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlace:
+    """A stored record."""
+
+    record_no: int
+    record_id: str
+    logged_at: datetime
+
+
+# Dependents first: what is deleted last still leads to the rest if a process dies in between, although each batch is one transaction.
+_DERIVED: Final = {
+    "counterfactuals": """DELETE FROM counterfactuals c USING copy_targets t
+        WHERE t.deployment_no = :no AND c.target_no = t.no AND c.record_no = ANY(CAST(:numbers AS bigint[]))""",
+    "flagged_records": "DELETE FROM flagged_records WHERE deployment_no = :no AND record_no = ANY(CAST(:numbers AS bigint[]))",
+}
+_OF_A_PERSON: Final = {
+    "feedback_records": "DELETE FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))",
+    # Several records of one call have its id, a hyphen and their position.
+    "call_halves": """DELETE FROM call_halves WHERE deployment_no = :no
+        AND call_id IN (SELECT unnest(ARRAY[id, regexp_replace(id, '-[0-9]+$', '')]) FROM unnest(CAST(:ids AS text[])) id)""",
+    "evidence_people": """DELETE FROM evidence_people p USING evidence_eras e
+        WHERE e.deployment_no = :no AND p.era_no = e.no AND p.record_no = ANY(CAST(:numbers AS bigint[]))""",
+}
+_KEYS: Final = """DELETE FROM payload_keys
+    WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[])) AND record_no = ANY(CAST(:numbers AS bigint[]))"""
+_RECORDS: Final = """DELETE FROM payload_records r
+    USING unnest(CAST(:times AS timestamptz[]), CAST(:numbers AS bigint[])) AS k (logged_at, record_no)
+    WHERE r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no"""
+
+
+def erase_aged(session: Session, deployment_no: int, places: Sequence[RecordPlace], *, with_records: bool) -> dict[str, int]:
+    """Deletes these records with everything but their labels, or all of that except for the records themselves; returns counts by table.
+
+    The latter serves a whole month of records, which are dropped together.
+    """
+    note_erased_hours(session, deployment_no, [place.logged_at for place in places])
+    statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
+    return _delete(session, statements, _parameters(deployment_no, places))
+
+
+def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
+    """Deletes at most `limit` of the labels that became usable before that time, or wait for their record since then; returns counts."""
+    # Two statements, each of which has an index of its own to read by.
+    for aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
+        ids = session.scalars(
+            text(f"SELECT feedback_id FROM feedback_records WHERE deployment_no = :no AND {aged} LIMIT :limit"),  # noqa: S608 - constants
+            {"no": deployment_no, "before": before, "limit": limit},
+        ).all()
+        if ids:
+            _note_hours_of_labels(session, deployment_no, ids)
+            statements = {"feedback_records": _OF_A_PERSON["feedback_records"]}
+            return _delete(session, statements, {"no": deployment_no, "ids": list(ids)})
+    return {}
+
+
+def erase_answers(session: Session, deployment_no: int, places: Sequence[RecordPlace]) -> dict[str, int]:
+    """Deletes the model's answers to copies of these records; returns counts by table."""
+    return _delete(session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, places))
+
+
+def erase_people(session: Session, deployment_no: int, places: Sequence[RecordPlace], *, ids: Sequence[str]) -> dict[str, int]:
+    """Deletes these records, everything derived from them, and the labels and calls of the ids; returns counts by table.
+
+    The ids are remembered by their digests. The deployment's row is written, so that every process looks at them before its next write.
+    """
+    parameters = _parameters(deployment_no, places)
+    parameters["ids"] = sorted({*parameters["ids"], *ids})
+    note_erased_hours(session, deployment_no, [place.logged_at for place in places])
+    _note_hours_of_labels(session, deployment_no, parameters["ids"])
+    remember_ids(session, deployment_no, parameters["ids"])
+    return _delete(session, {**_DERIVED, **_OF_A_PERSON, "payload_keys": _KEYS, "payload_records": _RECORDS}, parameters)
+
+
+def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
+    """Notes that records of these ids are not to be stored again, and makes every process look at them before its next write."""
+    if not ids:
+        return
+    session.execute(
+        text("INSERT INTO erased_ids (deployment_no, digest) SELECT :no, unnest(CAST(:digests AS bytea[])) ON CONFLICT DO NOTHING"),
+        {"no": deployment_no, "digests": [digest_id(one) for one in ids]},
+    )
+    # A write is refused as stale once the row has another version, and then reads the digests.
+    session.execute(text("UPDATE deployments SET updated_at = updated_at WHERE no = :no"), {"no": deployment_no})
+
+
+def note_erased_hours(session: Session, deployment_no: int, moments: Sequence[datetime]) -> None:
+    """Notes the hours of records that are erased: their counts are to stay as they are."""
+    session.execute(text(_NOTE_HOURS.format(source="unnest(CAST(:times AS timestamptz[])) at")), {"no": deployment_no, "times": [*moments]})
+
+
+_NOTE_HOURS: Final = """INSERT INTO erased_hours (deployment_no, hour)
+    SELECT DISTINCT CAST(:no AS int), date_trunc('hour', at, 'UTC') FROM {source} ON CONFLICT DO NOTHING"""
+
+
+def _note_hours_of_labels(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
+    """Notes the hours of the records that these labels are about."""
+    labels = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
+        AND feedback_id = ANY(CAST(:ids AS text[])) AND record_logged_at IS NOT NULL) labels"""
+    session.execute(text(_NOTE_HOURS.format(source=labels)), {"no": deployment_no, "ids": [*ids]})
+
+
+def _parameters(deployment_no: int, places: Sequence[RecordPlace]) -> dict[str, Any]:
+    return {
+        "no": deployment_no,
+        "numbers": [place.record_no for place in places],
+        "ids": [place.record_id for place in places],
+        "times": [place.logged_at for place in places],
+    }
+
+
+def _delete(session: Session, statements: Mapping[str, str], parameters: Mapping[str, Any]) -> dict[str, int]:
+    counts = {}
+    for table, statement in statements.items():
+        used = {name: value for name, value in parameters.items() if f":{name}" in statement}
+        deleted = session.execute(text(statement), used)
+        counts[table] = deleted.rowcount  # type: ignore[attr-defined]
+    return {table: count for table, count in counts.items() if count}

@@ -1,0 +1,91 @@
+"""Policies of retention, legal holds, erasures and their receipts, and the traces that an erasure must leave."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, LargeBinary, UniqueConstraint, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Row
+
+
+class RetentionPolicyRow(Row):
+    """Months for which a deployment's records are kept; NULL keeps them. Model's answers to copies are erased up to `answers_until`."""
+
+    __tablename__ = "retention_policies"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    version: Mapped[int]
+    preset: Mapped[str | None]
+    records_months: Mapped[int | None]
+    feedback_months: Mapped[int | None]
+    answers_months: Mapped[int | None]
+    answers_until: Mapped[datetime | None]
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class LegalHoldRow(Row):
+    """One order to keep everything of a deployment; in force until it is released."""
+
+    __tablename__ = "legal_holds"
+    __table_args__ = (
+        Index("legal_holds_one_in_force_idx", "deployment_no", unique=True, postgresql_where=text("released_at IS NULL")),
+        Index("legal_holds_deployment_no_no_idx", "deployment_no", "no"),
+    )
+
+    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    reason: Mapped[str]
+    placed_by: Mapped[str]
+    placed_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    released_by: Mapped[str | None]
+    released_at: Mapped[datetime | None]
+
+
+class ErasureRow(Row):
+    """One erasure, from its request to its receipt, which outlives the deployment. `id` is unique within a deployment's id.
+
+    `selector` names whose records go and is itself erased at the end; `scope` says it without a value of a person. `counts` has the
+    erased rows by table, raised in the transaction that erases them.
+    """
+
+    __tablename__ = "erasures"
+    __table_args__ = (
+        UniqueConstraint("deployment_id", "id", name="erasures_deployment_id_id_key"),
+        Index("erasures_deployment_no_no_idx", "deployment_no", "no"),
+        Index("erasures_open_idx", "no", postgresql_where=text("finished_at IS NULL")),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str]
+    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))
+    deployment_id: Mapped[str]
+    kind: Mapped[str]
+    state: Mapped[str]
+    selector: Mapped[dict[str, Any] | None]
+    scope: Mapped[dict[str, Any]]
+    request_hash: Mapped[str]
+    counts: Mapped[dict[str, Any]]
+    requested_by: Mapped[str]
+    requested_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    hash: Mapped[str | None]
+
+
+class ErasedIdRow(Row):
+    """Digest of a record id that was erased on request: a record of that id is not stored again."""
+
+    __tablename__ = "erased_ids"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+
+
+class ErasedHourRow(Row):
+    """An hour from which records were erased: its counts stay as they are and are not made again."""
+
+    __tablename__ = "erased_hours"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    hour: Mapped[datetime] = mapped_column(primary_key=True)
