@@ -120,6 +120,12 @@ class Settings(BaseSettings):
     worker_concurrency: int = Field(default=4, ge=1, le=64)
     """Max checks that one worker process computes at the same time. Up to 8 times as many more may wait for their model."""
 
+    metrics_port: int = Field(default=0, ge=0, le=65535)
+    """Port at which `evenhand worker` answers `GET /metrics` with its own counters, without a key; 0: it does not listen."""
+
+    metrics_host: str = "127.0.0.1"
+    """Address at which a worker listens for that. Anyone who reaches it reads the counters, so use a private one."""
+
     check_minutes: int = Field(default=CHECK_MINUTES, ge=1, le=24 * 60)
     """Max minutes of a check, including the wait for its model. It then fails and reports its current step."""
 

@@ -28,6 +28,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         **views,
         "transactions": f"{DEPLOYMENT}/transactions",
         "ingestion": f"{DEPLOYMENT}/ingestion",
+        "retention": f"{DEPLOYMENT}/retention",
         "regulator-report": f"{DEPLOYMENT}/regulator-report",
         "record": f"{DEPLOYMENT}/transactions/{record}",
         "deployment-alerts": f"{DEPLOYMENT}/alerts",

@@ -63,6 +63,9 @@ def run_service(
             url = named if postgres is None else postgres.start()
             _prepare_database(url, settings, prepare)
             shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
+            # It shares its counters with the API, which answers with them, so it needs no address of its own.
+            alone = shared | {"EVENHAND_METRICS_PORT": "0"}
+            worker = ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=alone)
             specs = [
                 # All accept from one socket: where one of them dies, the others answer the callers who wait.
                 *(
@@ -74,7 +77,7 @@ def run_service(
                     )
                     for no in range(1, settings.api_processes + 1)
                 ),
-                *([ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=shared)] if with_worker else []),
+                *([worker] if with_worker else []),
                 *companions(url),
             ]
             with _greet_when_ready(settings, stop, greet):

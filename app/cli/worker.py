@@ -6,6 +6,7 @@ import typer
 
 from ..errors import SetupError
 from ..schedule.worker import run_worker
+from ..telemetry.endpoint import counters_served
 from .database import require_answer
 from .startup import service_settings, spare_loaded_objects, stop_signal
 
@@ -25,4 +26,5 @@ def worker() -> None:
     require_answer(settings.database_url.get_secret_value())
     os.nice(NICENESS)
     spare_loaded_objects()
-    run_worker(settings, stop_signal())
+    with counters_served(settings.metrics_host, settings.metrics_port):
+        run_worker(settings, stop_signal())

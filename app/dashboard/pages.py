@@ -22,6 +22,7 @@ from . import (
     overview,
     registering,
     regulator_reports,
+    retention,
     second_look,
     settings,
     transactions,
@@ -36,6 +37,7 @@ _ROUTERS = (
     transactions.router,
     ingestion.router,
     regulator_reports.router,
+    retention.router,
     second_look.router,
     alerts.router,
     # After the lists: its address has a place for any id.

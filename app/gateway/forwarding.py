@@ -8,6 +8,7 @@ from http import HTTPStatus
 import httpcore
 import httpx
 
+from ..clock import monotonic_seconds
 from ..domain.deployments import CredentialsKind, Endpoint
 from ..errors import EndpointDown, ScoringFailed
 from ..outbound.credentials import encode_header, header_of, redacted_of
@@ -15,7 +16,7 @@ from ..outbound.egress import EgressPolicy, parse_url
 from ..outbound.failures import CallFailure, failure_of_error
 from ..outbound.tokens import TokenSource
 from ..outbound.transport import PinnedConnection, PinnedTransport, Resolver, resolve
-from ..telemetry.metrics import model_calls
+from ..telemetry.metrics import model_calls, model_seconds
 
 CONNECTIONS = 256
 """Max connections to one model. The endpoint's `concurrency` is for checks; callers of a gateway bring their own."""
@@ -119,12 +120,15 @@ class ForwardedModel:
             async with self._free:
                 # One connection for each request under way: a pool looks through all of its connections twice for every request.
                 connection = self._idle.pop() if self._idle else self._connect()
+                began = monotonic_seconds()
                 try:
                     async with aclosing(await self._send(connection, sent, body)) as response:
                         model_calls.labels("answered").inc()
+                        model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
                         yield response
                 except httpx.RequestError as error:
                     model_calls.labels("failed").inc()
+                    model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
                     raise self.fault_of(failure_of_error(error)) from error
                 finally:
                     self._idle.append(connection)

@@ -31,6 +31,7 @@ from ..store.retention.months import (
 from ..store.retention.policies import AppliedPolicy, note_answers_erased, policies_to_apply
 from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
 from ..store.retention.record_traces import RecordPlace, erase_aged, erase_answers, erase_labels
+from ..telemetry.metrics import erased_rows
 from .pacing import BATCH_RECORDS, paced
 
 log = structlog.get_logger("evenhand.retention")
@@ -62,6 +63,7 @@ def finish_aged(session: Session, no: int) -> Erasure:
     insert_event(
         session, actor="schedule", action="erasure.finished", deployment_id=erasure.deployment_id, subject=erasure.id, details=details
     )
+    erased_rows.labels(erasure.kind.value).inc(sum(erasure.counts.values()))
     log.info("records_erased", deployment=erasure.deployment_id, erasure=erasure.id, cause=erasure.kind.value, erased=dict(erasure.counts))
     return erasure
 

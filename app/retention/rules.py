@@ -38,7 +38,8 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
     if sent.preset is not None and months is not None:
         words = f"must be at least the {months} months of the preset {sent.preset.value}, found "
         problems += [FieldProblem(name, f"{words}{value}") for name, value in stated.items() if 1 <= value < months]
-    if policy.records_months is not None and policy.answers_months is not None and policy.answers_months > policy.records_months:
+    longest = policy.records_months
+    if not problems and longest is not None and policy.answers_months is not None and policy.answers_months > longest:
         problems.append(
             FieldProblem(
                 "answers_months", "must not exceed records_months: the model's answers to copies go with their record at the latest"

@@ -15,7 +15,7 @@ from ..outbound.failures import CallFailure, crowded, excerpt, failure_of_error,
 from ..outbound.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
 from ..outbound.tokens import TokenSource
 from ..payloads.codec import HttpMessage
-from ..telemetry.metrics import model_calls
+from ..telemetry.metrics import model_calls, model_seconds
 
 MAX_ATTEMPTS = 4
 """Max attempts per page. The first page to use them up ends the whole, so a dead endpoint gets at most this times the concurrency."""
@@ -71,7 +71,11 @@ class Asker:
         attempt = 1
         while True:
             may_ask = await self._pacer.turn(deadline)
+            began = self._timing.monotonic()
             outcome = await self._attempt(transport, message, deadline) if may_ask else crowded()
+            if may_ask:
+                word = "answered" if isinstance(outcome, bytes) else "failed"
+                model_seconds.labels("check", word).observe(self._timing.monotonic() - began)
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
                 return outcome

@@ -5,8 +5,12 @@ import os
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from .allocated import allocate_before_writing
+
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable that prometheus_client reads at import; with it, service and worker count into one folder."""
+
+allocate_before_writing()
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -21,11 +25,21 @@ checks = Counter("evenhand_checks", "Checks that ended, by their final state.", 
 check_seconds = Histogram("evenhand_check_seconds", "Time of one check.", buckets=(0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600))
 
 model_calls = Counter("evenhand_model_calls", "Requests to model endpoints: answered, retried or failed.", ["outcome"])
+model_seconds = Histogram(
+    "evenhand_model_seconds",
+    "Time of one attempt to get an answer of a model's endpoint, by caller and outcome.",
+    ["caller", "outcome"],
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
+)
 model_rows = Counter("evenhand_model_rows", "Rows that models were asked to score.")
 
 debiased_records = Counter(
     "evenhand_debiased_records", "Records answered with a debiased prediction, by what became of them.", ["debiasing"]
 )
+
+refused_requests = Counter("evenhand_refused_requests", "Requests that were refused because a limit of their key was reached.", ["limit"])
+
+erased_rows = Counter("evenhand_erased_rows", "Rows that were erased, by cause: age, or a request about a person.", ["cause"])
 
 spool_entries = Counter(
     "evenhand_spool_entries", "Calls and events that were kept in the spool, or dropped because it is full.", ["outcome"]

@@ -39,3 +39,12 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
         start, end = f"{year:04}-{month:02}-01 00:00+00", f"{year + month // 12:04}-{month % 12 + 1:02}-01 00:00+00"
         session.execute(text(f"CREATE TABLE {name} (LIKE payload_records INCLUDING DEFAULTS)"))
         session.execute(text(f"ALTER TABLE payload_records ATTACH PARTITION {name} FOR VALUES FROM ('{start}') TO ('{end}')"))
+
+
+def months_ahead(session: Session, now: datetime) -> int:
+    """Returns how many months after this one have a partition, up to the first that has none."""
+    existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
+    count, month = 0, now.year * 12 + now.month
+    while f"payload_records_{month // 12:04}_{month % 12 + 1:02}" in existing:
+        count, month = count + 1, month + 1
+    return count

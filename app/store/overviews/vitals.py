@@ -7,12 +7,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckState
+from ...domain.checks import CheckState, Trigger
 from ...domain.workers import WorkersSeen
 from ..alerts.alerts import OpenAlerts, open_alerts
 from ..checks.workers import workers_seen
 from ..database.migrate import alembic_config, revision_of
-from ..tables import CheckRow, DeploymentRow, NotificationRow
+from ..database.partitions import months_ahead
+from ..tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,9 @@ class Vitals:
     """Counts of the moment. `queue_age_seconds` is how long the check that waits longest has been claimable; 0 if none is.
 
     `notification_age_seconds` is the age of the oldest notification that is not yet delivered; 0 if all are.
+    `newest_record_age_seconds` is None if no record was logged in the last two hours. `check_delay_seconds` is the time since the end of
+    the oldest hour whose scheduled check has not ended; 0 if all have. `months_ahead` counts the months after this one that records can be
+    stored in.
     """
 
     deployments: int
@@ -29,6 +33,10 @@ class Vitals:
     notifications_waiting: int
     notification_age_seconds: float
     workers: WorkersSeen
+    newest_record_age_seconds: float | None
+    check_delay_seconds: float
+    erasures_waiting: int
+    months_ahead: int
 
 
 def vitals(session: Session, now: datetime) -> Vitals:
@@ -37,6 +45,9 @@ def vitals(session: Session, now: datetime) -> Vitals:
     oldest = session.scalar(select(func.min(CheckRow.claimable_at)))
     unsent = select(func.count(), func.min(NotificationRow.created_at)).where(NotificationRow.claimable_at.is_not(None))
     waiting, written_at = session.execute(unsent).one()
+    minute = session.scalar(select(func.max(RecordCountRow.minute)))
+    unfinished = (CheckRow.trigger == Trigger.SCHEDULE, CheckRow.state.in_([CheckState.QUEUED, CheckState.RUNNING]))
+    span_end = session.scalar(select(func.min(CheckRow.span_end)).where(*unfinished))
     return Vitals(
         deployments=session.scalars(select(func.count()).select_from(DeploymentRow)).one(),
         checks={state.value: 0 for state in CheckState} | dict(counted.all()),
@@ -46,6 +57,10 @@ def vitals(session: Session, now: datetime) -> Vitals:
         notifications_waiting=waiting,
         notification_age_seconds=max(0.0, (now - written_at).total_seconds()) if written_at else 0.0,
         workers=workers_seen(session),
+        newest_record_age_seconds=None if minute is None else max(0.0, (now - minute).total_seconds()),
+        check_delay_seconds=max(0.0, (now - span_end).total_seconds()) if span_end else 0.0,
+        erasures_waiting=session.scalar(select(func.count()).where(ErasureRow.finished_at.is_(None))) or 0,
+        months_ahead=months_ahead(session, now),
     )
 
 

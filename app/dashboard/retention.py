@@ -1,0 +1,56 @@
+"""Page of a deployment's retention: how long records are kept, the legal hold, and erasures with their receipts."""
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from ..domain.retention import RetentionPreset
+from ..security.principals import Permission
+from ..store.retention.erasures import erasures_of
+from ..store.retention.holds import hold_of
+from ..store.retention.policies import policy_of
+from ..web.access import AnyKey, NowIn, ReadableDeployment, SessionIn
+from ..web.paging import cut, read_number_cursor
+from .people import people
+from .ranges import KEEPS_RANGE
+from .rendering import page
+
+router = APIRouter(prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE])
+
+SHOWN: Final = 20
+"""Erasures on one page."""
+
+PRESET_WORDS: Final = {
+    RetentionPreset.EU: "EU AI Act: at least 6 months",
+    RetentionPreset.COLORADO: "Colorado: at least 3 years",
+    RetentionPreset.CALIFORNIA: "California: at least 4 years",
+}
+
+
+@router.get("")
+def retention_page(
+    *,
+    request: Request,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    principal: AnyKey,
+    now: NowIn,
+    before_no: Annotated[int, Depends(read_number_cursor)],
+) -> Response:
+    """Returns the page."""
+    hold = hold_of(session, deployment.no)
+    found, cursor = cut(erasures_of(session, deployment.no, before_no=before_no or None, limit=SHOWN + 1), SHOWN, lambda one: one.no)
+    actors = [one.requested_by for one in found] + ([hold.placed_by] if hold else [])
+    values = {
+        "deployment": deployment,
+        "policy": policy_of(session, deployment.no),
+        "hold": hold,
+        "erasures": found,
+        "older": f"?cursor={cursor}" if cursor else None,
+        "names": people(session, actors),
+        "presets": PRESET_WORDS,
+        "may_release": Permission.ADMIN in principal.role.permissions,
+        "now": now,
+    }
+    return page(request, "retention.html", values)

@@ -1,0 +1,103 @@
+"""Files in which processes count together, with their disk space taken before it is written to.
+
+prometheus_client maps sparse files into memory. On a full disk the first write to a page that has no space yet would end the process with
+SIGBUS, in the middle of a request.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from typing import Final
+
+import structlog
+from prometheus_client import mmap_dict, values
+
+FIRST_BYTES: Final = 1 << 16
+"""Bytes that a file of counters begins with; it doubles when they are used up."""
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+
+log = structlog.get_logger("evenhand.telemetry")
+
+
+class AllocatedDict(mmap_dict.MmapedDict):
+    """A file of counters without holes. Where there is no space for more, further counters of this process stay in its memory."""
+
+    def __init__(self, filename: str, read_mode: bool = False) -> None:  # noqa: FBT001, FBT002 - the library's signature
+        self._own: dict[str, tuple[float, float]] = {}
+        self._is_mapped = True
+        if not read_mode:
+            try:
+                with open(filename, "a+b") as file:  # noqa: PTH123 - the library names files by text
+                    _allocate(file.fileno(), max(FIRST_BYTES, os.fstat(file.fileno()).st_size))
+            except OSError as error:
+                self._give_up(error)
+                self._used, self._positions = 0, {}
+                setattr(self, "_f", None)  # noqa: B010 - the library's own sign of a closed file, which its types do not allow
+                return
+        super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
+
+    def read_value(self, key: str) -> tuple[float, float]:
+        """Returns value and time stamp of a counter; 0 of a new one."""
+        if not self._has_place(key):
+            return self._own.setdefault(key, (0.0, 0.0))
+        found: tuple[float, float] = super().read_value(key)  # type: ignore[no-untyped-call]
+        return found
+
+    def write_value(self, key: str, value: float, timestamp: float) -> None:
+        """Stores value and time stamp of a counter."""
+        if self._has_place(key):
+            super().write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
+        else:
+            self._own[key] = value, timestamp
+
+    def read_all_values(self) -> Iterator[tuple[str, float, float]]:
+        """Yields every counter with its value and time stamp."""
+        if self._is_mapped:
+            yield from super().read_all_values()  # type: ignore[no-untyped-call]
+        yield from ((key, *pair) for key, pair in self._own.items())
+
+    def _has_place(self, key: str) -> bool:
+        if key in self._own or not self._is_mapped:
+            return False
+        if key in self._positions:
+            return True
+        # Longer than the entry by some bytes: its head, its padding and its two numbers.
+        needed = self._used + len(key.encode()) + 64
+        capacity = self._capacity
+        while needed > capacity:
+            capacity *= 2
+        if capacity > self._capacity:
+            try:
+                _allocate(self._f.fileno(), capacity)
+            except OSError as error:
+                self._give_up(error)
+                return False
+        return True
+
+    def _give_up(self, error: OSError) -> None:
+        if error.errno not in _FULL:
+            raise error
+        self._is_mapped = self._is_mapped and hasattr(self, "_m")
+        log.warning(
+            "counters_not_shared", reason=f"{error.strerror}. New counters of this process are missing in /metrics until it is restarted."
+        )
+
+
+def allocate_before_writing() -> None:
+    """Makes every counter of this process that is created from here on live in an allocated file, where files are shared at all."""
+    values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    """Takes the disk space of the file's first `size` bytes, as zeros.
+
+    Raises:
+        OSError: there is not enough.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+        return
+    missing = size - os.fstat(descriptor).st_size  # macOS: written instead
+    if missing > 0:
+        os.write(descriptor, bytes(missing))
