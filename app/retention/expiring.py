@@ -30,7 +30,7 @@ from ..store.retention.months import (
 )
 from ..store.retention.policies import AppliedPolicy, note_answers_erased, policies_to_apply
 from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
-from ..store.retention.record_traces import RecordPlace, erase_aged, erase_answers, erase_labels
+from ..store.retention.record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
 from ..telemetry.metrics import erased_rows
 from .pacing import BATCH_RECORDS, paced
 
@@ -91,7 +91,7 @@ class _Ageing:
         before = self.records_before
         if before is None:
             return
-        last: RecordPlace | None = None
+        last: StoredPlace | None = None
 
         def erase(session: Session) -> bool:
             nonlocal last
@@ -122,7 +122,7 @@ class _Ageing:
         if before is None:
             return
         since = self.applied.answers_until
-        last = None if since is None else RecordPlace(0, "", since)
+        last = None if since is None else StoredPlace(0, "", since)
 
         def erase(session: Session) -> bool:
             nonlocal last
@@ -210,11 +210,11 @@ def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) ->
 
 
 def _erase_derived(database: Database, month: LogMonth, one: _Ageing) -> bool:
-    last: RecordPlace | None = None
+    last: StoredPlace | None = None
 
     def erase(session: Session) -> bool:
         nonlocal last
-        places: Sequence[RecordPlace] = find_detached(session, month.table, one.no, after=last, limit=one.batch_records)
+        places: Sequence[StoredPlace] = find_detached(session, month.table, one.no, after=last, limit=one.batch_records)
         if places:
             last = places[-1]
             one.count(session, erase_aged(session, one.no, places, with_records=False))

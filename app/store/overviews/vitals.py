@@ -11,7 +11,7 @@ from ...domain.checks import CheckState, Trigger
 from ...domain.workers import WorkersSeen
 from ..alerts.alerts import OpenAlerts, open_alerts
 from ..checks.workers import workers_seen
-from ..database.migrate import alembic_config, revision_of
+from ..database.migrate import alembic_config, is_known, revision_of
 from ..database.partitions import months_ahead
 from ..tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
 
@@ -65,5 +65,10 @@ def vitals(session: Session, now: datetime) -> Vitals:
 
 
 def is_migrated(session: Session) -> bool:
-    """Returns whether the database has the schema that this version of the program expects."""
-    return revision_of(session.connection()) == ScriptDirectory.from_config(alembic_config()).get_current_head()
+    """Returns whether this version of the program can work with the database's schema: it is its own, or one of a later version.
+
+    Later versions only add to the schema until no process of this one is left, so that it answers while they are rolled out.
+    """
+    revision = revision_of(session.connection())
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    return revision == head or (revision is not None and not is_known(revision))

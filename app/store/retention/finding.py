@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.retention import RecordSelector
 from ..deployments.deployments import columns_of
 from ..tables import DeploymentSchemaRow
-from .record_traces import RecordPlace
+from .record_traces import StoredPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class MetaPlace:
 class PersonFound:
     """Stored records of a person, and the ids of labels that have none of these records."""
 
-    places: Sequence[RecordPlace]
+    places: Sequence[StoredPlace]
     label_ids: Sequence[str]
 
     @property
@@ -46,7 +46,7 @@ def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPl
     ]
 
 
-def find_aged(session: Session, deployment_no: int, *, after: RecordPlace | None, before: datetime, limit: int) -> list[RecordPlace]:
+def find_aged(session: Session, deployment_no: int, *, after: StoredPlace | None, before: datetime, limit: int) -> list[StoredPlace]:
     """Returns the oldest records that were logged before that time and come after the given one in the order of the log.
 
     Going on after the last one spares reading the rows that were just deleted.
@@ -54,14 +54,14 @@ def find_aged(session: Session, deployment_no: int, *, after: RecordPlace | None
     return _find_in(session, "payload_records", deployment_no, after, limit, before=before)
 
 
-def find_detached(session: Session, table: str, deployment_no: int, *, after: RecordPlace | None, limit: int) -> list[RecordPlace]:
+def find_detached(session: Session, table: str, deployment_no: int, *, after: StoredPlace | None, limit: int) -> list[StoredPlace]:
     """Returns the next records of a month that was taken out of the log."""
     return _find_in(session, table, deployment_no, after, limit)
 
 
 def _find_in(
-    session: Session, table: str, deployment_no: int, after: RecordPlace | None, limit: int, before: datetime | None = None
-) -> list[RecordPlace]:
+    session: Session, table: str, deployment_no: int, after: StoredPlace | None, limit: int, before: datetime | None = None
+) -> list[StoredPlace]:
     bounds = "" if before is None else " AND logged_at < :before"
     bounds += "" if after is None else " AND (logged_at, record_no) > (:at, :number)"
     values = {"no": deployment_no, "limit": limit} | ({} if before is None else {"before": before})
@@ -73,7 +73,7 @@ def _find_in(
         ),
         values,
     )
-    return [RecordPlace(row.record_no, row.record_id, row.logged_at) for row in rows]
+    return [StoredPlace(row.record_no, row.record_id, row.logged_at) for row in rows]
 
 
 def find_person(session: Session, deployment_no: int, selector: RecordSelector, *, limit: int) -> PersonFound:
@@ -81,12 +81,12 @@ def find_person(session: Session, deployment_no: int, selector: RecordSelector, 
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
     wanted = msgspec.json.encode(selector.value).decode()
-    places: list[RecordPlace] = []
+    places: list[StoredPlace] = []
     labels: list[str] = []
     for where in meta_places(session, deployment_no, selector.field):
         values = {"no": deployment_no, "version": where.schema_version, "position": where.position, "wanted": wanted, "limit": limit}
         records = session.execute(text(_OF_META.format(columns="record_no, record_id, logged_at", table="payload_records")), values)
-        places += [RecordPlace(row.record_no, row.record_id, row.logged_at) for row in records]
+        places += [StoredPlace(row.record_no, row.record_id, row.logged_at) for row in records]
         labels += session.scalars(text(_OF_META.format(columns="feedback_id", table="feedback_records")), values)
     return PersonFound(places[:limit], labels[:limit])
 
@@ -112,4 +112,4 @@ def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], l
         ),
         values,
     )
-    return PersonFound([RecordPlace(row.record_no, row.record_id, row.logged_at) for row in keys], list(labels))
+    return PersonFound([StoredPlace(row.record_no, row.record_id, row.logged_at) for row in keys], list(labels))

@@ -94,8 +94,8 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class RecordPlace:
-    """A stored record."""
+class StoredPlace:
+    """Number, id and time of a stored record."""
 
     record_no: int
     record_id: str
@@ -123,7 +123,7 @@ _RECORDS: Final = """DELETE FROM payload_records r
     WHERE r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no"""
 
 
-def erase_aged(session: Session, deployment_no: int, places: Sequence[RecordPlace], *, with_records: bool) -> dict[str, int]:
+def erase_aged(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, with_records: bool) -> dict[str, int]:
     """Deletes these records with everything but their labels, or all of that except for the records themselves; returns counts by table.
 
     The latter serves a whole month of records, which are dropped together.
@@ -148,12 +148,12 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
     return {}
 
 
-def erase_answers(session: Session, deployment_no: int, places: Sequence[RecordPlace]) -> dict[str, int]:
+def erase_answers(session: Session, deployment_no: int, places: Sequence[StoredPlace]) -> dict[str, int]:
     """Deletes the model's answers to copies of these records; returns counts by table."""
     return _delete(session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, places))
 
 
-def erase_people(session: Session, deployment_no: int, places: Sequence[RecordPlace], *, ids: Sequence[str]) -> dict[str, int]:
+def erase_people(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, ids: Sequence[str]) -> dict[str, int]:
     """Deletes these records, everything derived from them, and the labels and calls of the ids; returns counts by table.
 
     The ids are remembered by their digests. The deployment's row is written, so that every process looks at them before its next write.
@@ -194,7 +194,7 @@ def _note_hours_of_labels(session: Session, deployment_no: int, ids: Sequence[st
     session.execute(text(_NOTE_HOURS.format(source=labels)), {"no": deployment_no, "ids": [*ids]})
 
 
-def _parameters(deployment_no: int, places: Sequence[RecordPlace]) -> dict[str, Any]:
+def _parameters(deployment_no: int, places: Sequence[StoredPlace]) -> dict[str, Any]:
     return {
         "no": deployment_no,
         "numbers": [place.record_no for place in places],

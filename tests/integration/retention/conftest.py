@@ -1,26 +1,14 @@
-"""A lender with a month of records, labels, flags, answers to copies, figures and evidence, and a person among them."""
+"""The scene of kept records, made once for each module."""
 
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import text
 
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import EvidenceSettings, Monitor
-from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
-from tests.builders.evidence_worlds import update
-from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use
+from tests.builders.kept_records import make_kept_records
+from tests.builders.lender import UNFAIR
 from tests.models.serving import serve
-from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
-
-CUSTOMER = Column(name="customer", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
-PERSON = "Ada-Lovelace-1815"
-"""Value of the meta field of the person; her records are `ada-1` to `ada-3`."""
-
-SERIES = ("measurements", "check_tables", "figure_days", "evidence_hours", "evidence_figures", "evidence_late_labels", "record_counts")
-"""Tables of everything that is drawn, exported or reported."""
+from tests.scenes import Scene, SceneMemory
 
 
 @pytest.fixture(scope="module")
@@ -32,32 +20,4 @@ def model() -> Iterator[str]:
 
 @pytest.fixture
 def stage(database: Database, memory: SceneMemory, model: str) -> Scene:
-    return memory.recall(database, lambda: _make(database, model))
-
-
-def _make(database: Database, url: str) -> Scene:
-    outcomes = OutcomeRule(favourable=(1,), unfavourable=(0,))
-    monitor = Monitor(outcomes=outcomes, attributes=(HOUSING,), min_records=20, evidence=EvidenceSettings(person="customer"))
-    stage = scene(database, COLUMNS, monitor, endpoint=Endpoint(url=url), meta=(CUSTOMER,))
-    use(stage, MitigationSettings(attributes=()))
-    stage.log([{**row, "customer": f"c{place}"} for place, row in enumerate(everybody())], NOON)
-    mine = [
-        {**row, "id": f"ada-{place + 1}", "customer": PERSON} for place, row in enumerate(UNFAIR.applicants("rent", [55.25, 20.0, 90.0]))
-    ]
-    stage.log(mine, NOON)
-    stage.label([(row["id"], 1) for row in mine] + [("r1", 1), ("r2", 0)], NOON + HOUR)
-    use(stage, MitigationSettings())
-    stage.check(NOON)
-    update(stage, NOON + 3 * HOUR)
-    quoting = 'The endpoint answered 400. Its answer began: "Ada-Lovelace-1815 is unknown".'
-    with database.transaction() as session:
-        session.execute(text("UPDATE checks SET reason = :reason"), {"reason": quoting})
-        session.execute(
-            text("INSERT INTO call_halves VALUES (:no, 'ada-2', 'request', 'events', now(), NULL, '', '', 'Ada-Lovelace-1815')"),
-            {"no": stage.deployment.no},
-        )
-        session.execute(
-            text("INSERT INTO intake_counts VALUES (:no, :hour, 'gateway', 'rejected', 2, 'customer: found Ada-Lovelace-1815')"),
-            {"no": stage.deployment.no, "hour": NOON},
-        )
-    return stage
+    return memory.recall(database, lambda: make_kept_records(database, model))

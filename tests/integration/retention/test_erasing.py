@@ -12,10 +12,9 @@ from app.store.evidence.changes import note_changed_hours
 from app.store.retention.erasures import get_erasure, request_erasure
 from app.store.retention.holds import place_hold, release_hold
 from tests.builders.evidence_worlds import update
+from tests.builders.kept_records import PERSON, SERIES
 from tests.builders.traces import rows_of, tables_with, tables_with_number
 from tests.scenes import HOUR, NOON, Scene
-
-from .conftest import PERSON, SERIES
 
 AT_ONCE = timedelta(0)
 BY_IDS = RecordSelector(record_ids=("ada-1", "ada-2", "ada-3"))

@@ -18,11 +18,10 @@ from app.schedule.retention import look_for_aged_records
 from app.store.deployments.deployments import Deployments
 from app.store.retention.holds import place_hold
 from app.store.retention.policies import put_policy
+from tests.builders.kept_records import PERSON, SERIES
 from tests.builders.lender import UNFAIR
 from tests.builders.traces import rows_of, tables_with, tables_with_number
 from tests.scenes import NOON, PlainSealer, Scene
-
-from .conftest import PERSON, SERIES
 
 MONTH = "payload_records_2026_03"
 AGED = RetentionPolicy(records_months=1, feedback_months=1)

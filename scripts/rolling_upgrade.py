@@ -1,0 +1,311 @@
+"""Upgrades a service under load from an earlier commit to this one, and counts what callers lose.
+
+    scripts/rolling-upgrade [--from COMMIT] [--rate 100] [--seconds 6] [--own-environment]
+
+Checks the commit out next to this one and starts its service and worker on a Postgres of its own. Callers log records and labels, ask for
+readiness, for the overview and for the checks, at a fixed rate, without a pause and without a retry. Then, in this order: this version
+migrates the database while the old processes serve; an hour is checked by the old worker on the new schema; a service and a worker of
+this version start next to the old ones and share the load; the old ones are stopped as a load balancer would, without new requests.
+Prints the answers by status and phase, and by SQL of its own: every acknowledged record and label is stored exactly once.
+
+`--own-environment` installs the lock file of the commit into an environment of its own; by default it must be the one of this commit.
+"""
+
+import argparse
+import collections
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from app.embedded import embedded_postgres
+
+ROOT = Path(__file__).resolve().parents[1]
+BEFORE_SAMPLES = "fa160e2"
+"""The last commit before migration 0025."""
+
+DEPLOYMENT = "upgraded"
+START_SECONDS = 120.0
+
+
+@dataclass
+class Version:
+    """One version of the program: its files, and the Python that runs it."""
+
+    name: str
+    folder: Path
+    python: str
+    environment: Mapping[str, str]
+
+    def run(self, *arguments: str) -> str:
+        """Runs a command of the program to its end and returns what it prints."""
+        command = [self.python, "-m", "app.cli", *arguments]
+        done = subprocess.run(command, cwd=self.folder, env=self._env(), capture_output=True, text=True, check=False)  # noqa: S603 - our own
+        if done.returncode:
+            sys.exit(f"{self.name}: {' '.join(arguments)} ended with {done.returncode}: {done.stderr[-1000:]}")
+        return done.stdout.strip()
+
+    @contextlib.contextmanager
+    def service(self) -> Iterator[int]:
+        """Runs an API process; yields its port."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = int(listener.getsockname()[1])
+            with self._process("app.cli.api_process", str(listener.fileno()), descriptor=listener.fileno()):
+                _await_live(port)
+                yield port
+
+    @contextlib.contextmanager
+    def worker(self) -> Iterator[None]:
+        """Runs a worker."""
+        with self._process("app.cli", "worker"):
+            yield
+
+    @contextlib.contextmanager
+    def _process(self, *arguments: str, descriptor: int | None = None) -> Iterator[None]:
+        kept = () if descriptor is None else (descriptor,)
+        command = [self.python, "-m", *arguments]
+        process = subprocess.Popen(command, cwd=self.folder, env=self._env(), pass_fds=kept, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(START_SECONDS)
+
+    def _env(self) -> dict[str, str]:
+        return {**os.environ, **self.environment, "PYTHONPATH": str(self.folder), "EVENHAND_LOG_LEVEL": "ERROR"}
+
+
+@dataclass
+class Callers:
+    """Load on the ports that a load balancer would use. Counts answers by phase, route and status, and notes what was acknowledged."""
+
+    key: str
+    rate: float
+    ports: list[int] = field(default_factory=list)
+    phase: str = "old alone"
+    answers: collections.Counter[tuple[str, str, int]] = field(default_factory=collections.Counter)
+    records: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    under_way: collections.Counter[int] = field(default_factory=collections.Counter)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, count: int) -> list[threading.Thread]:
+        """Starts the callers."""
+        threads = [threading.Thread(target=self._call, args=(no, count)) for no in range(count)]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def stop(self) -> None:
+        """Ends them after their present request."""
+        self._stop.set()
+
+    def take_out(self, port: int) -> None:
+        """Sends nothing more to a port, and returns when its last request was answered."""
+        with self._lock:
+            self.ports = [one for one in self.ports if one != port]
+        while self.under_way[port]:
+            time.sleep(0.01)
+
+    def _call(self, no: int, count: int) -> None:
+        headers = {"Authorization": f"Bearer {self.key}"}
+        base = f"/v1/deployments/{DEPLOYMENT}"
+        with httpx.Client(headers=headers, timeout=30) as client:
+            for turn in range(10**9):
+                if self._stop.wait(count / self.rate):
+                    return
+                with self._lock:
+                    port = self.ports[(turn + no) % len(self.ports)]
+                    self.under_way[port] += 1
+                try:
+                    self._one(client, f"http://127.0.0.1:{port}", base, turn)
+                except httpx.HTTPError as error:
+                    self.faults.append(f"{self.phase}: {error!r}")
+                finally:
+                    with self._lock:
+                        self.under_way[port] -= 1
+
+    def _one(self, client: httpx.Client, address: str, base: str, turn: int) -> None:
+        kind = ("record", "record", "record", "record", "label", "read", "read", "read")[turn % 8]
+        record = str(uuid.uuid4())
+        if kind == "record":
+            body = {"records": [{"id": record, "features": {"sex": "female", "income": turn}, "prediction": turn % 2}]}
+            answer, route = client.post(f"{address}{base}/payload-records", json=body), "payload"
+            if answer.is_success:
+                self.records.append(record)
+        elif kind == "label" and self.records:
+            record = self.records[-1]
+            answer = client.post(f"{address}{base}/feedback-records", json={"records": [{"id": record, "label": 1}]})
+            route = "feedback"
+            if answer.is_success:
+                self.labels.append(record)
+        else:
+            route = ("/health/ready", "/v1/overview", f"{base}/checks")[turn % 3]
+            answer = client.get(f"{address}{route}")
+        self.answers[self.phase, route.removeprefix(base), answer.status_code] += 1
+        if answer.is_error:
+            self.faults.append(f"{self.phase}: {route} {answer.status_code} {answer.text[:200]}")
+
+
+def main() -> None:
+    """Upgrades, and prints what happened."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--from", dest="commit", default=BEFORE_SAMPLES)
+    parser.add_argument("--rate", type=float, default=100)
+    parser.add_argument("--seconds", type=float, default=6)
+    parser.add_argument("--own-environment", action="store_true")
+    options = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-upgrade-")))
+        folder.chmod(0o711)  # the database may run as another account
+        old_folder = stack.enter_context(_checked_out(options.commit, folder / "old"))
+        python = _environment_of(old_folder, folder, own=options.own_environment)
+        url = stack.enter_context(embedded_postgres(folder / "data"))
+        shared = {"DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_SECRET_KEY": "of this run alone, and of nobody else"}
+        old, new = Version("old", old_folder, python, shared), Version("new", ROOT, sys.executable, shared)
+        sys.exit(_upgrade(old, new, url, options))
+
+
+def _upgrade(old: Version, new: Version, url: str, options: argparse.Namespace) -> int:
+    old.run("migrate")
+    before = _revision(url)
+    callers = Callers(old.run("keys", "create", "--role", "admin"), options.rate)
+    with contextlib.ExitStack() as processes:
+        first = processes.enter_context(contextlib.ExitStack())
+        old_port = first.enter_context(old.service())
+        first.enter_context(old.worker())
+        _register(old_port, callers.key)
+        callers.ports = [old_port]
+        threads = callers.start(8)
+        try:
+            time.sleep(options.seconds)
+            callers.phase = "migrating"
+            new.run("migrate")
+            callers.phase = "old on the new schema"
+            checked = [_check(old_port, callers.key)]
+            time.sleep(options.seconds)
+            callers.phase = "old and new"
+            new_port = processes.enter_context(new.service())
+            processes.enter_context(new.worker())
+            callers.ports = [old_port, new_port]
+            time.sleep(options.seconds)
+            callers.take_out(old_port)
+            callers.phase = "new alone"
+            first.close()
+            checked.append(_check(new_port, callers.key))
+            time.sleep(options.seconds)
+        finally:
+            callers.stop()
+            for thread in threads:
+                thread.join()
+    return _report(callers, checked, url, f"{options.commit} (schema {before}) to schema {_revision(url)}")
+
+
+def _report(callers: Callers, checked: list[str], url: str, versions: str) -> int:
+    phases = list(dict.fromkeys(phase for phase, _, _ in callers.answers))
+    print(f"From {versions}")
+    for phase in phases:
+        statuses: collections.Counter[int] = collections.Counter()
+        for (found, _, status), count in callers.answers.items():
+            if found == phase:
+                statuses[status] += count
+        print(f"{phase:24}" + "  ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items())))
+    with psycopg.connect(url) as connection:
+        stored = [one for (one,) in connection.execute("SELECT record_id FROM payload_records")]
+        labelled = [one for (one,) in connection.execute("SELECT feedback_id FROM feedback_records")]
+    lost = len(set(callers.records) - set(stored)) + len(set(callers.labels) - set(labelled))
+    twice = len(stored) - len(set(stored)) + len(labelled) - len(set(labelled))
+    print(f"acknowledged: {len(callers.records):,} records, {len(callers.labels):,} labels; lost: {lost}; stored twice: {twice}")
+    print(f"checks on the new schema, by the old and by the new worker: {', '.join(checked)}")
+    print(f"requests that failed: {len(callers.faults)}")
+    for fault in callers.faults[:10]:
+        print(f"  {fault}")
+    return 1 if lost or twice or callers.faults or set(checked) != {"succeeded"} else 0
+
+
+def _register(port: int, key: str) -> None:
+    deployment = {
+        "id": DEPLOYMENT,
+        "name": "Upgraded",
+        "problem_type": "binary",
+        "features": [{"name": "sex", "type": "string"}, {"name": "income", "type": "number"}],
+        "outputs": {"prediction": "prediction"},
+        "model_revision": "1",
+    }
+    monitor = {
+        "favourable": [1],
+        "unfavourable": [0],
+        "attributes": [{"feature": "sex", "monitored": ["female"], "reference": ["male"]}],
+        "min_records": 10,
+    }
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
+        for method, path, body in (
+            ("POST", "/v1/deployments", deployment),
+            ("PUT", f"/v1/deployments/{DEPLOYMENT}/fairness-monitor", monitor),
+        ):
+            answer = client.request(method, path, json=body)
+            if answer.is_error:
+                sys.exit(f"{path} was answered {answer.status_code}: {answer.text}")
+
+
+def _check(port: int, key: str) -> str:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
+        answer = client.post(f"/v1/deployments/{DEPLOYMENT}/checks", json={})
+        if answer.is_error:
+            return f"{answer.status_code} {answer.text[:200]}"
+        address = answer.headers["Location"]
+        while (state := client.get(address).raise_for_status().json()["state"]) in {"queued", "running"}:
+            time.sleep(0.1)
+        return str(state)
+
+
+@contextlib.contextmanager
+def _checked_out(commit: str, folder: Path) -> Iterator[Path]:
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(folder), commit], cwd=ROOT, check=True)  # noqa: S603, S607 - of the caller
+    try:
+        yield folder
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)  # noqa: S603, S607 - as above
+
+
+def _environment_of(old: Path, folder: Path, *, own: bool) -> str:
+    if not own:
+        return sys.executable
+    python = folder / "environment" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)  # noqa: S603 - our own
+    install = ["-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--require-hashes", "-r", str(old / "requirements.lock")]
+    subprocess.run([str(python), *install], check=True)  # noqa: S603 - our own
+    return str(python)
+
+
+def _revision(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return "none" if row is None else str(row[0])
+
+
+def _await_live(port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(f"http://127.0.0.1:{port}/health/live").is_success:
+                return
+        time.sleep(0.1)
+    sys.exit(f"The service at port {port} does not answer.")
+
+
+if __name__ == "__main__":
+    main()
