@@ -98,6 +98,7 @@ class Callers:
     records: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    unready: collections.Counter[str] = field(default_factory=collections.Counter)
     under_way: collections.Counter[int] = field(default_factory=collections.Counter)
     _stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -156,7 +157,9 @@ class Callers:
             route = ("/health/ready", "/v1/overview", f"{base}/checks")[turn % 3]
             answer = client.get(f"{address}{route}")
         self.answers[self.phase, route.removeprefix(base), answer.status_code] += 1
-        if answer.is_error:
+        if answer.is_error and route == "/health/ready":
+            self.unready[self.phase] += 1
+        elif answer.is_error:
             self.faults.append(f"{self.phase}: {route} {answer.status_code} {answer.text[:200]}")
 
 
@@ -230,6 +233,7 @@ def _report(callers: Callers, checked: list[str], url: str, versions: str) -> in
     twice = len(stored) - len(set(stored)) + len(labelled) - len(set(labelled))
     print(f"acknowledged: {len(callers.records):,} records, {len(callers.labels):,} labels; lost: {lost}; stored twice: {twice}")
     print(f"checks on the new schema, by the old and by the new worker: {', '.join(checked)}")
+    print(f"readiness refused (by releases before migration 0029, on a newer schema): {dict(callers.unready)}")
     print(f"requests that failed: {len(callers.faults)}")
     for fault in callers.faults[:10]:
         print(f"  {fault}")

@@ -14,11 +14,11 @@ from ..domain.retention import Erasure, ErasureKind, ErasureState
 from ..outbound.failures import without_excerpt
 from ..store.database.engine import Database
 from ..store.retention.erasures import begin_erasure, count_erased, has_settled, lock_open, open_erasures, selector_of
-from ..store.retention.finding import find_person
+from ..store.retention.finding import SearchPlace, find_person
 from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
 from ..store.retention.record_traces import erase_people, remember_ids
 from .expiring import erase_in_batches, finish_aged
-from .pacing import BATCH_RECORDS
+from .pacing import BATCH_RECORDS, LOOKED_THROUGH
 
 SETTLED_AFTER: Final = timedelta(seconds=15)
 """Time after which no write is open that began before an erasure did: a write commits within 10 seconds or not at all."""
@@ -44,10 +44,12 @@ def perform_erasures(database: Database, *, settled_after: timedelta = SETTLED_A
 
 def _perform(database: Database, no: int, deployment_no: int, settled_after: timedelta, batch_records: int) -> Erasure | None:
     ended: Erasure | None = None
+    after: SearchPlace | None = None
+    is_clean = True
 
     def erase(session: Session) -> bool:
         """Erases one batch; returns whether there may be more to do now."""
-        nonlocal ended
+        nonlocal ended, after, is_clean
         erasure = lock_open(session, no)
         if erasure is None:  # another process has it, or has finished it
             return False
@@ -57,9 +59,16 @@ def _perform(database: Database, no: int, deployment_no: int, settled_after: tim
             remember_ids(session, deployment_no, selector.record_ids)
             begin_erasure(session, no)
             return True
-        found = find_person(session, deployment_no, selector, limit=batch_records)
+        found = find_person(session, deployment_no, selector, after=after, looked_through=LOOKED_THROUGH, limit=batch_records)
+        after = found.next
         if not found.is_empty:
-            count_erased(session, no, erase_people(session, deployment_no, found.places, ids=found.label_ids))
+            is_clean = False
+            for start in range(0, max(len(found.places), len(found.label_ids)), batch_records):
+                part = slice(start, start + batch_records)
+                count_erased(session, no, erase_people(session, deployment_no, found.places[part], ids=found.label_ids[part]))
+        if after is not None or not is_clean:
+            # Once more from the beginning, until a whole search finds nothing.
+            is_clean = is_clean or after is None
             return True
         if has_settled(session, no, settled_after.total_seconds()):
             count_erased(session, no, remove_quotations(session, deployment_no, before=None, shorten=without_excerpt))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from sqlalchemy import text
@@ -23,15 +24,24 @@ class MetaPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchPlace:
+    """The place in which a search for a person goes on: after a record or, once all records were looked through, after a label."""
+
+    record: StoredPlace | None = None
+    label_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PersonFound:
-    """Stored records of a person, and the ids of labels that have none of these records."""
+    """Stored records of a person, the ids of labels, and where the search goes on; None: everything was looked through."""
 
     places: Sequence[StoredPlace]
     label_ids: Sequence[str]
+    next: SearchPlace | None
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether nothing was found."""
+        """Returns whether nothing was found in this part."""
         return not self.places and not self.label_ids
 
 
@@ -76,24 +86,50 @@ def _find_in(
     return [StoredPlace(row.record_no, row.record_id, row.logged_at) for row in rows]
 
 
-def find_person(session: Session, deployment_no: int, selector: RecordSelector, *, limit: int) -> PersonFound:
-    """Returns at most `limit` records of the person and as many labels, of those that are still stored."""
+def find_person(
+    session: Session, deployment_no: int, selector: RecordSelector, *, after: SearchPlace | None, looked_through: int, limit: int
+) -> PersonFound:
+    """Returns what is stored of a person: with ids at most `limit` rows, else all of the next `looked_through` rows of the deployment.
+
+    A search by a value reads every row, so it is divided into short statements.
+    """
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
-    wanted = msgspec.json.encode(selector.value).decode()
-    places: list[StoredPlace] = []
-    labels: list[str] = []
-    for where in meta_places(session, deployment_no, selector.field):
-        values = {"no": deployment_no, "version": where.schema_version, "position": where.position, "wanted": wanted, "limit": limit}
-        records = session.execute(text(_OF_META.format(columns="record_no, record_id, logged_at", table="payload_records")), values)
-        places += [StoredPlace(row.record_no, row.record_id, row.logged_at) for row in records]
-        labels += session.scalars(text(_OF_META.format(columns="feedback_id", table="feedback_records")), values)
-    return PersonFound(places[:limit], labels[:limit])
+    values = {
+        "no": deployment_no,
+        "places": [f"{one.schema_version}:{one.position}" for one in meta_places(session, deployment_no, selector.field)],
+        "wanted": msgspec.json.encode(selector.value).decode(),
+        "limit": looked_through,
+    }
+    if after is None or after.label_id is None:
+        return _find_in_records(session, values, None if after is None else after.record)
+    return _find_in_labels(session, values, after.label_id)
 
 
-# Compared as JSON, in which 7 and 7.0 are the same number and the text "7" is another value.
-_OF_META = """SELECT {columns} FROM {table} WHERE deployment_no = :no AND schema_version = :version
-    AND meta -> CAST(:position AS int) = CAST(:wanted AS jsonb) LIMIT :limit"""
+def _find_in_records(session: Session, values: dict[str, Any], after: StoredPlace | None) -> PersonFound:
+    bound = "" if after is None else " AND (logged_at, record_no) > (:at, :number)"
+    if after is not None:
+        values |= {"at": after.logged_at, "number": after.record_no}
+    rows = session.execute(text(_OF_RECORDS.format(bound=bound)), values).all()
+    places = [StoredPlace(row.record_no, row.record_id, row.logged_at) for row in rows]
+    found = [place for place, row in zip(places, rows, strict=True) if row.is_meant]
+    return PersonFound(found, (), SearchPlace(places[-1]) if len(places) == values["limit"] else SearchPlace(label_id=""))
+
+
+def _find_in_labels(session: Session, values: dict[str, Any], after: str) -> PersonFound:
+    rows = session.execute(text(_OF_LABELS), values | {"after": after}).all()
+    more = SearchPlace(label_id=rows[-1].feedback_id) if len(rows) == values["limit"] else None
+    return PersonFound((), [row.feedback_id for row in rows if row.is_meant], more)
+
+
+# Compared as JSON, in which 7 and 7.0 are the same number and the text "7" is another value. The position depends on the schema version.
+_IS_MEANT = """EXISTS (SELECT FROM unnest(CAST(:places AS text[])) p
+    WHERE CAST(split_part(p, ':', 1) AS int) = schema_version
+      AND meta -> CAST(split_part(p, ':', 2) AS int) = CAST(:wanted AS jsonb)) AS is_meant"""
+_OF_RECORDS = f"""SELECT record_no, record_id, logged_at, {_IS_MEANT} FROM payload_records
+    WHERE deployment_no = :no{{bound}} ORDER BY deployment_no, logged_at, record_no LIMIT :limit"""  # noqa: S608 - constants
+_OF_LABELS = f"""SELECT feedback_id, {_IS_MEANT} FROM feedback_records
+    WHERE deployment_no = :no AND feedback_id > :after ORDER BY feedback_id LIMIT :limit"""  # noqa: S608 - constants
 
 
 def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], limit: int) -> PersonFound:
@@ -112,4 +148,4 @@ def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], l
         ),
         values,
     )
-    return PersonFound([StoredPlace(row.record_no, row.record_id, row.logged_at) for row in keys], list(labels))
+    return PersonFound([StoredPlace(row.record_no, row.record_id, row.logged_at) for row in keys], list(labels), None)
