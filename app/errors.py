@@ -11,6 +11,8 @@ The tree:
     ├── Unauthenticated     no key, or an unknown one
     ├── Forbidden           a known key without the permission
         ├── TooManyTries        too many failed log-ins recently
+    ├── RateReached         a key sends more than its limits allow
+    ├── QuotaReached        a key has used up its storage
     ├── Unavailable         something we depend on does not answer now; try again
         ├── ScoringFailed       the model's endpoint did not return usable predictions
     │   ├── EndpointRefused the address may not be called at all
@@ -80,6 +82,18 @@ class Forbidden(EvenhandError):
 
 class TooManyTries(EvenhandError):
     """Log-ins of this name from this address failed too often of late; the message says when to try again."""
+
+
+class RateReached(EvenhandError):
+    """The key sends more requests or records a second than it may; nothing was stored."""
+
+    def __init__(self, message: str, *, retry_after_seconds: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class QuotaReached(EvenhandError):
+    """The key has stored as many bytes of records as it may; nothing was stored."""
 
 
 class Unavailable(EvenhandError):

@@ -32,6 +32,7 @@ from .api import (
     health,
     imports,
     intake_counts,
+    key_limits,
     keys,
     logging_snippets,
     me,
@@ -112,6 +113,7 @@ _ROUTERS = (
     alerts.router,
     alert_work.router,
     keys.router,
+    key_limits.router,
     users.router,
     activities.router,
     audit_events.router,
@@ -159,7 +161,9 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     gate = KeyGate(limited, authenticator=services.authenticator)
     audited = AuditLayer(gate, database=services.database, turns=services.turns, exempt=stores_records)
     inner = RequestContext(audited, trusted_proxies=settings.trusted_networks)
-    ingestion = IngestionRoutes(OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion)
+    ingestion = IngestionRoutes(
+        OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion, limits=services.limits
+    )
     events = EventRoutes(ingestion, authenticator=services.authenticator, gateway=services.gateway)
     return GatewayRoute(events, authenticator=services.authenticator, gateway=services.gateway)
 

@@ -26,6 +26,7 @@ from ..domain.records import Receipt
 from ..errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
 from ..ingest import Ingestion, LogRequest
 from ..security.authenticator import Authenticator
+from ..security.key_limits import LimitKeeper
 from ..security.principals import Permission
 from ..telemetry.metrics import http_requests, http_seconds
 from ..web.gate import require_own_page
@@ -82,8 +83,15 @@ class IngestionRoutes:
     """An ASGI application: the two routes, and `app` for everything else."""
 
     def __init__(
-        self, app: ASGIApp, *, authenticator: Authenticator, ingestion: Ingestion, clock: Callable[[], datetime] = utc_now
+        self,
+        app: ASGIApp,
+        *,
+        authenticator: Authenticator,
+        ingestion: Ingestion,
+        limits: LimitKeeper,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
+        self._limits = limits
         self._app = app
         self._authenticator = authenticator
         self._ingestion = ingestion
@@ -153,8 +161,15 @@ class IngestionRoutes:
         encoding = _read_header(headers, b"content-encoding")
         body = await self._bodies.read(receive, headers.get(b"content-length", b""), principal.actor)
         try:
+            self._limits.admit_request(principal.actor, len(body))
             request = LogRequest(body=body, encoding=encoding, is_csv=is_csv, actor=principal.actor, source=source, **options)
             receipt = await route.log(deployment_id, request, now=self._clock())
+            self._limits.note_stored(
+                principal.actor,
+                sent=receipt.accepted + receipt.duplicate + receipt.rejected,
+                records=receipt.accepted,
+                size=len(body),
+            )
         finally:
             self._bodies.done(body, principal.actor)
         return _write_receipt(receipt, request_id)

@@ -5,7 +5,7 @@ from typing import Any
 from ..domain.arrivals import STATED_SOURCES
 from ..domain.deployments import OutputFields
 from ..domain.texts import MAX_TEXT
-from ..errors import Conflict, TooLarge, UnsupportedMediaType
+from ..errors import Conflict, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
 from ..ingest.limits import LEAST_SAMPLE_RATE, MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORD_BYTES, MAX_RECORDS
 from ..payloads.pairs import LoggedTable
 from ..payloads.registry import LOGGED, PayloadFormat
@@ -141,7 +141,8 @@ def _describe_operation(
     source["description"] = "The kind of program that sends the records, for the counts of the ingestion page; without it `rest`."
     encoding = {"name": "Content-Encoding", "in": "header", "schema": {"type": "string", "enum": ["gzip", "identity", ""]}}
     answers: dict[str, Any] = {
-        str(status): answer for status, answer in problems_of_deployment(TooLarge, UnsupportedMediaType, Conflict).items()
+        str(status): answer
+        for status, answer in problems_of_deployment(TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached).items()
     }
     for status in ("409", "422"):
         answers[status]["content"][MEDIA_TYPE]["schema"] = {"anyOf": [{"$ref": PROBLEM_SCHEMA}, _receipt_schema()]}

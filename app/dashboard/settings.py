@@ -8,6 +8,7 @@ from ..security.principals import Permission, Role
 from ..security.users import ROLES
 from ..store.people import users
 from ..store.people.api_keys import ApiKeys
+from ..views.key_use import read_key_use
 from ..web.access import NowIn, Reader, SessionIn
 from .rendering import page
 
@@ -25,6 +26,7 @@ def settings_page(request: Request, principal: Reader, session: SessionIn, now: 
         "is_admin": is_admin,
         "users": users.page(session, after_no=0, limit=SHOWN) if is_admin else [],
         "keys": ApiKeys(session).page(after_no=0, limit=SHOWN) if is_admin else [],
+        "used_keys": read_key_use(session) if is_admin else [],
         "roles_of_people": [role.value for role in Role if role in ROLES],
         "roles": [role.value for role in Role],
         "usual_overlap_hours": USUAL_OVERLAP_HOURS,

@@ -18,6 +18,7 @@ from ..security import passwords
 from ..security.access_tokens import AccessTokens
 from ..security.authenticator import Authenticator
 from ..security.failed_log_ins import FailedLogIns
+from ..security.key_limits import LimitKeeper
 from ..security.oidc.bearers import BearerTokens
 from ..security.oidc.configuration import read_configuration
 from ..security.oidc.issuer import Issuer
@@ -63,6 +64,7 @@ class Services:
     failed_log_ins: FailedLogIns
     oidc: OidcLogIns | None
     throttle: Throttle
+    limits: LimitKeeper
     log_ins: Turns
     turns: asyncio.Semaphore
     uploads: Room
@@ -77,6 +79,7 @@ class Services:
             await asyncio.to_thread(self._verify_database)
         except Unavailable:
             log.warning("the database does not answer yet")
+        self.limits.start()
         await self.ingestion.start()
         await self.gateway.start()
 
@@ -87,6 +90,7 @@ class Services:
         await self.ingestion.stop()
         if self.oidc is not None:
             await self.oidc.issuer.close()
+        await self.limits.stop()
         self.database.close()
 
     def _verify_database(self) -> None:
@@ -131,6 +135,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
         gateway=Gateway(database, secret_box, ingestion, policy, data_dir=settings.data_dir, spool_bytes=settings.spool_bytes),
         reports=ReportMaker(database.url),
         throttle=Throttle(),
+        limits=LimitKeeper(database, processes=settings.api_processes),
         log_ins=Turns(
             passwords.AT_ONCE,
             waiting=LOG_INS_WAITING,

@@ -23,6 +23,8 @@ from ..errors import (
     InvalidInput,
     LeaseLost,
     NotFound,
+    QuotaReached,
+    RateReached,
     ScoringFailed,
     SetupError,
     TooLarge,
@@ -64,6 +66,8 @@ KINDS: Mapping[type[EvenhandError], ProblemKind] = {
     Unauthenticated: ProblemKind(401, "unauthenticated", "An API key is needed"),
     Forbidden: ProblemKind(403, "forbidden", "This key may not do that"),
     TooManyTries: ProblemKind(429, "too-many-tries", "Too many failed log-ins"),
+    RateReached: ProblemKind(429, "rate-reached", "This key sends too much at once"),
+    QuotaReached: ProblemKind(507, "quota-reached", "This key has used up its storage"),
     Unavailable: ProblemKind(503, "unavailable", "Something we depend on does not answer"),
     ScoringFailed: ProblemKind(502, "scoring-failed", "The model's endpoint gave no usable predictions"),
     EndpointRefused: ProblemKind(422, "endpoint-refused", "That address may not be called"),
@@ -77,6 +81,7 @@ _HEADERS: Mapping[int, Mapping[str, str]] = {
     401: {"WWW-Authenticate": 'Bearer realm="Evenhand"'},
     429: {"Retry-After": "300"},
     503: {"Retry-After": "2"},
+    507: {"Retry-After": "3600"},
 }
 
 
@@ -89,7 +94,10 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
     """Returns the answer to an error raised on purpose."""
     kind = kind_of(error)
     problems = error.problems if isinstance(error, InvalidInput) else ()
-    return response_of(kind, str(error), request_id, problems=problems)
+    response = response_of(kind, str(error), request_id, problems=problems)
+    if isinstance(error, RateReached):
+        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    return response
 
 
 def only_post(sentence: str, request_id: str) -> Response:

@@ -143,6 +143,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.ADMIN, Reach.DEPLOYMENT): ("deleteLegalHold",),
     Rule(Needed.ADMIN, Reach.WHOLE): (
         *("createApiKey", "listApiKeys", "rotateApiKey", "revokeApiKey", "createUser", "listUsers", "changeUser", "listAuditEvents"),
+        *("readKeyLimits", "putKeyLimits", "listKeyUse"),
     ),
 }
 

@@ -82,6 +82,8 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "users": "people at work",
     "sessions": "log-ins of people at work; they expire",
     "api_keys": "hashes of keys",
+    "key_limits": "settings",
+    "key_use": "numbers of requests, records and bytes",
     "activities": "changes that people at work made",
     "audit_events": "who read which record: append-only, kept as the proof of access; it may name a record's id, never a value",
     "openscale_data_marts": "names",

@@ -19,6 +19,7 @@ from .evidence import (
     EvidencePersonRow,
 )
 from .intake import CallHalfRow, IntakeCountRow
+from .key_limits import KeyLimitsRow, KeyUseRow
 from .missing_records import MissingRecordRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
@@ -72,6 +73,8 @@ __all__ = [
     "FigureDayRow",
     "FlaggedRecordRow",
     "IntakeCountRow",
+    "KeyLimitsRow",
+    "KeyUseRow",
     "LegalHoldRow",
     "ListenerRow",
     "MeasurementRow",

@@ -1,0 +1,38 @@
+"""Limits of an API key, and what it uses."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+BURST_SECONDS: Final = 2.0
+"""Seconds' worth of a rate that may come at once after a pause."""
+
+
+class KeyLimit(StrEnum):
+    """One kind of limit."""
+
+    REQUESTS = "requests"
+    RECORDS = "records"
+    STORAGE = "storage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLimits:
+    """Limits of one key; None: no limit of that kind. `max_bytes` bounds the bytes of all records that it ever sends."""
+
+    requests_per_second: float | None = None
+    records_per_second: float | None = None
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyUse:
+    """Numbers of what a key used: requests to log records, records and bytes that were stored, refused requests."""
+
+    requests: int = 0
+    records: int = 0
+    bytes: int = 0
+    refused: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None

@@ -1,0 +1,178 @@
+"""Enforces the limits of API keys in one process, and counts what keys use.
+
+Limits and use are read and written together every few seconds, never in a request: a request costs two look-ups in dictionaries. Each
+process enforces its share of a rate, the rate divided by the number of processes of its service; several services on one database each
+allow the whole rate. The storage quota is one for all of them, and may be exceeded by what a key sends within `SYNC_SECONDS`.
+"""
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..clock import monotonic_seconds
+from ..domain.key_limits import BURST_SECONDS, KeyLimit, KeyLimits, KeyUse
+from ..errors import QuotaReached, RateReached, Unavailable
+from ..store.database.engine import Database
+from ..store.people.key_limits import add_use, all_limits, stored_bytes
+from ..telemetry.metrics import refused_requests
+
+SYNC_SECONDS = 5.0
+"""Seconds between two exchanges with the database: a changed limit applies after them at the latest."""
+
+_MOST_KEYS = 10_000
+
+log = structlog.get_logger("evenhand.limits")
+
+
+class TokenBucket:
+    """Allows `rate` per second on average, and `BURST_SECONDS` of it at once after a pause."""
+
+    def __init__(self, rate: float, now: float) -> None:
+        self.rate = rate
+        self._most = max(rate * BURST_SECONDS, 1.0)
+        self._left = self._most
+        self._at = now
+
+    def wait_seconds(self, count: float, now: float) -> float:
+        """Returns the seconds after which `count` may be taken; 0 for now."""
+        self._left = min(self._most, self._left + max(0.0, now - self._at) * self.rate)
+        self._at = now
+        return max(0.0, (count - self._left) / self.rate)
+
+    def take(self, count: float) -> None:
+        """Takes `count`, also if less is there: later demands wait until the debt is paid."""
+        self._left -= count
+
+
+@dataclass(slots=True)
+class _Tally:
+    requests: int = 0
+    records: int = 0
+    bytes: int = 0
+    refused: int = 0
+
+
+class LimitKeeper:
+    """Limits and use of the keys of one process. Belongs to one event loop."""
+
+    def __init__(self, database: Database, *, processes: int, clock: Callable[[], float] = monotonic_seconds) -> None:
+        self._database = database
+        self._share = 1 / processes
+        self._clock = clock
+        self._limits: dict[str, KeyLimits] = {}
+        self._stored: dict[str, int] = {}
+        self._buckets: dict[tuple[str, KeyLimit], TokenBucket] = {}
+        self._tallies: dict[str, _Tally] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins to exchange limits and use with the database."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Stores the rest of the use."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self.sync()
+
+    def admit_request(self, key_id: str, size: int) -> None:
+        """Returns if the key may send a request of that many bytes to log records now.
+
+        How many records it holds is known afterwards: a request is admitted as soon as those of earlier ones are within the rate.
+
+        Raises:
+            RateReached: the key sends more requests or records than it may.
+            QuotaReached: the key has used up its storage.
+        """
+        limits = self._limits.get(key_id)
+        if limits is None:
+            return
+        if limits.max_bytes is not None:
+            tally = self._tallies.get(key_id)
+            used = self._stored.get(key_id, 0) + (tally.bytes if tally else 0)
+            if used + size > limits.max_bytes:
+                self._refuse(key_id, KeyLimit.STORAGE)
+                raise QuotaReached(
+                    f"This key may store {limits.max_bytes:,} bytes of records and has stored {used:,}; this request has {size:,}. "
+                    "Nothing was stored. An admin can raise the limit storage of the key."
+                )
+        now = self._clock()
+        records = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, now)
+        requests = self._bucket(key_id, KeyLimit.REQUESTS, limits.requests_per_second, now)
+        for kind, bucket, count, rate in (
+            (KeyLimit.RECORDS, records, 0, limits.records_per_second),
+            (KeyLimit.REQUESTS, requests, 1, limits.requests_per_second),
+        ):
+            wait = 0.0 if bucket is None else bucket.wait_seconds(count, now)
+            if wait > 0:
+                self._refuse(key_id, kind)
+                raise RateReached(
+                    f"This key may send {rate:g} {kind.value} a second and sends more. Nothing was stored; send it again after the pause.",
+                    retry_after_seconds=math.ceil(wait),
+                )
+        if requests is not None:
+            requests.take(1)
+
+    def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
+        """Counts a request that was answered: the records in it, those that were stored, and its bytes if any were."""
+        limits = self._limits.get(key_id)
+        if limits is not None:
+            bucket = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
+            if bucket is not None:
+                bucket.take(sent)
+        tally = self._tallies.get(key_id)
+        if tally is None:
+            if len(self._tallies) >= _MOST_KEYS:
+                return
+            tally = self._tallies[key_id] = _Tally()
+        tally.requests += 1
+        tally.records += records
+        tally.bytes += size if records else 0
+
+    async def sync(self) -> None:
+        """Stores the use since the last time, and reads limits and use. If the database is away, the next call does it."""
+        tallies, self._tallies = self._tallies, {}
+        try:
+            self._limits, self._stored = await asyncio.to_thread(self._exchange, tallies)
+        except (Unavailable, SQLAlchemyError) as error:
+            for key_id, tally in tallies.items():
+                kept = self._tallies.setdefault(key_id, _Tally())
+                for name in ("requests", "records", "bytes", "refused"):
+                    setattr(kept, name, getattr(kept, name) + getattr(tally, name))
+            log.info("key_use_delayed", reason=str(error))
+        self._buckets = {place: bucket for place, bucket in self._buckets.items() if place[0] in self._limits}
+
+    async def _run(self) -> None:
+        while True:
+            await self.sync()
+            await asyncio.sleep(SYNC_SECONDS)
+
+    def _exchange(self, tallies: dict[str, _Tally]) -> tuple[dict[str, KeyLimits], dict[str, int]]:
+        used = {
+            key_id: KeyUse(requests=one.requests, records=one.records, bytes=one.bytes, refused=one.refused)
+            for key_id, one in tallies.items()
+        }
+        with self._database.transaction() as session:
+            add_use(session, used)
+            limits = all_limits(session)
+            return limits, stored_bytes(session) if limits else {}
+
+    def _bucket(self, key_id: str, kind: KeyLimit, rate: float | None, now: float) -> TokenBucket | None:
+        if rate is None:
+            return None
+        share = rate * self._share
+        bucket = self._buckets.get((key_id, kind))
+        if bucket is None or bucket.rate != share:
+            bucket = self._buckets[key_id, kind] = TokenBucket(share, now)
+        return bucket
+
+    def _refuse(self, key_id: str, kind: KeyLimit) -> None:
+        refused_requests.labels(kind.value).inc()
+        self._tallies.setdefault(key_id, _Tally()).refused += 1

@@ -1,0 +1,54 @@
+"""Stored limits of API keys and numbers of their use."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.key_limits import KeyLimits, KeyUse
+from ..tables import KeyLimitsRow, KeyUseRow
+
+_LIMITS = ("requests_per_second", "records_per_second", "max_bytes")
+_COUNTS = ("requests", "records", "bytes", "refused")
+
+
+def limits_of(session: Session, key_id: str) -> KeyLimits:
+    """Returns the limits of a key; none of any kind where nothing was set."""
+    return all_limits(session).get(key_id, KeyLimits())
+
+
+def all_limits(session: Session) -> dict[str, KeyLimits]:
+    """Returns the limits of all keys that have any."""
+    return {row.key_id: KeyLimits(**{name: getattr(row, name) for name in _LIMITS}) for row in session.scalars(select(KeyLimitsRow))}
+
+
+def put_limits(session: Session, key_id: str, limits: KeyLimits) -> None:
+    """Stores the limits of a key."""
+    if limits == KeyLimits():
+        session.execute(delete(KeyLimitsRow).where(KeyLimitsRow.key_id == key_id))
+        return
+    values = {name: getattr(limits, name) for name in _LIMITS}
+    insertion = insert(KeyLimitsRow).values(key_id=key_id, **values)
+    session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_=values))
+
+
+def use_of(session: Session) -> dict[str, KeyUse]:
+    """Returns what every key used, by its id."""
+    names = (*_COUNTS, "first_at", "last_at")
+    return {row.key_id: KeyUse(**{name: getattr(row, name) for name in names}) for row in session.scalars(select(KeyUseRow))}
+
+
+def add_use(session: Session, used: Mapping[str, KeyUse]) -> None:
+    """Adds to the use of keys."""
+    # In the order of ids, so that two processes never wait for each other.
+    rows = [{"key_id": key_id, **{name: getattr(used[key_id], name) for name in _COUNTS}} for key_id in sorted(used)]
+    if rows:
+        insertion = insert(KeyUseRow).values(rows)
+        sums = {name: getattr(KeyUseRow, name) + insertion.excluded[name] for name in _COUNTS}
+        session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_={**sums, "last_at": func.now()}))
+
+
+def stored_bytes(session: Session) -> dict[str, int]:
+    """Returns the bytes of records of each key."""
+    return {row.key_id: row.bytes for row in session.scalars(select(KeyUseRow))}

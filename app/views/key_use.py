@@ -1,0 +1,36 @@
+"""Use of API keys next to their limits."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from ..domain.key_limits import KeyLimits, KeyUse
+from ..store.people.api_keys import ApiKeys
+from ..store.people.key_limits import all_limits, use_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedKey:
+    """One key, its limits and its use."""
+
+    key_id: str
+    name: str
+    limits: KeyLimits
+    use: KeyUse
+
+    @property
+    def storage_share(self) -> float | None:
+        """Returns the share of its storage that the key has used, from 0 to 1; None without that limit."""
+        if self.limits.max_bytes is None:
+            return None
+        return min(1.0, self.use.bytes / self.limits.max_bytes) if self.limits.max_bytes else 1.0
+
+
+def read_key_use(session: Session) -> list[UsedKey]:
+    """Returns the keys that have a limit or logged something, in the order of their ids."""
+    limits, use = all_limits(session), use_of(session)
+    names = ApiKeys(session).names({*limits, *use})
+    return [
+        UsedKey(key_id=key_id, name=names[key_id], limits=limits.get(key_id, KeyLimits()), use=use.get(key_id, KeyUse()))
+        for key_id in sorted(names)
+    ]
