@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from ..checks.requests import request_check, request_check_of
+from ..checks.requests import request_check, request_check_of, request_check_of_batch
 from ..domain.checks import CheckState
 from ..errors import Conflict, NotFound
 from ..store.checks.checks import current_time, get, page, request_cancel
@@ -39,13 +39,15 @@ _QUEUED: Answers = {
 def post_check(
     deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response, body: CheckIn | None = None
 ) -> CheckOut:
-    """Checks fairness now, or over a range of logging times. The check starts as soon as a worker is free.
+    """Checks fairness now, over a range of logging times, or of a batch of files. The check starts as soon as a worker is free.
 
-    Without a range, the records of the present hour up to now are checked. While such a check waits, asking again extends it up to
+    Without a range or batch, the records of the present hour up to now are checked. While such a check waits, asking again extends it up to
     now and returns the same one. Needs a fairness monitor (409).
     """
     span = body.span() if body else None
-    if span is None:
+    if body is not None and body.batch is not None:
+        check = request_check_of_batch(session, deployment.no, body.batch, requested_by=principal.actor)
+    elif span is None:
         check = request_check(session, deployment.no, requested_by=principal.actor)
     else:
         check = request_check_of(session, deployment.no, span, requested_by=principal.actor)

@@ -15,6 +15,8 @@ from .stored_form import json_texts
 from .table_files import BATCH_ROWS, TableFiles
 
 BEGINNING_OF_RECORDS = datetime(1970, 1, 1, tzinfo=UTC)
+END_OF_TIMES = datetime(2200, 1, 1, tzinfo=UTC)
+"""Moment after any time in a file: one in nanoseconds ends in 2262."""
 
 
 class FeedbackFiles:
@@ -30,18 +32,25 @@ class FeedbackFiles:
         named = {"id": table.columns.id, "observed_at": table.columns.observed_at, "label": table.columns.label}
         self.files.require_columns(named, time="observed_at")
 
+    def newest_of(self, batch: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Returns the newest labels of a batch's records, all of which were scored in the span, whenever these were observed."""
+        later = Span(start=span.start, end=END_OF_TIMES)
+        return self._join(self._read(later, limit, batch.ids(span)), batch, query, span)
+
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels observed in the span whose records were scored before its end, newest first.
 
         Columns: feedback_id, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 …. Of several labels
         of one record, the first counts.
         """
-        labels = self._read(span, limit)
-        everything = Span(start=BEGINNING_OF_RECORDS, end=span.end)
+        return self._join(self._read(span, limit), payload, query, Span(start=BEGINNING_OF_RECORDS, end=span.end))
+
+    def _join(self, labels: pa.Table, payload: PayloadFiles, query: WindowQuery, scored: Span) -> pa.Table:
+        """Returns the labels that have a record scored in that span."""
         ids = labels["feedback_id"].combine_chunks()
-        found = list(payload.batches(query, everything, ids)) if len(ids) else []
+        found = list(payload.batches(query, scored, ids)) if len(ids) else []
         # An empty span has the columns and no record.
-        records = pa.concat_tables(found) if found else payload.newest(query, Span(start=span.end, end=span.end), 1)
+        records = pa.concat_tables(found) if found else payload.newest(query, Span(start=scored.end, end=scored.end), 1)
         place_of = {record: place for place, record in enumerate(records["record_id"].to_pylist())}
         places = pa.array([place_of.get(one) for one in ids.to_pylist()], pa.int64())
         known = pc.is_valid(places)
@@ -52,10 +61,11 @@ class FeedbackFiles:
             joined = joined.append_column(name, labels[name])
         return joined
 
-    def _read(self, span: Span, limit: int) -> pa.Table:
+    def _read(self, span: Span, limit: int, records: pa.Array | None = None) -> pa.Table:
         columns = self._columns
         kept = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()})]
-        for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span):
+        only = None if records is None else pc.field(columns.id).cast(pa.string()).isin(records)
+        for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span, only):
             ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
             kept.append(pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, pa.schema(_LABELS)))
             # Cut from time to time, so that memory follows the limit and not the files.

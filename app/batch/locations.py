@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from ..errors import FieldProblem, InvalidInput
 
@@ -53,6 +54,12 @@ def list_files(location: str, roots: Sequence[Path], field: str) -> list[ListedF
         status = file.stat()
         found.append(ListedFile(str(path), status.st_size, status.st_mtime_ns))
     return found
+
+
+def batch_of(path: str, partition_by: str | None) -> str | None:
+    """Returns the value of the partition in a file's path, as in `day=2026-07-01/part-0.parquet`; None where it has none."""
+    parts = (part.partition("=") for part in Path(path).parts[:-1])
+    return next((unquote(value) for name, is_pair, value in parts if is_pair and unquote(name) == partition_by), None)
 
 
 def _is_within(path: Path, roots: Sequence[Path]) -> bool:

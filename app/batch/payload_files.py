@@ -20,19 +20,19 @@ TIMES = pa.timestamp("us", "UTC")
 
 
 class PayloadFiles:
-    """The payload table of a deployment, as its files are now.
+    """The payload table of a deployment, as its files are now; of a batch only its partition.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
     """
 
-    def __init__(self, deployment: Deployment, table: PayloadTable, roots: Sequence[Path]) -> None:
+    def __init__(self, deployment: Deployment, table: PayloadTable, roots: Sequence[Path], *, batch: str | None = None) -> None:
         self._deployment = deployment
         self._columns = table.columns
         schema = deployment.schema
         self._of_schema = {column.name: column for column in (*schema.features, *schema.meta)}
         self._stored = table.columns.of_values(self._of_schema)
-        self.files = TableFiles(table, roots, "payload")
+        self.files = TableFiles(table, roots, "payload", batch=batch)
         named = {"id": table.columns.id, "scored_at": table.columns.scored_at, "prediction": table.columns.prediction}
         optional = {part: getattr(table.columns, part) for part in ("probability", "label", "model_revision")}
         named |= {part: name for part, name in optional.items() if name is not None}
@@ -78,6 +78,12 @@ class PayloadFiles:
         """Returns the number of records in the span."""
         columns = self._columns
         return sum(rows.num_rows for rows in self.files.read([columns.scored_at], columns.scored_at, span))
+
+    def ids(self, span: Span) -> pa.Array:
+        """Returns the ids of all records in the span."""
+        columns = self._columns
+        found = [rows[columns.id].cast(pa.string()) for rows in self.files.read([columns.id], columns.scored_at, span)]
+        return pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).combine_chunks()
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
         """Returns the features (in schema order) of the records of these ids within the span."""

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..errors import InvalidInput
-from .locations import list_files
+from .locations import batch_of, list_files
 
 BATCH_ROWS = 131_072
 """Max rows of a batch: large enough for Arrow's speed, small enough for memory."""
@@ -21,15 +21,16 @@ READAHEAD = 2
 
 
 class TableFiles:
-    """The files of a table as they are listed now.
+    """The files of a table as they are listed now; of a batch only those in its partition.
 
     Raises:
         InvalidInput: the location is not allowed or is not a folder, or a file is not Parquet.
     """
 
-    def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str) -> None:
+    def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str, *, batch: str | None = None) -> None:
         self._field = field
-        self.files = list_files(table.location, roots, f"{field}.location")
+        listed = list_files(table.location, roots, f"{field}.location")
+        self.files = [one for one in listed if batch is None or batch_of(one.path, table.partition_by) == batch]
         self._location = table.location
         self._dataset: ds.Dataset | None = None
         paths = [str(Path(table.location) / one.path) for one in self.files if one.bytes]

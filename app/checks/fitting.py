@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor
+from ..domain.monitors import Monitor, Schedule
 from ..errors import FieldProblem
 from .donors import donor_problems
 from .picking import problems_of
@@ -11,6 +11,16 @@ from .picking import problems_of
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     """Returns every problem of the monitor for that deployment; empty if it may be stored."""
-    found = problems_of(monitor, deployment.schema, deployment.problem_type)
+    found = [*problems_of(monitor, deployment.schema, deployment.problem_type), *_schedule_problems(deployment, monitor)]
     ruled = {problem.field for problem in found}  # a rule's problem of a field precedes one of the training data
     return found + [problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled]
+
+
+def _schedule_problems(deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+    payload = deployment.payload
+    if monitor.schedule in {Schedule.HOURLY, Schedule.OFF} or (payload is not None and monitor.schedule is Schedule.DAILY):
+        return []
+    if payload is None:
+        return [FieldProblem("schedule", "must be hourly or off: this deployment's records are logged, not read from files")]
+    lacking = "cannot be batch: the payload table has no `partition_by`, whose values are the batches"
+    return [] if payload.partition_by is not None else [FieldProblem("schedule", lacking)]

@@ -9,6 +9,7 @@ from ..domain.checks import CheckRun, Span, Trigger
 from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput
 from ..store.checks.checks import current_time, queue_requested, renew_waiting
+from ..store.deployments.listed_files import span_of_batch
 from ..store.deployments.monitors import monitor_of
 from ..store.tables import DeploymentRow
 
@@ -46,6 +47,21 @@ def request_check_of(session: Session, deployment_no: int, span: Span, *, reques
     require_monitor(session, deployment_no)
     past = require_past(session, span)
     return queue_requested(session, deployment_no, span=past, trigger=Trigger.RANGE, requested_by=requested_by)
+
+
+def request_check_of_batch(session: Session, deployment_no: int, batch: str, *, requested_by: str) -> CheckRun:
+    """Queues a check of the records of a batch: those in files whose paths have that value of the table's `partition_by`.
+
+    Raises:
+        Conflict: the deployment has no monitor.
+        InvalidInput: no file of that batch is listed.
+    """
+    require_monitor(session, deployment_no)
+    span = span_of_batch(session, deployment_no, batch)
+    if span is None:
+        expected = "must be a value of `partition_by` in the path of a file with records; files are listed every minute"
+        raise InvalidInput.of("batch", f"{expected}, and none has the value {batch!r}")
+    return queue_requested(session, deployment_no, span=span, trigger=Trigger.RANGE, requested_by=requested_by, batch=batch)
 
 
 def require_past(session: Session, span: Span) -> Span:

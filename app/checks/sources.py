@@ -89,12 +89,17 @@ NO_TABLES = TablePlaces()
 class FiledRecords:
     """Records in the files of a deployment's tables. Numbers records as they are read, because files have ids only.
 
+    Of a batch, `counted` are the files of its partition, and records from before its span come from all files.
+
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
     """
 
-    def __init__(self, deployment: Deployment, payload: PayloadTable, feedback: FeedbackTable | None, places: TablePlaces) -> None:
+    def __init__(
+        self, deployment: Deployment, payload: PayloadTable, feedback: FeedbackTable | None, places: TablePlaces, batch: str | None = None
+    ) -> None:
         self.files = PayloadFiles(deployment, payload, places.roots)
+        self.counted = self.files if batch is None else PayloadFiles(deployment, payload, places.roots, batch=batch)
         self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
         below = Path(payload.location) / OWN_FOLDER if places.answers is None else places.answers / deployment.id
         self.kept = KeptAnswers(below)
@@ -102,14 +107,14 @@ class FiledRecords:
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest records of the span."""
-        rows = self.files.newest_before(query, span, limit) if _is_all_before(span) else self.files.newest(query, span, limit)
+        rows = self.files.newest_before(query, span, limit) if _is_all_before(span) else self.counted.newest(query, span, limit)
         numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
 
     def count(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - of the protocol
         """Returns the number of records in the span."""
-        return self.files.count(span)
+        return self.counted.count(span)
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels of the span."""
@@ -118,7 +123,10 @@ class FiledRecords:
             names = ["predicted" if name == "outcome" else name for name in empty.column_names]
             rows = empty.rename_columns(names).append_column("label", pa.array([], pa.string()))
             return rows.append_column("feedback_id", pa.array([], pa.string())).append_column("feedback_no", pa.array([], pa.int64()))
-        rows = self._labels.newest(self.files, query, span, limit)
+        if self.counted is not self.files and not _is_all_before(span):
+            rows = self._labels.newest_of(self.counted, query, span, limit)
+        else:
+            rows = self._labels.newest(self.files, query, span, limit)
         return rows.append_column("feedback_no", pa.array(range(rows.num_rows), pa.int64()))
 
     def targets(self) -> dict[TargetKey, int]:

@@ -14,9 +14,10 @@ from ..views.viewing import CARRIED
 from .wording import count
 
 TRIGGERS: Mapping[Trigger, str] = {
-    Trigger.SCHEDULE: "hourly",
+    Trigger.SCHEDULE: "scheduled",
     Trigger.REQUEST: "for now",
     Trigger.RANGE: "for a time range",
+    Trigger.FILES: "for new files",
 }
 STATES: Mapping[CheckState, str] = {
     CheckState.QUEUED: "waiting",
@@ -78,9 +79,15 @@ _MINUTE, _HOUR = 60, 3600
 def origin(check: CheckRun, asker: str) -> str:
     """Returns the origin of the check; `asker` is the name of the person who asked for it."""
     if check.trigger is Trigger.SCHEDULE:
-        return "An hourly check of the schedule"
+        return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
+    if check.trigger is Trigger.FILES:
+        return f"Files of {'its hour' if check.span.is_whole_hour else 'its time'} came or changed" + _of_batch(check)
     asked = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
-    return f"{asked} by {asker}"
+    return f"{asked} by {asker}" + _of_batch(check)
+
+
+def _of_batch(check: CheckRun) -> str:
+    return "" if check.batch is None else f"; the records of batch {check.batch}"
 
 
 def step(check: CheckRun, advice: Advice) -> str:

@@ -107,7 +107,7 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "scannable": [name for name in columns if monitor is None or name != monitor.evidence.person],
         "scans_at": NIGHTLY_AT,
         "max_scanned": MAX_FEATURES,
-        "schedules": list(Schedule),
+        "schedules": [one for one in Schedule if one in {Schedule.HOURLY, Schedule.OFF} or deployment.payload is not None],
         "numeric": FieldKind.NUMERIC,
         "breakers": BREAKERS,
         "certificates": _describe_certificates(deployment),

@@ -31,11 +31,15 @@ class Failure(StrEnum):
 
 
 class Trigger(StrEnum):
-    """The origin of a check: the schedule (one per deployment and hour), or a person or program, for now or for a range of time."""
+    """The origin of a check: the schedule (one per deployment and hour), files that came or changed later, or a person or program.
+
+    These ask for now, for a range of time, or for a batch.
+    """
 
     SCHEDULE = "schedule"
     REQUEST = "request"
     RANGE = "range"
+    FILES = "files"
 
 
 class DataSet(StrEnum):
@@ -116,6 +120,8 @@ class WindowCounts:
 class CheckRun:
     """One queued, running or ended check. `span` is the hour, or the range that was asked for.
 
+    `batch` is the partition whose records it is about, all of which lie in the span; None: all records of the span.
+
     `lease_token` fences a worker: a worker with an older one may write nothing.
     """
 
@@ -140,6 +146,7 @@ class CheckRun:
     monitor_version: int | None = None
     model_revision: str | None = None
     failure: Failure | None = None
+    batch: str | None = None
 
     @property
     def is_carried_forward(self) -> bool:
@@ -147,7 +154,7 @@ class CheckRun:
         return "carried_from" in (self.window or {})
 
 
-PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST)
+PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES)
 """Triggers of checks about the present; a range that was asked for is about the past."""
 
 

@@ -15,9 +15,14 @@ DRAWS_PER_ROW = 2
 
 
 class Schedule(StrEnum):
-    """The times at which checks run by themselves."""
+    """The times at which checks run by themselves. `BATCH`: a partition of files is checked as a whole when its files came or changed.
+
+    Only deployments whose records lie in files have other schedules than `HOURLY` and `OFF`.
+    """
 
     HOURLY = "hourly"
+    DAILY = "daily"
+    BATCH = "batch"
     OFF = "off"
 
 

@@ -21,7 +21,7 @@ As long as its alert is open it is kept, so that the alert is not sent twice."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckPolicy:
-    """Silence of a worker after which its check is given to another, and the pauses after failed attempts at a scheduled check.
+    """Silence of a worker after which its check is given to another, and the pauses after failed attempts at a check that nobody asked for.
 
     Alerts are decided after the ends of checks with one of the `alerted_triggers`, unless they were cancelled.
     """
@@ -44,8 +44,8 @@ class CheckPolicy:
         )
 
     def retry_after(self, check: CheckRun) -> timedelta | None:
-        """Returns the pause after the failed attempt; None if it is final, as it is for all but scheduled checks."""
-        if check.trigger is not Trigger.SCHEDULE or check.attempts >= self.max_attempts:
+        """Returns the pause after the failed attempt; None if it is final, as it is for those asked for."""
+        if check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
             return None
         return self.retry_delays[check.attempts - 1]
 

@@ -133,7 +133,10 @@ def schedule_of(monitor: Monitor) -> Answer | None:
     """Returns the schedule that checks really have; None where none is set."""
     if monitor.schedule is Schedule.OFF:
         return None
-    return {"repeat_interval": 1, "repeat_unit": "hour", "repeat_type": "hour", "status": "enabled", "start_time": {"type": "relative"}}
+    if monitor.schedule is Schedule.BATCH:  # by files, which no schedule of IBM's names
+        return None
+    unit = "day" if monitor.schedule is Schedule.DAILY else "hour"
+    return {"repeat_interval": 1, "repeat_unit": unit, "repeat_type": unit, "status": "enabled", "start_time": {"type": "relative"}}
 
 
 def listed(values: Sequence[GroupValue]) -> list[Any]:

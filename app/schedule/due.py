@@ -19,7 +19,8 @@ MISSED_HOURS_LIMIT = 72
 def queue_due_checks(session: Session, now: datetime) -> int:
     """Queues the checks due at `now` on the database's clock, oldest hour first, and returns their number.
 
-    Every hourly monitor gets each ended hour once, starting with the hour in which its schedule was switched on. Repeated or
+    Every hourly monitor gets each ended hour once, every daily one each ended day (UTC), starting with that in which its schedule was
+    switched on. Repeated or
     concurrent calls queue nothing twice.
     """
     latest = hour_of(now - GRACE) - HOUR

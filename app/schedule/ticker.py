@@ -1,5 +1,8 @@
 """Queues due checks and attributions once a minute, updates evidence, and evaluates alerts. Any number of processes may run a ticker."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
@@ -17,7 +20,7 @@ from ..store.database.partitions import ensure_coming_months
 from ..store.people.audit_events import seal_events
 from ..store.records.arrivals import fold_arrivals
 from ..store.records.counts import fold_counts
-from . import alerting, evidence, retention, subgroups
+from . import alerting, evidence, late_files, retention, subgroups
 from .due import queue_due_attributions, queue_due_checks
 from .heartbeat import beat
 from .set_back import watch_clock
@@ -25,14 +28,17 @@ from .set_back import watch_clock
 SECOND = 35
 """Second of each minute at which the ticker runs: a little after an hour's check has become due."""
 
-JOBS = 8
+JOBS = 9
 """Max jobs that the ticker runs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
 
 
-def start_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
-    """Starts a scheduler that ticks now and every minute and sends the worker's heartbeat, in its own threads, until shut down."""
+def start_ticker(database: Database, *, worker_id: str, table_roots: Sequence[Path] = ()) -> BackgroundScheduler:
+    """Starts a scheduler that ticks now and every minute and sends the worker's heartbeat, in its own threads, until shut down.
+
+    It lists the tables of files that lie in the `table_roots`.
+    """
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
     scheduler.add_job(beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
     scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())
@@ -44,6 +50,9 @@ def start_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
     scheduler.add_job(
         retention.look_for_aged_records, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_RUNS), (database,), next_run_time=utc_now()
     )
+    if table_roots:
+        looks = IntervalTrigger(seconds=late_files.SECONDS_BETWEEN_LOOKS)
+        scheduler.add_job(late_files.look_for_late_files, looks, (database, table_roots), next_run_time=utc_now())
     scheduler.start()
     watch_clock(scheduler)
     return scheduler

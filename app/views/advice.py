@@ -160,6 +160,8 @@ def _follows(because: Because) -> str:
         return f"{silence} No check runs before one does."
     if outlook.under_way is not None:
         return "A check is under way."
+    if outlook.by_files:
+        return "The next check is when a file of a batch comes or changes."
     if outlook.due_at is None:
         return "No check runs automatically: the schedule is off."
     return f"The next check is at {outlook.due_at:%H:%M} UTC."

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from ..clock import HOUR, hour_of
 from ..domain.checks import CheckRun, CheckState, Failure, WindowCounts
+from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen, WorkerState
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..store.overviews.overview import Compared, EndedCheck, OverviewEntry, Success
@@ -58,11 +59,12 @@ _OF_FAILURE: Mapping[Failure, Cause] = {
 class Outlook:
     """Near future of a deployment: whether a worker answers, when its next scheduled check is, and whether a check is under way.
 
-    `due_at` is None where the monitor's schedule is off; `under_way` is `queued`, `running` or None.
+    `due_at` is None where the monitor's schedule is off or follows the files (`by_files`); `under_way` is `queued`, `running` or None.
     """
 
     workers: WorkersSeen
     due_at: datetime | None = None
+    by_files: bool = False
     under_way: CheckState | None = None
 
 
@@ -99,9 +101,16 @@ class Unjudged:
     compared: Compared
 
 
-def next_due(now: datetime) -> datetime:
-    """Returns when the next hourly check is due: the end of an hour, in UTC."""
-    return hour_of(now - QUEUED_AFTER) + HOUR
+def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
+    """Returns when the next check of the schedule is due, in UTC: the end of an hour or a day; None where none is by the clock."""
+    end = hour_of(now - QUEUED_AFTER).astimezone(UTC) + HOUR
+    match schedule:
+        case Schedule.HOURLY:
+            return end
+        case Schedule.DAILY:
+            return end if end.hour == 0 else end.replace(hour=0) + timedelta(days=1)
+        case _:
+            return None
 
 
 def of_first_check(one: OverviewEntry, outlook: Outlook) -> Because:
@@ -176,7 +185,7 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
 
 def _waits_for(outlook: Outlook) -> Cause:
     """Returns the cause that the next check waits for."""
-    if outlook.under_way is None and outlook.due_at is None:
+    if outlook.under_way is None and outlook.due_at is None and not outlook.by_files:
         return Cause.NOT_SCHEDULED
     silent = _silence(outlook)
     if silent is not None:

@@ -14,10 +14,11 @@ from .causes import Outlook, next_due, of_check
 def outlook_of(session: Session, deployment_no: int) -> Outlook:
     """Returns what comes next for the deployment, on the database's clock."""
     monitor, busy = monitor_of(session, deployment_no), under_way(session, deployment_no)
-    is_hourly = monitor is not None and monitor.schedule is Schedule.HOURLY
+    schedule = None if monitor is None else monitor.schedule
     return Outlook(
         workers=workers_seen(session),
-        due_at=next_due(current_time(session)) if is_hourly else None,
+        due_at=next_due(current_time(session), schedule),
+        by_files=schedule is Schedule.BATCH,
         under_way=None if busy is None else busy.state,
     )
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckState
 from ..domain.group_words import GroupWords
+from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen
 from ..metrics.verdicts import Verdict
 from ..store.checks.workers import workers_seen
@@ -144,7 +145,8 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     workers = workers_seen(session)
     seen = []
     for one in found:
-        outlook = Outlook(workers=workers, due_at=next_due(now) if one.hourly else None, under_way=one.under_way)
+        by_files = one.schedule is Schedule.BATCH
+        outlook = Outlook(workers=workers, due_at=next_due(now, one.schedule), by_files=by_files, under_way=one.under_way)
         by = judged_by.get(one.success.no, NOTHING_JUDGED) if one.success else NOTHING_JUDGED
         seen.append(_describe(one, by, outlook, now))
 

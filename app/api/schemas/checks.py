@@ -28,6 +28,7 @@ _CHECK: dict[str, Any] = {
     "state": "succeeded",
     "from": "2026-03-01T09:00:00Z",
     "to": "2026-03-01T10:00:00Z",
+    "batch": None,
     "attempts": 1,
     "cancel_requested": False,
     "progress": {"step": "storing the result", "done": 0, "total": 0},
@@ -77,9 +78,21 @@ class RangeIn(In):
 
 
 class CheckIn(RangeIn):
-    """The records to check. Without a range: the present hour up to now."""
+    """The records to check: those of a range or of a batch. Without these: the present hour up to now."""
 
     model_config = example({"from": "2026-03-01T09:00:00Z", "to": "2026-03-01T10:00:00Z"})
+
+    batch: str | None = Field(
+        default=None,
+        max_length=1000,
+        description="A value of the payload table's `partition_by`, where records lie in files: its records are checked as a whole.",
+    )
+
+    @model_validator(mode="after")
+    def _range_or_batch(self) -> Self:
+        if self.batch is not None and self.from_ is not None:
+            raise ValueError("`batch` cannot be sent together with `from` and `to`")
+        return self
 
 
 class ProgressOut(Out):
@@ -103,6 +116,7 @@ class CheckOut(Out):
         validation_alias=AliasPath("span", "start"), serialization_alias="from", description="The beginning of the range of logging times."
     )
     to: datetime = Field(validation_alias=AliasPath("span", "end"), description="Its end, exclusive.")
+    batch: str | None = Field(description="The partition of files that it is of; null: all records of the range.")
     attempts: int = Field(description="How often a worker has begun it.")
     cancel_requested: bool = Field(description="True on a running check that is about to stop, too.")
     progress: ProgressOut | None
@@ -120,7 +134,7 @@ class CheckOut(Out):
     )
     monitor_version: int | None
     model_revision: str | None
-    requested_by: str = Field(validation_alias="created_by", description="`schedule`, or the id of the API key.")
+    requested_by: str = Field(validation_alias="created_by", description="`schedule` (also for late files), or the id of the API key.")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

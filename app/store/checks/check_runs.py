@@ -29,6 +29,7 @@ def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
         trigger=Trigger(row.trigger),
         state=CheckState(row.state),
         span=Span(start=row.span_start, end=row.span_end),
+        batch=row.batch,
         attempts=row.attempts,
         lease_token=row.lease_token,
         progress=None if row.progress is None else Progress(**row.progress),

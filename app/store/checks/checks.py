@@ -13,20 +13,30 @@ from .check_runs import read_run, run_rows, to_run
 
 _QUEUE_SCHEDULED = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)
-    SELECT gen_random_uuid(), due.deployment_no, 'schedule', 'queued', due.hour, due.hour + interval '1 hour',
-           due.hour + interval '1 hour' + :grace, 0, false, 'schedule'
+    SELECT gen_random_uuid(), due.deployment_no, 'schedule', 'queued', due.start, due.start + due.length, due.start + due.length + :grace,
+           0, false, 'schedule'
     FROM (
-        SELECT d.no AS deployment_no, ended.hour
+        SELECT d.no AS deployment_no, ended.start, step.length
         FROM monitors m
         JOIN deployments d ON d.no = m.deployment_no
         CROSS JOIN LATERAL (
-            SELECT max(span_start) AS hour FROM checks c WHERE c.deployment_no = d.no AND c.trigger = 'schedule'
-        ) AS last
+            SELECT CASE m.schedule WHEN 'daily' THEN 'day' ELSE 'hour' END AS unit,
+                   CASE m.schedule WHEN 'daily' THEN interval '24 hours' ELSE interval '1 hour' END AS length
+        ) AS step
+        CROSS JOIN LATERAL (
+            SELECT max(span_end) AS last FROM checks c WHERE c.deployment_no = d.no AND c.trigger = 'schedule'
+        ) AS checked
+        CROSS JOIN LATERAL (
+            -- The first day after those of which hours were checked: the schedule may have been hourly before.
+            SELECT date_trunc(step.unit, checked.last + step.length - interval '1 microsecond', 'UTC') AS start
+        ) AS next
         CROSS JOIN LATERAL generate_series(
-            greatest(date_trunc('hour', m.scheduled_since, 'UTC'), last.hour + interval '1 hour', :earliest), :latest, interval '1 hour'
-        ) AS ended(hour)
-        WHERE m.schedule = 'hourly'
-        ORDER BY d.no, ended.hour
+            greatest(date_trunc(step.unit, m.scheduled_since, 'UTC'), next.start,
+                     date_trunc(step.unit, CAST(:earliest AS timestamptz), 'UTC')),
+            :latest + interval '1 hour' - step.length, step.length
+        ) AS ended(start)
+        WHERE m.schedule IN ('hourly', 'daily')
+        ORDER BY d.no, ended.start
         FOR KEY SHARE OF d SKIP LOCKED
     ) AS due
     ON CONFLICT DO NOTHING
@@ -41,16 +51,18 @@ def current_time(session: Session) -> datetime:
 
 
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
-    """Queues the hours from `earliest` to `latest` (starts of hours) that no hourly monitor has been checked for.
+    """Queues the hours from `earliest` to `latest` (starts of hours), and the days that end in them, that no monitor was checked for.
 
-    Each deployment's begin after its last scheduled hour, and not before the hour its schedule was switched on in. They
+    Each deployment's begin after its last scheduled one, and not before the hour or day its schedule was switched on in. They
     become claimable `grace` after their end. Returns how many were queued.
     """
     return len(session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all())
 
 
-def queue_requested(session: Session, deployment_no: int, *, span: Span, trigger: Trigger, requested_by: str) -> CheckRun:
-    """Queues a check of `span` that a person or program asked for (REQUEST: for now; RANGE: for that span)."""
+def queue_requested(
+    session: Session, deployment_no: int, *, span: Span, trigger: Trigger, requested_by: str, batch: str | None = None
+) -> CheckRun:
+    """Queues a check of `span` that a person or program asked for (REQUEST: for now; RANGE: for that span, or that batch of records)."""
     values = {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
@@ -58,6 +70,7 @@ def queue_requested(session: Session, deployment_no: int, *, span: Span, trigger
         "state": CheckState.QUEUED.value,
         "span_start": span.start,
         "span_end": span.end,
+        "batch": batch,
         "claimable_at": func.now(),
         "attempts": 0,
         "cancel_requested": False,
@@ -133,8 +146,8 @@ def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     """Returns the deployment's check that is running, else the one that a worker would take next of those that wait; None without any."""
     waits = or_(CheckRow.state == CheckState.RUNNING, and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)))
     # The same order as that of a claim in `leases.py`.
-    order = case({Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1}, value=CheckRow.trigger, else_=2)
-    hour = case((CheckRow.trigger == Trigger.SCHEDULE, CheckRow.span_start))
+    order = case({Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2}, value=CheckRow.trigger, else_=3)
+    hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES)), CheckRow.span_start))
     statement = run_rows().where(CheckRow.deployment_no == deployment_no, waits)
     found = session.execute(statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)).one_or_none()
     return None if found is None else to_run(*found)

@@ -26,6 +26,14 @@ _NEXT_DUE = text("""
 to be deleted."""
 
 
+_NEWEST_RECORD = text("""
+    SELECT coalesce(
+        (SELECT logged_at FROM payload_records WHERE deployment_no = :no ORDER BY logged_at DESC LIMIT 1),
+        (SELECT max(newest) FROM listed_files WHERE deployment_no = :no AND side = 'payload')
+    )
+""")
+
+
 def deployments_with_ended_checks(session: Session) -> list[int]:
     """Returns the numbers of the deployments that have an ended check whose alerts are still to be decided."""
     return list(session.scalars(select(CheckRow.deployment_no).where(CheckRow.alerts_due).distinct()))
@@ -114,10 +122,8 @@ def newest_ends(session: Session, check: CheckRun, *, of_endpoint: bool, limit: 
 
 
 def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
-    """Returns when the deployment's newest payload record was logged; None if none ever was."""
-    found: datetime | None = session.scalar(
-        text("SELECT logged_at FROM payload_records WHERE deployment_no = :no ORDER BY logged_at DESC LIMIT 1"), {"no": deployment_no}
-    )
+    """Returns when the deployment's newest payload record was logged, or scored if it lies in a file; None if there never was one."""
+    found: datetime | None = session.scalar(_NEWEST_RECORD, {"no": deployment_no})
     return found
 
 

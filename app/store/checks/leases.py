@@ -26,7 +26,7 @@ _NEXT = text("""
         (SELECT DISTINCT ON (deployment_no, trigger) no
          FROM checks
          WHERE claimable_at <= now() AND state <> 'running'
-         ORDER BY deployment_no, trigger, CASE trigger WHEN 'schedule' THEN span_start END, no)
+         ORDER BY deployment_no, trigger, CASE WHEN trigger IN ('schedule', 'files') THEN span_start END, no)
         UNION ALL
         SELECT no FROM checks WHERE claimable_at <= now() AND state = 'running'
     )
@@ -37,12 +37,13 @@ _NEXT = text("""
       AND (c.state = 'running'
            OR NOT EXISTS (SELECT FROM checks r WHERE r.deployment_no = c.deployment_no AND r.state = 'running'))
     ORDER BY c.state <> 'running',
-             CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 ELSE 2 END,
-             CASE c.trigger WHEN 'schedule' THEN c.span_start END, c.no
+             CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2 ELSE 3 END,
+             CASE WHEN c.trigger IN ('schedule', 'files') THEN c.span_start END, c.no
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
 """)
-"""The next check to run: those for now first (a person waits), then the oldest hour, then ranges (they may be thousands).
+"""The next check to run: those for now first (a person waits), then the oldest hour, then hours whose files came later,
+then ranges (they may be thousands).
 
 Only the head of each deployment's queue is looked at, locked or not, so that no check overtakes another of its deployment.
 A check whose worker went silent is in no queue and comes before all others: as long as it counts as running,

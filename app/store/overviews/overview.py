@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...details import Details
 from ...domain.checks import CheckState, DataSet, Failure, WindowCounts
 from ...domain.display_names import DisplayNames
+from ...domain.monitors import Schedule
 from ..checks.results import omit_columns
 from ..deployments.monitors import read_names
 
@@ -75,7 +76,7 @@ class OverviewEntry:
     id: str
     name: str
     monitor_version: int | None
-    hourly: bool
+    schedule: Schedule | None
     picked: tuple[str, ...] | None
     last: EndedCheck | None
     success: Success | None
@@ -171,13 +172,13 @@ _ENTRIES = text(f"""
         WHERE minute >= date_trunc('minute', CAST(:since AS timestamptz)) AND minute <= :now
         GROUP BY deployment_no
     )
-    SELECT d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule = 'hourly' AS hourly, m.config->'metrics' AS picked,
+    SELECT d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule, m.config->'metrics' AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
            l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of('l."window"')} AS last_counts,
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
            {_counts_of('coalesce(o."window", s."window")')} AS success_counts,
-           u.state AS under_way, n.logged_at AS newest_record_at, coalesce(r.records, 0) AS records,
+           u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at, coalesce(r.records, 0) AS records,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
     FROM deployments d
@@ -203,6 +204,9 @@ _ENTRIES = text(f"""
     LEFT JOIN LATERAL (
         SELECT p.logged_at FROM payload_records p WHERE p.deployment_no = d.no ORDER BY p.logged_at DESC LIMIT 1
     ) n ON true
+    LEFT JOIN LATERAL (
+        SELECT max(f.newest) AS newest FROM listed_files f WHERE f.deployment_no = d.no AND f.side = 'payload'
+    ) f ON d.record_tables IS NOT NULL
     LEFT JOIN recent r ON r.deployment_no = d.no
     LEFT JOIN (
         SELECT w.deployment_no, count(*) AS open_alerts, count(*) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen,
@@ -260,7 +264,7 @@ def overview_entries(session: Session, *, now: datetime, only_no: int | None) ->
             name=row.name,
             owner=row.owner,
             monitor_version=row.monitor_version,
-            hourly=bool(row.hourly),
+            schedule=None if row.schedule is None else Schedule(row.schedule),
             picked=None if row.picked is None else tuple(row.picked),
             last=_read_last(row),
             success=_read_success(row),

@@ -20,6 +20,7 @@ from .evidence import (
 )
 from .intake import CallHalfRow, IntakeCountRow
 from .key_limits import KeyLimitsRow, KeyUseRow
+from .listed_files import ListedFileRow
 from .missing_records import MissingRecordRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
@@ -76,6 +77,7 @@ __all__ = [
     "KeyLimitsRow",
     "KeyUseRow",
     "LegalHoldRow",
+    "ListedFileRow",
     "ListenerRow",
     "MeasurementRow",
     "MissingRecordRow",

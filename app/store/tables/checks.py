@@ -16,6 +16,7 @@ class CheckRow(Row):
     worker that owns it until `lease_until`. The unique indexes are what makes double runs impossible, whatever
     the workers do: one scheduled check per deployment and hour, one running check per deployment.
 
+    `batch` is the value of the table's partition that it is of; NULL: it is of a span of time.
     `failure` is the kind of error that `reason` gives in words. `alerts_due` is set in the transaction that ends the check, and taken
     back in the one that decides its alerts: however often a process dies in between, each ended check is looked at once.
     """
@@ -39,6 +40,7 @@ class CheckRow(Row):
     state: Mapped[str]
     span_start: Mapped[datetime]
     span_end: Mapped[datetime]
+    batch: Mapped[str | None]
     claimable_at: Mapped[datetime | None]
     attempts: Mapped[int]
     lease_token: Mapped[str | None]

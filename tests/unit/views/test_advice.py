@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.checks import CheckRun, CheckState, Failure, Span, Trigger, WindowCounts
+from app.domain.monitors import Schedule
 from app.domain.workers import WorkersSeen
 from app.metrics.verdicts import Verdict
 from app.store.overviews.overview import Compared, EndedCheck, OverviewEntry, Success
@@ -41,7 +42,7 @@ STANDING = OverviewEntry(
     id="a-model",
     name="A model",
     monitor_version=1,
-    hourly=True,
+    schedule=Schedule.HOURLY,
     picked=None,
     last=None,
     success=None,
@@ -241,7 +242,9 @@ def test_every_cause_has_words_and_none_leaves_a_gap(
 
 @pytest.mark.parametrize(("minute", "due"), [(0, 12), (0.5, 12), (1, 13), (59, 13)])
 def test_the_next_check_is_at_the_end_of_an_hour_and_a_little_after_it_still_that_one(minute: float, due: int) -> None:
-    assert next_due(NOON + timedelta(minutes=minute)) == NOON.replace(hour=due)
+    assert next_due(NOON + timedelta(minutes=minute), Schedule.HOURLY) == NOON.replace(hour=due)
+    assert next_due(NOON, Schedule.DAILY) == NOON.replace(hour=0) + timedelta(days=1)
+    assert next_due(NOON, Schedule.BATCH) is next_due(NOON, None) is None
 
 
 def test_the_notice_says_since_when_what_it_means_and_what_to_do() -> None:

@@ -1,0 +1,77 @@
+"""The listed files of a table with the span of their rows, so that a file that comes or changes later is noticed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ..domain.tables_of_files import FeedbackTable, PayloadTable
+from ..store.deployments.listed_files import FileSpan
+from .locations import batch_of, list_files
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Files of one table since it was listed before: those that came or changed, and those that are not there any more, as they were."""
+
+    new: tuple[FileSpan, ...]
+    replaced: tuple[FileSpan, ...]
+
+    @property
+    def files(self) -> tuple[FileSpan, ...]:
+        """Returns both."""
+        return (*self.new, *self.replaced)
+
+
+def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Path], side: str, known: Mapping[str, FileSpan]) -> Changes:
+    """Returns the changes of the table's files since `known` (by path), reading the footers of those that came or changed.
+
+    A file that cannot be read yet, because it is being written, is left for the next listing.
+
+    Raises:
+        InvalidInput: the location is not allowed or is not a folder.
+    """
+    time = table.columns.scored_at if isinstance(table, PayloadTable) else table.columns.observed_at
+    listed = {one.path: one for one in list_files(table.location, roots, f"{side}.location")}
+    new: list[FileSpan] = []
+    for path, file in listed.items():
+        if path in known and (known[path].bytes, known[path].modified_ns) == (file.bytes, file.modified_ns):
+            continue
+        try:
+            oldest, newest = read_span(Path(table.location) / path, time)
+        except (OSError, pa.ArrowInvalid, KeyError):
+            continue
+        batch = batch_of(path, table.partition_by)
+        new.append(FileSpan(path=path, bytes=file.bytes, modified_ns=file.modified_ns, batch=batch, oldest=oldest, newest=newest))
+    changed = {one.path for one in new}
+    replaced = tuple(one for path, one in known.items() if path in changed or path not in listed)
+    return Changes(tuple(new), replaced)
+
+
+def read_span(file: Path, time: str) -> tuple[datetime | None, datetime | None]:
+    """Returns the oldest and the newest time in a Parquet file, from its footer where that has them.
+
+    Raises:
+        OSError, pa.ArrowInvalid: the file cannot be read.
+        KeyError: it has no such column, or no times in it.
+    """
+    with pq.ParquetFile(file) as opened:
+        place = opened.schema_arrow.get_field_index(time)
+        if place < 0 or not pa.types.is_timestamp(opened.schema_arrow.field(place).type):
+            raise KeyError(time)
+        bounds: list[datetime] = []
+        for no in range(opened.num_row_groups):
+            group = opened.metadata.row_group(no)
+            # By name: a nested column takes several places in a row group.
+            of_time = next(column for column in map(group.column, range(group.num_columns)) if column.path_in_schema == time)
+            if of_time.is_stats_set and of_time.statistics.has_min_max:
+                bounds += [of_time.statistics.min, of_time.statistics.max]
+            elif group.num_rows:
+                found = pc.min_max(opened.read_row_group(no, columns=[time])[time]).as_py()
+                bounds += [found["min"], found["max"]]
+    known = [one for one in bounds if one is not None]
+    return (min(known), max(known)) if known else (None, None)

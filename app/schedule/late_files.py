@@ -1,0 +1,70 @@
+"""Lists the files of batch deployments, and queues what files that came or changed later make due."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..batch.listing import find_changes
+from ..domain.monitors import Schedule
+from ..errors import InvalidInput, Unavailable
+from ..store.database.engine import Database
+from ..store.deployments.listed_files import (
+    FiledDeployment,
+    deployments_with_tables,
+    hold_listing,
+    queue_changed_batches,
+    queue_changed_spans,
+    store_listing,
+    stored_files,
+)
+from ..store.deployments.monitors import monitor_of
+
+SECONDS_BETWEEN_LOOKS = 60
+"""Pause between two listings of all tables [s]."""
+
+log = structlog.get_logger(__name__)
+
+
+def look_for_late_files(database: Database, roots: Sequence[Path]) -> int:
+    """Lists every table and queues the checks of what has changed; returns the number of checks.
+
+    A table that cannot be listed is left as it was: its checks say why. If the database is away, the next call tries again.
+    """
+    queued = 0
+    try:
+        with database.transaction() as session:
+            deployments = deployments_with_tables(session)
+        for deployment in deployments:
+            for side in deployment.tables:
+                queued += _list_table(database, deployment, side, roots)
+    except (Unavailable, SQLAlchemyError) as error:
+        log.warning("listing_failed", error=str(error))
+    if queued:
+        log.info("checks_queued_for_files", count=queued)
+    return queued
+
+
+def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Path]) -> int:
+    with database.transaction() as session:
+        known = stored_files(session, deployment.no, side)
+    try:
+        # Outside of a transaction: a large table takes minutes.
+        changes = find_changes(deployment.tables[side], roots, side, known)
+    except InvalidInput as error:
+        log.warning("table_not_listed", deployment=deployment.id, reason=str(error))
+        return 0
+    if not changes.files:
+        return 0
+    with database.transaction() as session:
+        # Another worker may have listed it meanwhile; then its changes are not ours.
+        if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != known:
+            return 0
+        store_listing(session, deployment.no, side, new=changes.new, gone=[one.path for one in changes.replaced])
+        monitor = monitor_of(session, deployment.no)
+        if monitor is None or monitor.schedule is Schedule.OFF:
+            return 0
+        if monitor.schedule is Schedule.BATCH:
+            return queue_changed_batches(session, deployment.no, sorted({one.batch for one in changes.files if one.batch is not None}))
+        return queue_changed_spans(session, deployment.no, side, changes.files)

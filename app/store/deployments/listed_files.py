@@ -1,0 +1,148 @@
+"""The files of tables as they were last listed, and the checks that files that came or changed later need."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy.orm import Session
+
+from ...domain.checks import Span
+from ...domain.tables_of_files import FeedbackTable, PayloadTable
+from ..tables import DeploymentRow, ListedFileRow
+from .record_tables import read_feedback_table, read_payload_table
+
+PAYLOAD, FEEDBACK = "payload", "feedback"
+"""The sides of a deployment, each with a table of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSpan:
+    """A listed file: its path below the table's folder, size, time of change, partition, and the times of its oldest and newest row.
+
+    `batch` is None where the path has no partition, the times are None where it has no rows.
+    """
+
+    path: str
+    bytes: int
+    modified_ns: int
+    batch: str | None
+    oldest: datetime | None
+    newest: datetime | None
+
+
+_QUEUE_HOURS = text("""
+    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)
+    SELECT gen_random_uuid(), :no, 'files', 'queued', c.span_start, c.span_end, now(), 0, false, 'schedule'
+    FROM (
+        SELECT DISTINCT ON (span_start, span_end) span_start, span_end, state, "window"
+        FROM checks
+        WHERE deployment_no = :no AND trigger IN ('schedule', 'files') AND batch IS NULL AND started_at IS NOT NULL
+        ORDER BY span_start, span_end, checks.no DESC
+    ) c
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN c.state = 'insufficient_data' OR (:is_feedback AND (c."window"->>'additional_labelled_records')::bigint > 0)
+                    THEN '-infinity'
+                    WHEN (c."window"->>'additional_records')::bigint > 0 THEN (c."window"->>'oldest_record_at')::timestamptz
+                    ELSE c.span_start END AS start,
+               NOT :is_feedback AND EXISTS (
+                   SELECT FROM listed_files f
+                   WHERE f.deployment_no = :no AND f.side = 'feedback' AND f.oldest < c.span_end AND f.newest >= c.span_start
+               ) AS has_labels
+    ) AS reach
+    WHERE EXISTS (
+        SELECT FROM unnest(CAST(:oldest AS timestamptz[]), CAST(:newest AS timestamptz[])) AS file(oldest, newest)
+        WHERE file.oldest < c.span_end AND (file.newest >= reach.start OR reach.has_labels)
+    )
+      AND NOT EXISTS (
+          SELECT FROM checks w
+          WHERE w.deployment_no = :no AND w.span_start = c.span_start AND w.span_end = c.span_end AND w.batch IS NULL
+            AND w.trigger IN ('schedule', 'files') AND w.state = 'queued' AND w.attempts = 0
+      )
+    ORDER BY c.span_start
+    RETURNING no
+""")
+"""A check that reached back before its span may have reached the new rows, too. A label counts with its record, which may come later."""
+
+_QUEUE_BATCHES = text("""
+    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, batch, claimable_at, attempts, cancel_requested,
+                        created_by)
+    SELECT gen_random_uuid(), :no, 'files', 'queued', f.oldest, f.newest + interval '1 microsecond', f.batch, now(), 0, false, 'schedule'
+    FROM (
+        SELECT batch, min(oldest) AS oldest, max(newest) AS newest FROM listed_files
+        WHERE deployment_no = :no AND side = 'payload' AND batch = ANY(:batches) AND oldest IS NOT NULL
+        GROUP BY batch
+    ) f
+    WHERE NOT EXISTS (
+        SELECT FROM checks w
+        WHERE w.deployment_no = :no AND w.batch = f.batch AND w.trigger = 'files' AND w.state = 'queued' AND w.attempts = 0
+          AND w.span_start = f.oldest AND w.span_end = f.newest + interval '1 microsecond'
+    )
+    ORDER BY f.oldest, f.batch
+    RETURNING no
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class FiledDeployment:
+    """A deployment whose records lie in files, and its tables by side."""
+
+    no: int
+    id: str
+    tables: Mapping[str, PayloadTable | FeedbackTable]
+
+
+def deployments_with_tables(session: Session) -> list[FiledDeployment]:
+    """Returns the deployments whose records lie in files."""
+    columns = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables)
+    found = []
+    for row in session.execute(select(*columns).where(DeploymentRow.record_tables.is_not(None)).order_by(DeploymentRow.no)):
+        tables = {PAYLOAD: read_payload_table(row.record_tables), FEEDBACK: read_feedback_table(row.record_tables)}
+        found.append(FiledDeployment(row.no, row.id, {side: table for side, table in tables.items() if table is not None}))
+    return found
+
+
+def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:
+    """Returns the files of the table as they were last listed, by path."""
+    wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
+    row = ListedFileRow
+    members = (row.path, row.bytes, row.modified_ns, row.batch, row.oldest, row.newest)
+    return {found.path: FileSpan(**found._asdict()) for found in session.execute(select(*members).where(*wanted))}
+
+
+def hold_listing(session: Session, deployment_no: int) -> bool:
+    """Returns whether this transaction may change the deployment's listing: False where another one does, or it is being deleted."""
+    held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(skip_locked=True, key_share=True)
+    return session.scalar(held) is not None
+
+
+def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], gone: Iterable[str]) -> None:
+    """Replaces the files of the paths `gone` by the new ones."""
+    of_table = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
+    session.execute(delete(ListedFileRow).where(*of_table, ListedFileRow.path.in_(list(gone))))
+    rows = [{"deployment_no": deployment_no, "side": side} | asdict(file) for file in new]
+    if rows:
+        session.execute(insert(ListedFileRow), rows)
+
+
+def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
+    """Queues each checked hour or day again whose figures the rows of these files may change; returns how many.
+
+    One that waits to begin is not queued twice.
+    """
+    with_rows = [one for one in changed if one.oldest is not None]
+    oldest, newest = [one.oldest for one in with_rows], [one.newest for one in with_rows]
+    values = {"no": deployment_no, "oldest": oldest, "newest": newest, "is_feedback": side == FEEDBACK}
+    return len(session.scalars(_QUEUE_HOURS, values).all())
+
+
+def queue_changed_batches(session: Session, deployment_no: int, batches: Sequence[str]) -> int:
+    """Queues a check of each of these batches with records, unless one waits to begin; returns how many."""
+    return len(session.scalars(_QUEUE_BATCHES, {"no": deployment_no, "batches": list(batches)}).all())
+
+
+def span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
+    """Returns the span of the listed records of a batch; None where no file of it with records is listed."""
+    wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == PAYLOAD, ListedFileRow.batch == batch)
+    oldest, newest = session.execute(select(func.min(ListedFileRow.oldest), func.max(ListedFileRow.newest)).where(*wanted)).one()
+    return None if oldest is None or newest is None else Span(start=oldest, end=newest + timedelta(microseconds=1))
