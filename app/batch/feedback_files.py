@@ -11,8 +11,9 @@ from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable
 from ..store.records.window import WindowQuery
 from .payload_files import TIMES, PayloadFiles, cut_to_newest
+from .pieces import BATCH_ROWS
 from .stored_form import json_texts
-from .table_files import BATCH_ROWS, TableFiles
+from .table_files import TableFiles
 
 BEGINNING_OF_RECORDS = datetime(1970, 1, 1, tzinfo=UTC)
 END_OF_TIMES = datetime(2200, 1, 1, tzinfo=UTC)

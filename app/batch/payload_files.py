@@ -13,10 +13,61 @@ from ..domain.deployments import Deployment
 from ..domain.tables_of_files import PayloadTable
 from ..domain.values import Scalar
 from ..store.records.window import VALUE_PREFIX, WindowQuery
-from .stored_form import json_texts, probability_texts, read_cells, stored_values
-from .table_files import BATCH_ROWS, TableFiles
+from .pieces import BATCH_ROWS, Piece
+from .stored_form import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
+from .table_files import TableFiles
 
 TIMES = pa.timestamp("us", "UTC")
+
+
+class PayloadForm:
+    """The columns of a deployment's payload table, and the form that a check reads them in. Holds no file, so it can be pickled."""
+
+    def __init__(self, deployment: Deployment, table: PayloadTable) -> None:
+        schema = deployment.schema
+        self.columns = table.columns
+        self._revision = deployment.model_revision
+        self._of_schema = {column.name: column for column in (*schema.features, *schema.meta)}
+        self.stored = table.columns.of_values(self._of_schema)
+
+    def wanted(self, query: WindowQuery) -> list[str]:
+        """Returns the table's columns that `as_window` reads but for ids and times."""
+        columns = self.columns
+        wanted = [columns.prediction, *(self.stored[name] for name in query.columns)]
+        wanted += [name for name in (columns.label, columns.model_revision) if name is not None]
+        return wanted + ([columns.probability] if query.with_probabilities and columns.probability is not None else [])
+
+    def as_counted(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
+        """Returns model_revision, outcome and value_0 … of the rows, where they are text as codes with their distinct values."""
+        columns, size = self.columns, rows.num_rows
+        outcome = json_codes(rows[columns.prediction])
+        if columns.label is not None:
+            outcome = pc.coalesce(json_texts(rows[columns.label]), outcome.dictionary_decode())
+        revision: pa.Array = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), size), [self._revision])
+        if columns.model_revision is not None:
+            revision = text_codes(rows[columns.model_revision], self._revision)
+        found = {"model_revision": revision, "outcome": outcome}
+        for no, name in enumerate(query.columns):
+            found[f"{VALUE_PREFIX}{no}"] = stored_values(rows[self.stored[name]], self._of_schema[name], coded=True)
+        return pa.table(found)
+
+    def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
+        """Returns the rows in the columns of `newest_payload` of the store, but for their numbers."""
+        counted, columns = self.as_counted(rows, query), self.columns
+        found = {
+            "logged_at": rows[columns.scored_at].cast(TIMES),
+            "record_id": rows[columns.id].cast(pa.string()),
+            "model_revision": counted["model_revision"].cast(pa.string()),
+            "sample_rate": pa.nulls(rows.num_rows, pa.float64()),  # files hold every record
+            "outcome": counted["outcome"].cast(pa.string()),
+        }
+        if query.with_probabilities:
+            known = columns.probability
+            found["probability"] = pa.nulls(rows.num_rows, pa.string()) if known is None else probability_texts(rows[known])
+        for no in range(len(query.columns)):
+            values = counted[f"{VALUE_PREFIX}{no}"]
+            found[f"{VALUE_PREFIX}{no}"] = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
+        return pa.table(found)
 
 
 class PayloadFiles:
@@ -29,14 +80,12 @@ class PayloadFiles:
     def __init__(self, deployment: Deployment, table: PayloadTable, roots: Sequence[Path], *, batch: str | None = None) -> None:
         self._deployment = deployment
         self._columns = table.columns
-        schema = deployment.schema
-        self._of_schema = {column.name: column for column in (*schema.features, *schema.meta)}
-        self._stored = table.columns.of_values(self._of_schema)
+        self.form = PayloadForm(deployment, table)
         self.files = TableFiles(table, roots, "payload", batch=batch)
         named = {"id": table.columns.id, "scored_at": table.columns.scored_at, "prediction": table.columns.prediction}
         optional = {part: getattr(table.columns, part) for part in ("probability", "label", "model_revision")}
         named |= {part: name for part, name in optional.items() if name is not None}
-        values = {f"values.{name}": stored for name, stored in self._stored.items()}
+        values = {f"values.{name}": stored for name, stored in self.form.stored.items()}
         self.files.require_columns(named | values, time="scored_at")
 
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
@@ -46,12 +95,10 @@ class PayloadFiles:
         `newest_payload` of the store.
         """
         columns = self._columns
-        wanted = [columns.id, columns.scored_at, columns.prediction, *(self._stored[name] for name in query.columns)]
-        wanted += [name for name in (columns.label, columns.model_revision) if name is not None]
-        wanted += [columns.probability] if query.with_probabilities and columns.probability is not None else []
+        wanted = [columns.id, columns.scored_at, *self.form.wanted(query)]
         only = None if ids is None else pc.field(columns.id).cast(pa.string()).isin(ids)
         for rows in self.files.read(wanted, columns.scored_at, span, only):
-            yield self._as_window(rows, query)
+            yield self.form.as_window(rows, query)
 
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest records of the span, newest first, those of one moment by id."""
@@ -61,7 +108,7 @@ class PayloadFiles:
             # Cut now and then, so that memory does not grow with the span.
             if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
                 kept = [cut_to_newest(kept, limit)]
-        return cut_to_newest(kept, limit) if kept else self._as_window(self._no_rows(query), query)
+        return cut_to_newest(kept, limit) if kept else self.form.as_window(self._no_rows(query), query)
 
     def newest_before(self, query: WindowQuery, moment: Span, limit: int) -> pa.Table:
         """Returns the newest records before the end of the span, as `newest`, reading back no further than needed."""
@@ -74,10 +121,16 @@ class PayloadFiles:
             # Growing steps: few of them reach back over years.
             reach = min(reach * 24, end - moment.start + timedelta(microseconds=1))
 
+    def pieces(self, span: Span) -> list[Piece]:
+        """Returns the pieces of the table that may have records in the span."""
+        return self.files.pieces(self._columns.scored_at, span)
+
     def count(self, span: Span) -> int:
-        """Returns the number of records in the span."""
-        columns = self._columns
-        return sum(rows.num_rows for rows in self.files.read([columns.scored_at], columns.scored_at, span))
+        """Returns the number of records in the span, by the footers of the files as far as they say it."""
+        time, reader = self._columns.scored_at, self.files.reader()
+        found = self.pieces(span)
+        read: Iterator[int] = (rows.num_rows for piece in found if not piece.is_within for rows in reader.read(piece, [time], time, span))
+        return sum(piece.rows for piece in found if piece.is_within) + sum(read)
 
     def ids(self, span: Span) -> pa.Array:
         """Returns the ids of all records in the span."""
@@ -90,44 +143,22 @@ class PayloadFiles:
         columns, features = self._columns, self._deployment.schema.features
         only = pc.field(columns.id).cast(pa.string()).isin(pa.array(ids, pa.string()))
         found: dict[str, list[Scalar | None]] = {}
-        wanted = [columns.id, *(self._stored[column.name] for column in features)]
+        wanted = [columns.id, *(self.form.stored[column.name] for column in features)]
         for rows in self.files.read(wanted, columns.scored_at, span, only):
-            cells = [read_cells(rows[self._stored[column.name]], column) for column in features]
+            cells = [read_cells(rows[self.form.stored[column.name]], column) for column in features]
             rows_of_cells = zip(*cells, strict=True)
             found |= {
                 record: list(values) for record, values in zip(rows[columns.id].cast(pa.string()).to_pylist(), rows_of_cells, strict=True)
             }
         return found
 
-    def _as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        columns, size = self._columns, rows.num_rows
-        outcome = json_texts(rows[columns.prediction])
-        if columns.label is not None:
-            outcome = pc.coalesce(json_texts(rows[columns.label]), outcome)
-        revision = pa.repeat(pa.scalar(self._deployment.model_revision, pa.string()), size)
-        if columns.model_revision is not None:
-            revision = pc.coalesce(rows[columns.model_revision].cast(pa.string()), revision)
-        found = {
-            "logged_at": rows[columns.scored_at].cast(TIMES),
-            "record_id": rows[columns.id].cast(pa.string()),
-            "model_revision": revision,
-            "sample_rate": pa.nulls(size, pa.float64()),  # files hold every record
-            "outcome": outcome,
-        }
-        if query.with_probabilities:
-            known = columns.probability
-            found["probability"] = pa.nulls(size, pa.string()) if known is None else probability_texts(rows[known])
-        for no, name in enumerate(query.columns):
-            found[f"{VALUE_PREFIX}{no}"] = stored_values(rows[self._stored[name]], self._of_schema[name])
-        return pa.table(found)
-
     def _no_rows(self, query: WindowQuery) -> pa.Table:
-        """Returns a table without rows of the types that `_as_window` reads."""
+        """Returns a table without rows of the types that `as_window` reads."""
         columns = self._columns
         empty = {columns.id: pa.string(), columns.scored_at: TIMES, columns.prediction: pa.string()}
         empty |= {name: pa.string() for name in (columns.label, columns.model_revision) if name is not None}
         empty |= {} if columns.probability is None else {columns.probability: pa.float64()}
-        empty |= {self._stored[name]: pa.null() for name in query.columns}
+        empty |= {self.form.stored[name]: pa.null() for name in query.columns}
         return pa.table({name: pa.array([], kind) for name, kind in empty.items()})
 
 

@@ -25,7 +25,10 @@ def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
     Raises:
         InvalidInput: the file has values of another type.
     """
-    array = _plain(values)
+    return _cast_to_type(_plain(values), column)
+
+
+def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
     wanted, found = ARROW_TYPES[column.type], array.type
     # Arrow would parse "12" as a number and print 12 as a text; ingestion accepts neither.
     fits = {
@@ -43,12 +46,18 @@ def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
     return typed
 
 
-def stored_values(values: pa.ChunkedArray, column: Column) -> pa.Array:
+def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
     """Returns a feature or meta field as a check reads it from Postgres: float64 for a numeric column, else text.
+
+    Text that comes as codes and distinct values stays so if it may be `coded`.
 
     Raises:
         InvalidInput: the file has values of another type.
     """
+    if coded and pa.types.is_dictionary(values.type) and column.kind is not FieldKind.NUMERIC:
+        codes = _one_array(values)
+        texts = stored_values(pa.chunked_array([codes.dictionary]), column)
+        return pa.DictionaryArray.from_arrays(codes.indices, texts)
     typed = typed_column(values, column)
     if column.kind is FieldKind.NUMERIC:
         return typed.cast(pa.float64(), safe=False)
@@ -63,14 +72,38 @@ def json_texts(values: pa.ChunkedArray) -> pa.Array:
     Raises:
         InvalidInput: they are neither text, numbers nor booleans.
     """
-    array = _drop_nan(_plain(values))
+    return json_codes(values).dictionary_decode()
+
+
+def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Returns what `json_texts` returns, as codes with their distinct texts: few answers are spelled, however many records there are.
+
+    Raises:
+        InvalidInput: they are neither text, numbers nor booleans.
+    """
+    array = _one_array(values)
+    codes = array if pa.types.is_dictionary(array.type) else _drop_nan(array).dictionary_encode()
+    texts = _json_of_each(codes.dictionary)
+    return pa.DictionaryArray.from_arrays(codes.indices, texts)
+
+
+def text_codes(values: pa.ChunkedArray, absent: str) -> pa.DictionaryArray:
+    """Returns a column as text, in codes with their distinct values; `absent` where there is none."""
+    codes = _one_array(values)
+    if pa.types.is_dictionary(codes.type) and not codes.null_count:
+        return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(pa.string()))
+    return pc.coalesce(_plain(values).cast(pa.string()), pa.scalar(absent, pa.string())).dictionary_encode()
+
+
+def _json_of_each(array: pa.Array) -> pa.Array:
+    array = _drop_nan(array)
     kind = array.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
         return array.cast(pa.string())
     if pa.types.is_decimal(kind):
-        return json_texts(pa.chunked_array([array.cast(pa.float64())]))
+        return _json_of_each(array.cast(pa.float64()))
     if pa.types.is_floating(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _spell_each(array, format_value)
+        return pa.array([None if value is None else format_value(value) for value in array.to_pylist()], pa.string())
     raise InvalidInput.of("payload", f"predictions and labels must be text, numbers or booleans, found {kind}")
 
 
@@ -97,9 +130,13 @@ def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
     return [None if one is None else normalised(one) for one in typed_column(values, column).to_pylist()]
 
 
-def _plain(values: pa.ChunkedArray) -> pa.Array:
+def _one_array(values: pa.ChunkedArray) -> pa.Array:
     array = values.combine_chunks()
-    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def _plain(values: pa.ChunkedArray) -> pa.Array:
+    array = _one_array(values)
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 

@@ -11,10 +11,9 @@ import pyarrow.dataset as ds
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..errors import InvalidInput
+from . import pieces
 from .locations import batch_of, list_files
-
-BATCH_ROWS = 131_072
-"""Max rows of a batch: large enough for Arrow's speed, small enough for memory."""
+from .pieces import Piece, PieceReader, find_pieces
 
 READAHEAD = 2
 """Batches and files that are read ahead; Arrow's own default holds hundreds of megabytes."""
@@ -32,6 +31,7 @@ class TableFiles:
         listed = list_files(table.location, roots, f"{field}.location")
         self.files = [one for one in listed if batch is None or batch_of(one.path, table.partition_by) == batch]
         self._location = table.location
+        self._partition_base = None if table.partition_by is None else table.location
         self._dataset: ds.Dataset | None = None
         paths = [str(Path(table.location) / one.path) for one in self.files if one.bytes]
         if paths:
@@ -72,7 +72,7 @@ class TableFiles:
             batches = self._dataset.to_batches(
                 columns=list(dict.fromkeys(columns)),
                 filter=within if only is None else within & only,
-                batch_size=BATCH_ROWS,
+                batch_size=pieces.BATCH_ROWS,
                 batch_readahead=READAHEAD,
                 fragment_readahead=READAHEAD,
             )
@@ -82,6 +82,21 @@ class TableFiles:
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
             # By turns: a damaged file, columns of other types than the first file has, an encoding that Arrow lacks, a file that vanished.
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {error}") from error
+
+    def pieces(self, time: str, span: Span) -> list[Piece]:
+        """Returns the pieces that may have rows whose time lies in the span.
+
+        Raises:
+            InvalidInput: a file cannot be read.
+        """
+        try:
+            return [] if self._dataset is None else list(find_pieces(self._dataset, time, span))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {error}") from error
+
+    def reader(self) -> PieceReader:
+        """Returns the reader of the pieces."""
+        return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._partition_base, self._field)
 
     def earliest(self, time: str) -> datetime | None:
         """Returns the earliest time of all rows; None without a row."""

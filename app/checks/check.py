@@ -132,7 +132,7 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
     """Returns the window of a deployment whose records lie in files. Its figures are never carried forward."""
     source = FiledRecords(subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch)
     evidence = read_evidence(source, subject)
-    counted = count_span(source.counted, subject, report) if evidence.window.logged_in_span > evidence.window.own else None
+    counted = count_span(source.counted, subject, report, places.engine) if evidence.window.logged_in_span > evidence.window.own else None
     details = describe_window(subject, evidence) | ({} if counted is None else counted.described())
     return _ReadWindow(evidence, details, FiledCopies(source.files, source.kept), counted)
 

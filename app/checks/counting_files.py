@@ -1,20 +1,29 @@
 """Counts the payload of a span in files a batch at a time, where it has more records than a check keeps in memory.
 
-Each batch is read and counted as a window is, by the same functions, and the count tables are added up.
+Each batch is read and counted as a window is, by the same functions, and the count tables are added up. The work on a piece of the files
+is a task of bytes in and bytes out, so that an engine may do it on another machine.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from typing import Any
 
-import numpy as np
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..batch.payload_files import PayloadFiles
-from ..domain.checks import Progress, Span
-from ..domain.comparisons import comparisons_of
+from ..batch.engines import Done, Engine
+from ..batch.payload_files import TIMES, PayloadFiles, PayloadForm
+from ..batch.pieces import Piece, PieceReader
+from ..domain.checks import DataSet, Progress, Span
+from ..domain.comparisons import Comparison, comparisons_of
+from ..domain.deployments import RecordSchema
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
+from ..metrics.tables import GroupCounts
+from ..records.cells import stored_cells
 from ..records.grouping import NEITHER, group_records
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..records.strata import divide
@@ -22,6 +31,9 @@ from ..store.records.window import VALUE_PREFIX, WindowQuery
 from .asking import Report
 from .subject import Subject
 from .tabulation import Tabulated, count_payload
+
+ALL, NONE = slice(None), slice(0)
+"""Parts of a batch: a span is counted as a whole here, so nothing is topped up from before it."""
 
 
 @dataclass(slots=True)
@@ -37,21 +49,36 @@ class CountedSpan:
     newest: datetime | None = None
 
     def add(self, rows: pa.Table, read: RecordTable, revision: str) -> None:
-        """Counts the records of one batch."""
-        # A span is counted as a whole here, so nothing is topped up from before it.
-        is_own = np.ones(len(read), dtype=np.bool_)
-        tables = [count_payload(read, comparison, is_own, ~is_own) for comparison in comparisons_of(read.monitor)]
-        self.tables = [before.plus(now) for before, now in zip(self.tables, tables, strict=True)] if self.tables else tables
-        self.records += len(read)
-        self.unclassified += int((read.outcomes == Outcome.UNCLASSIFIED).sum())
-        # The sum of an empty column is null.
-        self.of_other_revisions += int(pc.sum(pc.not_equal(rows["model_revision"], revision)).as_py() or 0)
-        for grouping in read.groupings:
-            name = grouping.column.name
-            self.in_no_group[name] = self.in_no_group.get(name, 0) + int((grouping.codes == NEITHER).sum())
-        times = pc.min_max(rows["logged_at"]).as_py()
-        self.oldest = times["min"] if self.oldest is None else min(self.oldest, times["min"])
-        self.newest = times["max"] if self.newest is None else max(self.newest, times["max"])
+        """Counts the records of one batch, but for their times."""
+        tables = [count_payload(read, comparison, ALL, NONE) for comparison in comparisons_of(read.monitor)]
+        made_by = stored_cells(rows["model_revision"]).coded()
+        self.plus(
+            CountedSpan(
+                tables,
+                len(read),
+                int((read.outcomes == Outcome.UNCLASSIFIED).sum()),
+                int((made_by.spread((one != revision for one in made_by.values), missing=1)).sum()),
+                {grouping.column.name: int((grouping.codes == NEITHER).sum()) for grouping in read.groupings},
+            )
+        )
+
+    def see(self, oldest: datetime, newest: datetime) -> None:
+        """Notes the times of counted records."""
+        self.oldest = oldest if self.oldest is None else min(self.oldest, oldest)
+        self.newest = newest if self.newest is None else max(self.newest, newest)
+
+    def plus(self, other: "CountedSpan") -> None:
+        """Adds the counts of other records."""
+        if self.tables and other.tables:
+            self.tables = [mine.plus(theirs) for mine, theirs in zip(self.tables, other.tables, strict=True)]
+        self.tables = self.tables or other.tables
+        self.records += other.records
+        self.unclassified += other.unclassified
+        self.of_other_revisions += other.of_other_revisions
+        names = {**self.in_no_group, **other.in_no_group}
+        self.in_no_group = {name: self.in_no_group.get(name, 0) + other.in_no_group.get(name, 0) for name in names}
+        if other.oldest is not None and other.newest is not None:
+            self.see(other.oldest, other.newest)
 
     def described(self) -> dict[str, object]:
         """Returns the members of a check's window that are about all records of the span; JSON-safe."""
@@ -65,9 +92,109 @@ class CountedSpan:
             "newest_record_at": None if self.newest is None else self.newest.isoformat(),
         }
 
+    def to_bytes(self) -> bytes:
+        """Returns the counts as JSON."""
+        tables = [
+            {
+                "features": one.comparison.features,
+                "own": one.own.to_json(),
+                "additional": one.additional.to_json(),
+                "strata": one.strata,
+                "lacking": dict(one.lacking),
+                "inside": [dict(part) for part in one.inside],
+            }
+            for one in self.tables
+        ]
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        return msgspec.json.encode({"tables": tables, "oldest": self.oldest, "newest": self.newest, **counts})
 
-def count_span(files: PayloadFiles, subject: Subject, report: Report) -> CountedSpan:
-    """Returns the counts of all records of the check's span. `report` may end it between two batches.
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> "CountedSpan":
+        """Returns the counts that `to_bytes` wrote."""
+        read: dict[str, Any] = msgspec.json.decode(stored)
+        counted = cls([_read_table(one) for one in read["tables"]], **{name: read[name] for name in _COUNTS})
+        if read["oldest"] is not None:
+            counted.see(datetime.fromisoformat(read["oldest"]), datetime.fromisoformat(read["newest"]))
+        return counted
+
+
+_COUNTS = ("records", "unclassified", "of_other_revisions", "in_no_group")
+
+
+def _read_table(stored: Mapping[str, Any]) -> Tabulated:
+    own, additional = (GroupCounts.from_json(stored[part]) for part in ("own", "additional"))
+    inside = (stored["inside"][0], stored["inside"][1])
+    comparison = Comparison(tuple(stored["features"]))
+    return Tabulated(DataSet.PAYLOAD, comparison, own, additional, stored["strata"], stored["lacking"], inside=inside)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanOfFiles:
+    """The records of a span in files, as a task on a piece reads them. `form` holds no secret of the deployment."""
+
+    form: PayloadForm
+    reader: PieceReader
+    query: WindowQuery
+    span: Span
+
+    def batches(self, piece: Piece, *, with_times: bool) -> Iterator[pa.Table]:
+        """Yields the piece's records a batch at a time, as `as_counted` of the form; `with_times` also logged_at."""
+        time = self.form.columns.scored_at
+        wanted = [*self.form.wanted(self.query), *([time] if with_times else [])]
+        for rows in self.reader.read(piece, wanted, time, self.span):
+            counted = self.form.as_counted(rows, self.query)
+            yield counted.append_column("logged_at", rows[time].cast(TIMES)) if with_times else counted
+
+
+@dataclass(frozen=True, slots=True)
+class CountTask:
+    """Counts the records of a piece."""
+
+    records: SpanOfFiles
+    schema: RecordSchema
+    monitor: Monitor
+    revision: str
+
+    def __call__(self, piece: bytes) -> bytes:
+        """Returns the counts of the piece; see `CountedSpan`."""
+        read, counted = Piece.from_bytes(piece), CountedSpan()
+        names = self.records.query.columns
+        for rows in self.records.batches(read, with_times=not read.is_within):
+            values = rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(names))]).rename_columns(list(names))
+            counted.add(rows, read_table(RecordColumns(values, rows["outcome"]), self.schema, self.monitor), self.revision)
+            if not read.is_within:
+                times = pc.min_max(rows["logged_at"]).as_py()
+                counted.see(times["min"], times["max"])
+        if read.oldest is not None and read.newest is not None and read.is_within:
+            counted.see(read.oldest, read.newest)
+        return counted.to_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesTask:
+    """Looks for the values of columns in a piece."""
+
+    records: SpanOfFiles
+
+    def __call__(self, piece: bytes) -> bytes:
+        """Returns the distinct values of each column, as an Arrow table of one row of lists."""
+        names = [f"{VALUE_PREFIX}{no}" for no in range(len(self.records.query.columns))]
+        seen: dict[str, pa.Array] = {}
+        for rows in self.records.batches(Piece.from_bytes(piece), with_times=False):
+            for name in names:
+                found = pc.unique(rows[name])
+                found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
+                seen[name] = pc.unique(pa.concat_arrays([seen[name], found])) if name in seen else found
+        table = pa.table({name: pa.array([found.to_pylist()], pa.list_(found.type)) for name, found in seen.items()})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        written: bytes = sink.getvalue().to_pybytes()
+        return written
+
+
+def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
+    """Returns the counts of all records of the check's span. `report` may end it between two pieces.
 
     Raises:
         InvalidInput: the files cannot be read, or an attribute without listed reference has too many values.
@@ -76,41 +203,53 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report) -> Counted
     names = [subject.column(attribute.feature).name for attribute in subject.monitor.attributes]
     names += [] if subject.monitor.strata is None else [subject.column(subject.monitor.strata, "strata").name]
     query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(names)))
-    monitor, too_many = _see_all_values(files, subject, span, report)
+    pieces = files.pieces(span)
+    stored = [piece.to_bytes() for piece in pieces]
+    records = SpanOfFiles(files.form, files.files.reader(), query, span)
+
+    def done(step: str, pieces: int) -> None:
+        report(Progress(step=step, done=pieces, total=len(stored)))
+
+    seen = partial(done, "looking for the values of the watched columns in files, by pieces of them")
+    monitor, too_many = _see_all_values(records, subject, engine, stored, seen)
     counted = CountedSpan()
-    for rows in files.batches(query, span):
-        report(Progress(step="counting the records in files", done=counted.records))
-        values = rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(query.columns))]).rename_columns(list(query.columns))
-        counted.add(rows, read_table(RecordColumns(values, rows["outcome"]), schema, monitor), subject.deployment.model_revision)
+    task = CountTask(records, schema, monitor, subject.deployment.model_revision)
+    for one in engine.run(task, stored, partial(done, "counting the records in files, by pieces of them")):
+        counted.plus(CountedSpan.from_bytes(one))
     if too_many is not None:
         counted.tables = [replace(one, strata=subject.monitor.strata, lacking={"strata": too_many}) for one in counted.tables]
     return counted
 
 
-def _see_all_values(files: PayloadFiles, subject: Subject, span: Span, report: Report) -> tuple[Monitor, str | None]:
-    """Returns the monitor with the reference values that all batches together show, and why there are no strata, if there are too many.
+def _see_all_values(
+    records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], done: Done
+) -> tuple[Monitor, str | None]:
+    """Returns the monitor with the reference values that all pieces together show, and why there are no strata, if there are too many.
 
-    A batch shows only some of the values; groups found in each batch by itself would differ.
+    A piece shows only some of the values; groups found in each piece by itself would differ.
     """
-    monitor, schema = subject.monitor, subject.deployment.schema
+    monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     wanted = tuple(dict.fromkeys([*unlisted, *([] if monitor.strata is None else [monitor.strata])]))
     if not wanted:
         return monitor, None
-    seen: dict[str, pa.ChunkedArray] = {}
-    for rows in files.batches(WindowQuery(subject.deployment.no, schema, wanted), span):
-        report(Progress(step="looking for the values of the watched columns"))
+    seen: dict[str, pa.Array] = {}
+    task = ValuesTask(replace(records, query=replace(records.query, columns=wanted)))
+    for answer in engine.run(task, pieces, done):
+        table = pa.ipc.open_stream(answer).read_all()
         for no, name in enumerate(wanted):
-            chunks = [*(seen[name].chunks if name in seen else ()), *rows[f"{VALUE_PREFIX}{no}"].chunks]
-            seen[name] = pa.chunked_array([pc.unique(pa.chunked_array(chunks))])
+            if table.num_columns:
+                found = table[f"{VALUE_PREFIX}{no}"].combine_chunks().flatten()
+                seen[name] = pc.unique(pa.concat_arrays([seen[name], found])) if name in seen else found
 
     def listed(attribute: MonitoredAttribute) -> MonitoredAttribute:
         if attribute.reference is not None or attribute.feature not in seen:
             return attribute
-        return subject.fixed(group_records(attribute, subject.column(attribute.feature), seen[attribute.feature]))
+        values = pa.chunked_array([seen[attribute.feature]])
+        return subject.fixed(group_records(attribute, subject.column(attribute.feature), values))
 
     fixed = replace(monitor, attributes=tuple(listed(one) for one in monitor.attributes))
     if monitor.strata is None or monitor.strata not in seen:
         return fixed, None
-    divided = divide(monitor.strata, seen[monitor.strata])
+    divided = divide(monitor.strata, pa.chunked_array([seen[monitor.strata]]))
     return (fixed, None) if not divided.reason else (replace(fixed, strata=None), divided.reason)

@@ -1,6 +1,6 @@
 """Where the records of a check lie: logged in Postgres, or in files. Everything after the window is the same for both."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..batch.answers import OWN_FOLDER, KeptAnswers
+from ..batch.engines import Engine, LocalEngine
 from ..batch.feedback_files import FeedbackFiles
 from ..batch.payload_files import PayloadFiles
 from ..domain.checks import Span
@@ -77,10 +78,14 @@ class LoggedRecords:
 
 @dataclass(frozen=True, slots=True)
 class TablePlaces:
-    """The operator's folders: those in which tables may lie, and the one for answers, or None for each table's own."""
+    """The operator's folders: those in which tables may lie, and the one for answers, or None for each table's own.
+
+    `engine` reads and counts what is larger than memory.
+    """
 
     roots: tuple[Path, ...] = ()
     answers: Path | None = None
+    engine: Engine = field(default_factory=LocalEngine)
 
 
 NO_TABLES = TablePlaces()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil, floor
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from ..records.grouping import Grouping
 
 SUB_RANGES = "sub_ranges"
 """Member of a stored payload table that holds the counts by interval."""
+
+Part: TypeAlias = npt.NDArray[np.bool_] | slice
+"""Some of the records of a window: whether each is among them, or their places in a row."""
 
 FULL_STEPS = 6
 """Max whole steps in a range; cut at round numbers, one more interval may be at its end."""
@@ -63,12 +66,12 @@ class SubRanges:
         return cls(stored["group"], stored["whole"], tuple(stored["edges"]), np.asarray(stored["counts"], dtype=np.int64))
 
 
-def count_inside(grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, part: npt.NDArray[np.bool_]) -> dict[str, Any]:
+def count_inside(grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, part: Part) -> dict[str, Any]:
     """Returns the counts of that part of the window in the form they are stored in; empty where no group of the attribute is a range."""
     ranges = [(place, group, group.value) for place, group in enumerate(grouping.groups) if isinstance(group.value, Range)]
     if not ranges:
         return {}
-    numbers = values.combine_chunks().to_numpy(zero_copy_only=False)
+    numbers, codes, outcomes = values.combine_chunks().to_numpy(zero_copy_only=False)[part], grouping.codes[part], outcomes[part]
     is_whole = grouping.column.type is FieldType.INTEGER
     found = []
     for place, group, bounds in ranges:
@@ -76,7 +79,7 @@ def count_inside(grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray
         intervals = len(edges) - 1
         if intervals < 2:  # noqa: PLR2004 - one interval is the range itself
             continue
-        chosen = part & (grouping.codes == place)
+        chosen = codes == place
         places = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
         # One bin for each interval and outcome; a record in a range has a number, so that none is NaN here.
         counts = np.bincount(places * OUTCOMES + outcomes[chosen], minlength=intervals * OUTCOMES).astype(np.int64)

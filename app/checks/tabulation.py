@@ -22,7 +22,7 @@ from .evidence import CheckEvidence
 from .labelled import Labelled
 from .outcomes_of_copies import CopyOutcomes
 from .revisions import OtherRevisions
-from .sub_ranges import add_inside, count_inside
+from .sub_ranges import Part, add_inside, count_inside
 from .window import Window
 
 Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells | DebiasedCells | DebiasedFeedback
@@ -134,13 +134,13 @@ def tabulate(
 def count_payload(
     read: RecordTable,
     comparison: Comparison,
-    is_own: npt.NDArray[np.bool_],
-    is_additional: npt.NDArray[np.bool_],
+    own_part: Part,
+    additional_part: Part,
     *,
     weights: npt.NDArray[np.float64] | None = None,
 ) -> Tabulated:
     """Counts outcomes by group: of one attribute, or of several together; of one also by intervals inside its ranges."""
-    parts = (is_own, is_additional)
+    parts = (own_part, additional_part)
     named, codes = read.compare(comparison)
     groups = as_groups(named)
     own, additional = (
@@ -212,7 +212,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
     return Tabulated(DataSet.FEEDBACK, comparison, own, additional, column, lacking)
 
 
-def _select_strata(strata: Divided | None, part: npt.NDArray[np.bool_]) -> RecordStrata | None:
+def _select_strata(strata: Divided | None, part: Part) -> RecordStrata | None:
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[part])
 
 

@@ -1,0 +1,88 @@
+"""Engines that run a task on each piece of a table: in this process, or on the executors of a Spark cluster.
+
+A task takes a piece as bytes and answers bytes, so it is the same code wherever it runs.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from ..errors import SetupError
+
+Task: TypeAlias = Callable[[bytes], bytes]
+"""Work on one piece. Pickled for Spark, so it holds values and no open file or connection."""
+
+Done: TypeAlias = Callable[[int], None]
+"""Called with the number of pieces that are done, about once a second at least; what it raises ends the run."""
+
+POLL_SECONDS = 1.0
+"""Max pause between two calls of `Done` [s]."""
+
+
+class EngineName(StrEnum):
+    """The engines by the names that the operator's setting has."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+class Engine(Protocol):
+    """Runs tasks. `slots` is the number of pieces that are worked on at the same time."""
+
+    slots: int
+
+    def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
+        """Yields the answer to each piece, in any order.
+
+        Raises:
+            EvenhandError: the error that the task raised.
+        """
+
+
+class LocalEngine:
+    """Works in this process, on as many pieces at a time as it may use processors."""
+
+    def __init__(self, slots: int | None = None) -> None:
+        allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.slots = slots or allowed
+
+    def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
+        """Yields the answers as they come; pieces that have not begun when the run ends early are dropped."""
+        waiting, running, ended = iter(pieces), set[Future[bytes]](), 0
+        with ThreadPoolExecutor(self.slots, thread_name_prefix="pieces") as pool:
+            try:
+                while True:
+                    # Not all at once: answers that nobody has read would pile up in memory.
+                    for piece in waiting:
+                        running.add(pool.submit(task, piece))
+                        if len(running) > self.slots:
+                            break
+                    if not running:
+                        return
+                    finished, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
+                    ended += len(finished)
+                    done(ended)
+                    for one in finished:
+                        yield one.result()
+            finally:
+                for one in running:
+                    one.cancel()
+
+
+def open_engine(name: str, spark_url: str = "") -> Engine:
+    """Returns the engine of that name; `spark_url` is the address of a Spark Connect server or of a master.
+
+    Raises:
+        SetupError: there is no such engine, or it needs a package that is not installed.
+    """
+    if name == EngineName.LOCAL:
+        return LocalEngine()
+    if name != EngineName.SPARK:
+        raise SetupError(f"EVENHAND_ENGINE must be {' or '.join(EngineName)}, found {name!r}.")
+    try:
+        from .spark_engine import SparkEngine  # noqa: PLC0415 - an extra that few installations have
+    except ImportError as error:
+        raise SetupError(f"The engine spark needs the extra packages of evenhand[spark] ({error}). Install them for workers.") from error
+    return SparkEngine(spark_url)

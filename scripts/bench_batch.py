@@ -1,0 +1,211 @@
+"""Compares the tabulation of records in files with a bare count of the same columns, in one run, at two sizes.
+
+    scripts/bench batch [--millions 5 50] [--folder FOLDER] [--spark URL]
+
+Parquet is generated (once, if the folder is kept): files of a million records in row groups of 250,000, with id, time, sex, age, income,
+model revision, prediction and probability. Each size is counted in a process of its own, so that its peak of memory is its own. The bare
+count groups by sex, age, prediction and model revision; the tabulation reads the groups of sex and of age, both together and the
+intervals inside the ranges of ages. Of three rounds in turn the fastest counts. With `--spark`, the engine `spark` is
+compared with Spark's own `groupBy().count()`, too. Goals: 1.5 times the bare count for `local`, 2 times for `spark`, and memory that does
+not grow. The exit status says whether they were met.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from app.batch.engines import Engine, open_engine
+from app.batch.payload_files import PayloadFiles
+from app.checks.counting_files import count_span
+from app.checks.subject import Subject
+from app.domain.checks import CheckRun, CheckState, Span, Trigger
+from app.domain.deployments import Column, Deployment, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.domain.tables_of_files import PayloadColumns, PayloadTable
+from app.domain.values import Range
+
+START = datetime(2026, 3, 2, tzinfo=UTC)
+RECORDS_A_FILE = 1_000_000
+COLUMNS = PayloadColumns(probability="probability", model_revision="revision")
+COUNTED = ["sex", "age", "prediction", "revision"]
+MISSING, OLD = 0.01, 0.1
+"""Shares of records without an age, and of the earlier model revision."""
+GOALS = {"local": 1.5, "spark": 2.0}
+GOAL_GROWTH = 1.5
+"""Max ratio of the peaks of memory of the two sizes."""
+ROUNDS = 3
+
+
+def generate(folder: Path, millions: int) -> None:
+    """Writes that many files of a million records, each file of a day."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for no in range(millions):
+        file = folder / f"part-{no:04}.parquet"
+        if file.exists():
+            continue
+        random = np.random.default_rng(no)
+        size = RECORDS_A_FILE
+        sex = pa.DictionaryArray.from_arrays(random.integers(0, 3, size, dtype=np.int8), ["female", "male", "other"])
+        age = random.integers(18, 90, size)
+        offsets = np.sort(random.integers(0, 86_400_000_000, size))
+        start = int((START + timedelta(days=no)).timestamp() * 1_000_000)
+        prediction = (random.random(size) < 0.4 + 0.1 * (np.asarray(sex.indices) == 1)).astype(np.int64)
+        columns = {
+            "id": pa.array([f"{no:04}-{one:07}" for one in range(size)]),
+            "scored_at": pa.array(offsets + start, pa.timestamp("us", "UTC")),
+            "sex": sex.cast(pa.string()),
+            "age": pa.array(age, mask=random.random(size) < MISSING),
+            "income": pa.array(random.lognormal(10, 1, size).round(2)),
+            "prediction": pa.array(prediction),
+            "probability": pa.array(random.random(size)),
+            "revision": pa.array(np.where(random.random(size) < OLD, "1", "2")),
+        }
+        pq.write_table(pa.table(columns), file, row_group_size=250_000)
+
+
+def subject_of(millions: int) -> Subject:
+    """The check of all those records by a monitor of sex and age."""
+    columns = (
+        Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),
+        Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC),
+        Column(name="income", type=FieldType.NUMBER, kind=FieldKind.NUMERIC),
+    )
+    deployment = Deployment(
+        no=1,
+        id="bench",
+        name="Bench",
+        problem_type=ProblemType.BINARY,
+        schema=RecordSchema(version=1, features=columns, meta=()),
+        outputs=OutputFields(prediction="prediction"),
+        model_revision="2",
+        endpoint=None,
+        created_at=START,
+        updated_at=START,
+    )
+    monitor = Monitor(
+        outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)),
+        attributes=(
+            MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",)),
+            MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),)),
+        ),
+        intersections=(("sex", "age"),),
+    )
+    run = CheckRun(
+        no=1,
+        id="bench",
+        deployment_no=1,
+        deployment_id="bench",
+        trigger=Trigger.RANGE,
+        state=CheckState.RUNNING,
+        span=Span(start=START, end=START + timedelta(days=millions)),
+        attempts=1,
+        lease_token=None,
+        progress=None,
+        reason=None,
+        window=None,
+        created_at=START,
+        started_at=START,
+        finished_at=None,
+        next_attempt_at=None,
+    )
+    return Subject(run, deployment, monitor)
+
+
+def count_bare(folder: Path) -> int:
+    """Counts by the columns with pyarrow and nothing else; returns the number of records."""
+    table = ds.dataset(folder, format="parquet").to_table(columns=COUNTED)
+    return int(sum(table.group_by(COUNTED).aggregate([([], "count_all")])["count_all"].to_pylist()))
+
+
+def tabulate(folder: Path, millions: int, engine: Engine) -> int:
+    """Counts as a check does; returns the number of records."""
+    subject = subject_of(millions)
+    files = PayloadFiles(subject.deployment, PayloadTable(location=str(folder), columns=COLUMNS), [folder])
+    return count_span(files, subject, lambda _: None, engine).records
+
+
+def seconds(work: Callable[[], int], expected: int) -> float:
+    """Returns how long the work takes on the wall."""
+    start = time.perf_counter()
+    found = work()
+    if found != expected:
+        raise SystemExit(f"counted {found:,} records, and there are {expected:,}")
+    return time.perf_counter() - start
+
+
+def measure(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
+    """Runs one of the counts in this process; returns its seconds and the peak of its memory [MB]."""
+    expected = millions * RECORDS_A_FILE
+    if what == "bare":
+        work: Callable[[], int] = lambda: count_bare(folder)  # noqa: E731 - one of several
+    elif what == "bare-spark":
+        engine = open_engine("spark", url)
+        work = lambda: engine.count_rows(folder, COUNTED)  # type: ignore[attr-defined] # noqa: E731
+    else:
+        engine = open_engine(what, url)
+        work = lambda: tabulate(folder, millions, engine)  # noqa: E731
+    found = [seconds(work, expected) for _ in range(ROUNDS)]
+    return {"seconds": min(found), "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
+    """Runs one of the counts in a process of its own."""
+    arguments = [sys.executable, "-P", __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
+    answer = subprocess.run(arguments, check=True, capture_output=True, text=True)  # noqa: S603 - this file
+    found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--millions", type=int, nargs="+", default=[5, 50])
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--spark", default="")
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.only:
+        print(json.dumps(measure(asked.folder, asked.millions[0], asked.only, asked.spark)))
+        return 0
+    engines = ["local", *(["spark"] if asked.spark else [])]
+    met = True
+    with tempfile.TemporaryDirectory() as temporary:
+        peaks: dict[str, list[float]] = {engine: [] for engine in engines}
+        for millions in asked.millions:
+            folder = (asked.folder or Path(temporary)) / str(millions)
+            generate(folder, millions)
+            for engine in engines:
+                bare = measured(folder, millions, {"local": "bare", "spark": "bare-spark"}[engine], asked.spark)
+                ours = measured(folder, millions, engine, asked.spark)
+                ratio = ours["seconds"] / bare["seconds"]
+                peaks[engine].append(ours["peak"])
+                met &= ratio <= GOALS[engine]
+                print(
+                    f"{millions:>3} million, {engine:<5}: {millions / ours['seconds']:6.2f} million records/s, bare count "
+                    f"{millions / bare['seconds']:6.2f}, ratio {ratio:.2f} (goal {GOALS[engine]}); "
+                    f"peak of memory {ours['peak']:,.0f} MB, of the bare count {bare['peak']:,.0f} MB",
+                    flush=True,
+                )
+        for engine, found in peaks.items():
+            growth = max(found) / min(found)
+            met &= growth <= GOAL_GROWTH
+            print(f"{engine}: peak of memory of the larger ÷ that of the smaller: {growth:.2f} (goal {GOAL_GROWTH})")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
