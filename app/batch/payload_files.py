@@ -38,11 +38,11 @@ class PayloadForm:
         return wanted + ([columns.probability] if query.with_probabilities and columns.probability is not None else [])
 
     def as_counted(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Returns model_revision, outcome and value_0 … of the rows, where they are text as codes with their distinct values."""
+        """Returns model_revision, outcome and value_0 … of the rows, each as codes with their distinct values."""
         columns, size = self.columns, rows.num_rows
         outcome = json_codes(rows[columns.prediction])
         if columns.label is not None:
-            outcome = pc.coalesce(json_texts(rows[columns.label]), outcome.dictionary_decode())
+            outcome = pc.coalesce(json_texts(rows[columns.label]), outcome.dictionary_decode()).dictionary_encode()
         revision: pa.Array = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), size), [self._revision])
         if columns.model_revision is not None:
             revision = text_codes(rows[columns.model_revision], self._revision)
@@ -66,7 +66,7 @@ class PayloadForm:
             found["probability"] = pa.nulls(rows.num_rows, pa.string()) if known is None else probability_texts(rows[known])
         for no in range(len(query.columns)):
             values = counted[f"{VALUE_PREFIX}{no}"]
-            found[f"{VALUE_PREFIX}{no}"] = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
+            found[f"{VALUE_PREFIX}{no}"] = values.cast(values.type.value_type)
         return pa.table(found)
 
 

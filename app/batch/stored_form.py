@@ -49,13 +49,14 @@ def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
     """Returns a feature or meta field as a check reads it from Postgres: float64 for a numeric column, else text.
 
-    Text that comes as codes and distinct values stays so if it may be `coded`.
+    `coded`: as codes with their distinct values, of which few need to be converted, however many records there are.
 
     Raises:
         InvalidInput: the file has values of another type.
     """
-    if coded and pa.types.is_dictionary(values.type) and column.kind is not FieldKind.NUMERIC:
+    if coded:
         codes = _one_array(values)
+        codes = codes if pa.types.is_dictionary(codes.type) else codes.dictionary_encode()
         texts = stored_values(pa.chunked_array([codes.dictionary]), column)
         return pa.DictionaryArray.from_arrays(codes.indices, texts)
     typed = typed_column(values, column)

@@ -11,10 +11,13 @@ from functools import partial
 from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..batch.engines import Done, Engine
+from ..batch.equal_records import merge_equal
 from ..batch.payload_files import TIMES, PayloadFiles, PayloadForm
 from ..batch.pieces import Piece, PieceReader
 from ..domain.checks import DataSet, Progress, Span
@@ -22,8 +25,8 @@ from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import RecordSchema
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
+from ..metrics.groups import IntArray
 from ..metrics.tables import GroupCounts
-from ..records.cells import stored_cells
 from ..records.grouping import NEITHER, group_records
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..records.strata import divide
@@ -48,17 +51,16 @@ class CountedSpan:
     oldest: datetime | None = None
     newest: datetime | None = None
 
-    def add(self, rows: pa.Table, read: RecordTable, revision: str) -> None:
-        """Counts the records of one batch, but for their times."""
-        tables = [count_payload(read, comparison, ALL, NONE) for comparison in comparisons_of(read.monitor)]
-        made_by = stored_cells(rows["model_revision"]).coded()
+    def add(self, read: RecordTable, repeats: IntArray, is_other: npt.NDArray[np.bool_]) -> None:
+        """Counts the records of one batch, but for their times: each of `read` is so many records, and of another revision or not."""
+        tables = [count_payload(read, comparison, ALL, NONE, repeats=repeats) for comparison in comparisons_of(read.monitor)]
         self.plus(
             CountedSpan(
                 tables,
-                len(read),
-                int((read.outcomes == Outcome.UNCLASSIFIED).sum()),
-                int((made_by.spread((one != revision for one in made_by.values), missing=1)).sum()),
-                {grouping.column.name: int((grouping.codes == NEITHER).sum()) for grouping in read.groupings},
+                int(repeats.sum()),
+                int(repeats[read.outcomes == Outcome.UNCLASSIFIED].sum()),
+                int(repeats[is_other].sum()),
+                {grouping.column.name: int(repeats[grouping.codes == NEITHER].sum()) for grouping in read.groupings},
             )
         )
 
@@ -160,8 +162,10 @@ class CountTask:
         read, counted = Piece.from_bytes(piece), CountedSpan()
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
-            values = rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(names))]).rename_columns(list(names))
-            counted.add(rows, read_table(RecordColumns(values, rows["outcome"]), self.schema, self.monitor), self.revision)
+            kinds, repeats = merge_equal(rows.drop_columns([name for name in rows.column_names if name == "logged_at"]))
+            values = kinds.select([f"{VALUE_PREFIX}{no}" for no in range(len(names))]).rename_columns(list(names))
+            records = read_table(RecordColumns(values, kinds["outcome"]), self.schema, self.monitor)
+            counted.add(records, repeats, pc.not_equal(kinds["model_revision"], self.revision).to_numpy())
             if not read.is_within:
                 times = pc.min_max(rows["logged_at"]).as_py()
                 counted.see(times["min"], times["max"])

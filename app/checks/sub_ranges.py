@@ -17,6 +17,7 @@ from ..domain.deployments import FieldType
 from ..domain.values import Range, canonical
 from ..metrics.groups import IntArray
 from ..metrics.tables.group_counts import OUTCOMES
+from ..metrics.tables.weighting import count_keys
 from ..records.grouping import Grouping
 
 SUB_RANGES = "sub_ranges"
@@ -66,7 +67,9 @@ class SubRanges:
         return cls(stored["group"], stored["whole"], tuple(stored["edges"]), np.asarray(stored["counts"], dtype=np.int64))
 
 
-def count_inside(grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, part: Part) -> dict[str, Any]:
+def count_inside(
+    grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, part: Part, repeats: IntArray | None = None
+) -> dict[str, Any]:
     """Returns the counts of that part of the window in the form they are stored in; empty where no group of the attribute is a range."""
     ranges = [(place, group, group.value) for place, group in enumerate(grouping.groups) if isinstance(group.value, Range)]
     if not ranges:
@@ -82,7 +85,8 @@ def count_inside(grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray
         chosen = codes == place
         places = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
         # One bin for each interval and outcome; a record in a range has a number, so that none is NaN here.
-        counts = np.bincount(places * OUTCOMES + outcomes[chosen], minlength=intervals * OUTCOMES).astype(np.int64)
+        repeated = None if repeats is None else repeats[part][chosen]
+        counts, _ = count_keys(places * OUTCOMES + outcomes[chosen], intervals * OUTCOMES, None, repeated)
         found.append(SubRanges(group.label, is_whole, edges, counts.reshape(intervals, OUTCOMES)).to_json())
     return {SUB_RANGES: found}
 

@@ -138,8 +138,12 @@ def count_payload(
     additional_part: Part,
     *,
     weights: npt.NDArray[np.float64] | None = None,
+    repeats: npt.NDArray[np.int64] | None = None,
 ) -> Tabulated:
-    """Counts outcomes by group: of one attribute, or of several together; of one also by intervals inside its ranges."""
+    """Counts outcomes by group: of one attribute, or of several together; of one also by intervals inside its ranges.
+
+    With `repeats`, each entry is that many equal records without weights.
+    """
     parts = (own_part, additional_part)
     named, codes = read.compare(comparison)
     groups = as_groups(named)
@@ -150,6 +154,7 @@ def count_payload(
             read.outcomes[part],
             weights=None if weights is None else weights[part],
             strata=_select_strata(read.strata, part),
+            repeats=None if repeats is None else repeats[part],
         )
         for part in parts
     )
@@ -157,7 +162,7 @@ def count_payload(
     if not comparison.is_together:
         (feature,) = comparison.features
         grouping, values = read.grouping(feature), read.values(feature)
-        of_span, before = (count_inside(grouping, values, read.outcomes, part) for part in parts)
+        of_span, before = (count_inside(grouping, values, read.outcomes, part, repeats) for part in parts)
         inside = (of_span, before)
     return Tabulated(DataSet.PAYLOAD, comparison, own, additional, *_describe_strata(read.strata), inside=inside)
 

@@ -63,8 +63,11 @@ class GroupCounts:
         *,
         weights: npt.ArrayLike | None = None,
         strata: RecordStrata | None = None,
+        repeats: IntArray | None = None,
     ) -> Self:
         """Counts the records: per record its group (position in `groups`, or -1 for none) and its outcome (0, 1, 2).
+
+        With `repeats`, each entry is that many equal records without weights.
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
@@ -82,6 +85,7 @@ class GroupCounts:
                 outcome[part],
                 None if weighed is None else weighed[part],
                 None if divided is None else divided.slice(part),
+                None if repeats is None else repeats[part],
             )
             for part in slices(of_group.size)
         )
@@ -163,14 +167,17 @@ def _count_slice(
     outcomes: npt.NDArray[Any],
     weights: FloatArray | None,
     strata: RecordStrata | None,
+    repeats: IntArray | None,
 ) -> GroupCounts:
     """Counts one slice of the records."""
     group_codes, outcome_codes = check_codes(codes, NEITHER, len(groups)), check_codes(outcomes, 0, OUTCOMES)
     # Modulo turns -1, the code of ungrouped records, into the row after the last group.
     size = (len(groups) + 1) * OUTCOMES
-    flat, weighting = count_keys((group_codes % (len(groups) + 1)) * OUTCOMES + outcome_codes, size, weights)
+    flat, weighting = count_keys((group_codes % (len(groups) + 1)) * OUTCOMES + outcome_codes, size, weights, repeats)
     table = flat.reshape(len(groups) + 1, OUTCOMES)
-    divided = None if strata is None else Strata.from_records(*strata, group_codes, [outcome_codes], groups=len(groups), weights=weights)
+    divided = None
+    if strata is not None:
+        divided = Strata.from_records(*strata, group_codes, [outcome_codes], groups=len(groups), weights=weights, repeats=repeats)
     if weighting is not None:
         # Only the groups and the two outcomes keep their weights.
         whole = weighting.reshaped(len(groups) + 1, OUTCOMES)

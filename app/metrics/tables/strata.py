@@ -80,8 +80,11 @@ class Strata:
         *,
         groups: int,
         weights: FloatArray | None,
+        repeats: IntArray | None = None,
     ) -> Self:
         """Sums the records: per record its stratum (position in `labels`, or -1 for none), its group and its outcomes (0, 1, 2).
+
+        With `repeats`, each entry is that many equal records without weights.
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
@@ -99,7 +102,8 @@ class Strata:
         for outcome in outcomes:
             key = key * 2 + outcome
         size = (len(labels), *shape)
-        counts, weighting = count_keys(key[kept], int(np.prod(size)), None if weights is None else weights[kept])
+        weighed, repeated = (None if one is None else one[kept] for one in (weights, repeats))
+        counts, weighting = count_keys(key[kept], int(np.prod(size)), weighed, repeated)
         return cls(tuple(labels), counts.reshape(size), weighting and weighting.reshaped(*size))
 
     @property

@@ -72,9 +72,12 @@ def slices(records: int) -> list[slice]:
     return [slice(start, start + SLICE) for start in range(0, max(records, 1), SLICE)]
 
 
-def count_keys(key: IntArray, size: int, weights: FloatArray | None) -> tuple[IntArray, Weighting | None]:
-    """Counts the records with each key in `range(size)`, and sums their weights where they carry any."""
-    counts = np.bincount(key, minlength=size).astype(np.int64)
+def count_keys(key: IntArray, size: int, weights: FloatArray | None, repeats: IntArray | None = None) -> tuple[IntArray, Weighting | None]:
+    """Counts the records with each key in `range(size)`, and sums their weights where they carry any.
+
+    With `repeats`, each entry is that many equal records without weights. Sums below 2**53 are exact.
+    """
+    counts = np.bincount(key, repeats, minlength=size).astype(np.int64)
     if weights is None:
         return counts, None
     sums, squares = (np.asarray(np.bincount(key, part, minlength=size), dtype=np.float64) for part in (weights, weights * weights))
