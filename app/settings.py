@@ -168,6 +168,12 @@ class Settings(BaseSettings):
     oidc_session_minutes: int = Field(default=480, ge=5, le=24 * 60)
     """Minutes of a log-in at the issuer. Roles are read at the log-in, so this is how long a role that was taken away may last."""
 
+    engine: str = "local"
+    """Where records in files are counted and their copies sent to the model: `local`, in the worker, or `spark`."""
+
+    spark_url: str = ""
+    """Spark Connect server (`sc://host:15002`) or master (`spark://host:7077`, `local[2]`) of the engine `spark`."""
+
     log_level: str = "INFO"
 
     @classmethod

@@ -46,14 +46,19 @@ class KeptAnswers:
 
         Columns: record_id, outcome and probability (JSON texts).
         """
+        return self.read_draws(key, ids).drop_columns(["draw"])
+
+    def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
+        """Returns the same with the draw of each answer."""
         found = sorted(self._of(key).glob("*.parquet"))
         if not found:
-            return pa.table({name: pa.array([], _SCHEMA[name]) for name in ("record_id", "outcome", "probability")})
+            return pa.table({name: pa.array([], _SCHEMA[name]) for name in ("record_id", "draw", "outcome", "probability")})
         wanted = pc.field("record_id").isin(ids)
         rows = ds.dataset(found, format="parquet").to_table(filter=wanted, columns=["record_id", "draw", "outcome", "probability"])
         # Two checks may have asked for the same copy at the same time: the first answer counts.
         once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate([("outcome", "first"), ("probability", "first")])
-        return once.select(["record_id", "outcome_first", "probability_first"]).rename_columns(["record_id", "outcome", "probability"])
+        names = ["record_id", "draw", "outcome_first", "probability_first"]
+        return once.select(names).rename_columns([name.removesuffix("_first") for name in names])
 
     def keep(self, key: TargetKey, ids: Sequence[str], draws: Sequence[int], answers: Sequence[Prediction]) -> None:
         """Writes answers to copies, of one record and draw each.

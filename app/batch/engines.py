@@ -29,9 +29,10 @@ class EngineName(StrEnum):
 
 
 class Engine(Protocol):
-    """Runs tasks. `slots` is the number of pieces that are worked on at the same time."""
+    """Runs tasks. `slots` is the number of pieces that are worked on at the same time, `is_apart` whether on other machines."""
 
     slots: int
+    is_apart: bool
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
         """Yields the answer to each piece, in any order.
@@ -43,6 +44,8 @@ class Engine(Protocol):
 
 class LocalEngine:
     """Works in this process, on as many pieces at a time as it may use processors."""
+
+    is_apart = False
 
     def __init__(self, slots: int | None = None) -> None:
         allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

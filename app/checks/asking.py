@@ -69,8 +69,6 @@ class ModelOfCheck:
         Raises:
             ScoringFailed: the model gave no usable answer, or is not called because it gave none to earlier checks.
         """
-        if not rows:
-            return []
 
         def on_page(done: int, _total: int) -> None:
             refused = f" ({self._client.refused:,} refused by it)" if self._client.refused else ""
@@ -79,6 +77,17 @@ class ModelOfCheck:
         def should_stop() -> None:  # called about once a second, also while a slow model keeps a page waiting
             self._calls.report(progress)
 
+        def ask() -> list[Scored]:
+            return self._client.score_each(rows, on_page=on_page, should_stop=should_stop)
+
+        return self.score_by(ask, rows, should_stop) if rows else []
+
+    def score_by(self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]) -> list[Scored]:
+        """Returns what `ask` returns, which asks about the rows from here or from other machines.
+
+        Raises:
+            ScoringFailed: as `score`.
+        """
         self._require_closed()
         with self._calls.waiting():
             try:
@@ -89,7 +98,7 @@ class ModelOfCheck:
                         raise
                     except ScoringFailed:  # it answers; the fault in the answer is found when all rows are sent
                         pass
-                answers = self._client.score_each(rows, on_page=on_page, should_stop=should_stop)
+                answers = ask()
             except EndpointDown as error:
                 with self._database.transaction() as session:
                     record_no_answer(session, self._deployment.no, str(error), opens_after=OPENS_AFTER, open_for=OPEN_FOR)
@@ -101,6 +110,11 @@ class ModelOfCheck:
                 raise
             self._note_answer()
         return answers
+
+    @property
+    def calls(self) -> Calls:
+        """Returns the rules of its calls."""
+        return self._calls
 
     def _require_closed(self) -> None:
         """Raises for a scheduled check while the breaker is open.

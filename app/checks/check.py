@@ -124,7 +124,7 @@ class _ReadWindow:
 
     evidence: CheckEvidence
     details: dict[str, object]
-    copies: CopySource
+    copies: CopySource | None
     counted: CountedSpan | None = None
 
 
@@ -134,7 +134,9 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
     evidence = read_evidence(source, subject)
     counted = count_span(source.counted, subject, report, places.engine) if evidence.window.logged_in_span > evidence.window.own else None
     details = describe_window(subject, evidence) | ({} if counted is None else counted.described())
-    return _ReadWindow(evidence, details, FiledCopies(source.files, source.kept), counted)
+    deployment, endpoint = subject.deployment, subject.deployment.endpoint
+    copies = None if endpoint is None else FiledCopies(deployment, endpoint, source.files, source.kept, places.engine)
+    return _ReadWindow(evidence, details, copies, counted)
 
 
 def _evaluate(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
@@ -146,7 +148,7 @@ def _evaluate(subject: Subject, window: _ReadWindow, database: Database, calls: 
         return Findings(CheckState.INSUFFICIENT_DATA, details, reason)
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
-    if deployment.endpoint is not None:
+    if deployment.endpoint is not None and window.copies is not None:
         model = ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)
         rescorer = Rescorer(window.copies, deployment, model, rule=subject.monitor.outcomes)
         answers = rescorer.rescore(evidence.window, evidence.copies, evidence.known_targets)

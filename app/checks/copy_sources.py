@@ -1,20 +1,25 @@
 """Where copies of records come from and where the model's answers to them go: Postgres, or files next to the payload."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol, TypeAlias
 
 from ..batch.answers import KeptAnswers
+from ..batch.engines import Engine
 from ..batch.payload_files import PayloadFiles
-from ..domain.checks import Span
+from ..domain.checks import Progress, Span
+from ..domain.deployments import Deployment, Endpoint
 from ..domain.records import Prediction
 from ..domain.values import Scalar
 from ..errors import InvalidInput
+from ..scoring.refusals import Scored
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
 from ..store.records.counterfactuals import CounterfactualLines, TargetKey, reserve_target_numbers
 from ..store.records.window import features_of
+from .asking import ModelOfCheck
+from .asking_apart import AskTask, CopyToAsk, ask_apart
 from .window import PayloadWindow
 
 Row: TypeAlias = "list[Scalar | None]"
@@ -48,8 +53,14 @@ class CopySource(Protocol):
     def reserve_numbers(self, count: int) -> list[int]:
         """Returns numbers for that many new targets."""
 
-    def keep(self, window: PayloadWindow, copies: Sequence[AnsweredCopy], answers: Sequence[Prediction]) -> None:
-        """Takes the answers to copies, in the same order."""
+    def ask(
+        self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
+    ) -> list[Scored]:
+        """Returns the model's answer to each copy, whose features are `rows`, and takes the answers.
+
+        Raises:
+            ScoringFailed: the model gave no usable answer.
+        """
 
 
 class LoggedCopies:
@@ -73,20 +84,28 @@ class LoggedCopies:
         with self._database.transaction() as session:
             return reserve_target_numbers(session, count)
 
-    def keep(self, window: PayloadWindow, copies: Sequence[AnsweredCopy], answers: Sequence[Prediction]) -> None:
-        """Adds the answers to the lines."""
-        record_nos = window.record_nos()
-        self.lines.add([(copy.target_no, int(record_nos[copy.position]), copy.draw) for copy in copies], answers)
+    def ask(
+        self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
+    ) -> list[Scored]:
+        """Returns the answers, and adds them to the lines."""
+        found, record_nos = model.score(rows, progress), window.record_nos()
+        answered = [(copy, one) for copy, one in zip(copies, found, strict=True) if isinstance(one, Prediction)]
+        self.lines.add([(copy.target_no, int(record_nos[copy.position]), copy.draw) for copy, _ in answered], [one for _, one in answered])
+        return found
 
 
 class FiledCopies:
     """Copies of records in files. Answers are written as they come: a check that ends early or is repeated asks for none again."""
 
-    def __init__(self, files: PayloadFiles, kept: KeptAnswers) -> None:
+    def __init__(self, deployment: Deployment, endpoint: Endpoint, files: PayloadFiles, kept: KeptAnswers, engine: Engine) -> None:
         self.lines = CounterfactualLines()
         self.numbers_targets = False
+        # The form of the files has what it needs of the deployment; an executor gets no more secrets than the endpoint's.
+        self._deployment = replace(deployment, endpoint=None)
+        self._endpoint = endpoint
         self._files = files
         self._kept = kept
+        self._engine = engine
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
         """Returns the features of the records, read from their files."""
@@ -104,12 +123,17 @@ class FiledCopies:
         """Returns numbers that hold for this check: nothing is stored under them."""
         return list(range(1, count + 1))
 
-    def keep(self, window: PayloadWindow, copies: Sequence[AnsweredCopy], answers: Sequence[Prediction]) -> None:
-        """Writes the answers, those to copies into one target together."""
-        ids = window.rows["record_id"]
-        of_key: dict[TargetKey, list[int]] = {}
-        for place, copy in enumerate(copies):
-            of_key.setdefault(copy.key, []).append(place)
-        for key, places in of_key.items():
-            records = [str(ids[copies[place].position]) for place in places]
-            self._kept.keep(key, records, [copies[place].draw for place in places], [answers[place] for place in places])
+    def ask(
+        self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
+    ) -> list[Scored]:
+        """Returns the answers, and writes them: here, or on the executors of the engine as they come."""
+        ids, calls = window.rows["record_id"], model.calls
+        asked = [CopyToAsk(copy.key, str(ids[copy.position]), copy.draw, row) for copy, row in zip(copies, rows, strict=True)]
+        task = AskTask(self._endpoint, self._deployment, calls.egress(), self._kept)
+        if self._engine.is_apart and rows:
+            return model.score_by(
+                lambda: ask_apart(self._engine, task, asked, calls.report, progress), rows, lambda: calls.report(progress)
+            )
+        found = model.score(rows, progress)
+        task.keep(asked, found)
+        return found

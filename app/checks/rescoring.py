@@ -90,12 +90,12 @@ class Rescorer:
         for start in range(0, len(copies), CHUNK):
             chunk = copies[start : start + CHUNK]
             progress = Progress(step="asking the model about copies", done=start, total=len(copies))
-            found = self._model.score(self._build_rows(window, attributes, chunk), progress)
             record_nos = window.record_nos()
+            places = [(copy, keys[copy.attribute, copy.target]) for copy in chunk]
+            asked = [AnsweredCopy(key, numbers[key], copy.record, copy.draw) for copy, key in places]
+            found = self._source.ask(self._model, window, asked, self._build_rows(window, attributes, chunk), progress)
             answered = [(copy, one) for copy, one in zip(chunk, found, strict=True) if isinstance(one, Prediction)]
             taken, answers = [copy for copy, _ in answered], [answer for _, answer in answered]
-            places = [(copy, keys[copy.attribute, copy.target]) for copy in taken]
-            self._source.keep(window, [AnsweredCopy(key, numbers[key], copy.record, copy.draw) for copy, key in places], answers)
             self._count(attributes, taken, answers)
             for copy, one in zip(chunk, found, strict=True):
                 if isinstance(one, Refusal):

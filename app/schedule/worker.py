@@ -16,6 +16,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..alerts.sending import Sender
+from ..batch.engines import open_engine
 from ..checks.asking import Report, Waiting
 from ..checks.attributing.performing import perform_attribution
 from ..checks.check import perform_check
@@ -80,7 +81,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     database = Database(settings.database_url.get_secret_value(), pool_size=running + SENDERS + JOBS)
     sealer = open_secret_box(settings)
     egress = egress_of(settings, database)
-    places = TablePlaces(settings.table_folders, settings.answers_dir)
+    places = TablePlaces(settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url))
     perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places)
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
     limit = timedelta(minutes=settings.check_minutes)

@@ -1,0 +1,139 @@
+"""Asks the model about copies of records in files on the executors of an engine, each with its share of the endpoint's limits.
+
+Each page of answers is kept in its file before the next one is sent, so that of an executor that dies only the page under way is asked
+again.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+import pyarrow as pa
+
+from ..batch.answers import KeptAnswers
+from ..batch.engines import Engine
+from ..domain.checks import Progress
+from ..domain.deployments import Deployment, Endpoint
+from ..domain.records import Prediction
+from ..domain.values import Scalar
+from ..errors import PageRefused
+from ..outbound.egress import EgressPolicy
+from ..records.cells import format_value, parse_value
+from ..scoring.client import ScoringClient
+from ..scoring.refusals import Refusal, Scored
+from ..store.records.counterfactuals import TargetKey
+from .asking import Report
+
+
+class CopyToAsk(msgspec.Struct, frozen=True):
+    """A copy of a record: the target of its change, the id of the record, its draw, and its features in the order of the schema."""
+
+    key: TargetKey
+    record_id: str
+    draw: int
+    row: list[Scalar | None]
+
+
+class AnswerToCopy(msgspec.Struct, frozen=True):
+    """The model's answer as it is kept (JSON texts), or, if it took no such record, the columns in which it held null and its refusal."""
+
+    outcome: str = "null"
+    probability: str | None = None
+    nulls: tuple[str, ...] | None = None
+    refusal: str = ""
+    excerpt: str = ""
+
+    def scored(self) -> Scored:
+        """Returns the prediction or refusal."""
+        if self.nulls is not None:
+            return Refusal(self.nulls, PageRefused(self.refusal, answer=self.excerpt))
+        probability = None if self.probability is None else json.loads(self.probability)
+        return Prediction(parse_value(self.outcome), tuple(probability) if isinstance(probability, list) else probability)
+
+
+@dataclass(frozen=True, slots=True)
+class AskTask:
+    """Asks the model about the copies of a piece that have no kept answer. Holds the endpoint's secrets."""
+
+    endpoint: Endpoint
+    deployment: Deployment
+    policy: EgressPolicy
+    kept: KeptAnswers
+
+    def __call__(self, piece: bytes) -> bytes:
+        """Returns the answer to each copy, in their order."""
+        copies = msgspec.json.decode(piece, type=list[CopyToAsk])
+        answers = self._find_kept(copies)
+        features = self.deployment.schema.features
+        names, types = [column.name for column in features], [column.type for column in features]
+        client = ScoringClient(self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy)
+        missing = [place for place in range(len(copies)) if place not in answers]
+        page = self.endpoint.page_size * self.endpoint.concurrency
+        for start in range(0, len(missing), page):
+            places = missing[start : start + page]
+            scored = client.score_each([copies[place].row for place in places])
+            self.keep([copies[place] for place in places], scored)
+            answers |= {place: _to_answer(one) for place, one in zip(places, scored, strict=True)}
+        return msgspec.json.encode([answers[place] for place in range(len(copies))])
+
+    def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
+        # Asked for again after an executor died: the driver had found none.
+        found: dict[int, AnswerToCopy] = {}
+        for key in {copy.key for copy in copies}:
+            places = {(copy.record_id, copy.draw): place for place, copy in enumerate(copies) if copy.key == key}
+            for row in self.kept.read_draws(key, pa.array([record for record, _ in places], pa.string())).to_pylist():
+                place = places.get((row["record_id"], row["draw"]))
+                if place is not None:
+                    found[place] = AnswerToCopy(row["outcome"], row["probability"])
+        return found
+
+    def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> None:
+        """Writes the answers to copies, those to one kind of copy together."""
+        for key in {copy.key for copy in copies}:
+            answered = [(copy, one) for copy, one in zip(copies, scored, strict=True) if copy.key == key and isinstance(one, Prediction)]
+            if answered:
+                mine, answers = [copy for copy, _ in answered], [one for _, one in answered]
+                self.kept.keep(key, [copy.record_id for copy in mine], [copy.draw for copy in mine], answers)
+
+
+def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress) -> list[Scored]:
+    """Returns one prediction or refusal per copy. All executors together keep to the endpoint's concurrency and rate.
+
+    Raises:
+        ScoringFailed: the model gave no usable answer to some page.
+    """
+    endpoint = task.endpoint
+    share = max(1, min(engine.slots, endpoint.concurrency, len(copies)))
+    rate = None if endpoint.requests_per_second is None else endpoint.requests_per_second / share
+    shared = replace(task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate))
+    size = -(-len(copies) // share)
+    parts = [copies[start : start + size] for start in range(0, len(copies), size)]
+
+    def done(ended: int) -> None:
+        report(replace(progress, done=progress.done + sum(len(part) for part in parts[:ended])))
+
+    # A part begins with its place, because answers come in any order.
+    pieces = [place.to_bytes(4) + msgspec.json.encode(part) for place, part in enumerate(parts)]
+    found: dict[int, list[AnswerToCopy]] = {}
+    for answer in engine.run(PlacedTask(shared), pieces, done):
+        found[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
+    return [one.scored() for place in range(len(parts)) for one in found[place]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTask:
+    """The same task of pieces that begin with their place, which is passed on."""
+
+    task: AskTask
+
+    def __call__(self, piece: bytes) -> bytes:
+        """Returns the place and the answer."""
+        return piece[:4] + self.task(piece[4:])
+
+
+def _to_answer(one: Scored) -> AnswerToCopy:
+    if isinstance(one, Refusal):
+        return AnswerToCopy(nulls=one.nulls, refusal=str(one.error), excerpt=one.error.answer)
+    probability = None if one.probability is None else msgspec.json.encode(one.probability).decode()
+    return AnswerToCopy(format_value(one.outcome_value), probability)
