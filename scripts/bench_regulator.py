@@ -3,10 +3,12 @@
     scripts/bench regulator [--records 200000] [--checks 365]
 
 The records are written by plain SQL into a Postgres of its own, and one check is repeated over the year with its measurements. Printed are
-the seconds of each form with all sheets and three attributes. Goal: under 5 s as JSON, which is all the data; HTML and PDF are drawn of it.
+the seconds of each form with all sheets and three attributes, by the clock and of the processor, Postgres included. Goal: under 5 s of the
+processor in each form, which is the time by the clock on a machine that does nothing else.
 """
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import time
@@ -15,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import psutil
 import psycopg
 
 from app.domain.checks import Span
@@ -91,14 +94,30 @@ def main() -> None:
                 connection.execute(statement, {"checks": options.checks - 1})
             connection.execute("VACUUM ANALYZE checks, measurements")
         made = Made(at=_END, by="bench")
+        with psycopg.connect(url) as connection:
+            postgres = psutil.Process(connection.info.backend_pid).parent()
         for form in ReportForm:
-            started, busy = time.perf_counter(), time.process_time()
+            started, own, all_of_it = time.perf_counter(), time.process_time(), time.process_time() + processor_seconds(postgres)
             size = len(make_regulator_report(database, stage.deployment, Span(start=_START, end=_END), wanted, made, form))
-            seconds[form] = time.perf_counter() - started
-            own = time.process_time() - busy
-            print(f"{form.value}: {seconds[form]:.2f} s, of which {own:.2f} s of this process's processor, {size / 1e6:.1f} MB")
+            wall, own = time.perf_counter() - started, time.process_time() - own
+            seconds[form] = time.process_time() + processor_seconds(postgres) - all_of_it
+            print(
+                f"{form.value}: {seconds[form]:.2f} s of the processor ({own:.2f} s here, {seconds[form] - own:.2f} s in Postgres),"
+                f" {wall:.2f} s by the clock, {size / 1e6:.1f} MB"
+            )
         database.close()
-    sys.exit(0 if seconds[ReportForm.JSON] < GOAL_SECONDS else 1)
+    sys.exit(0 if max(seconds.values()) < GOAL_SECONDS else 1)
+
+
+def processor_seconds(postgres: psutil.Process) -> float:
+    """Returns the processor time of a Postgres and of all its connections, ended ones included."""
+    ended = postgres.cpu_times()
+    found: float = ended.children_user + ended.children_system
+    for process in [postgres, *postgres.children()]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            found += times.user + times.system
+    return found
 
 
 if __name__ == "__main__":

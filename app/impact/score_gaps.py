@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..metrics.groups import FloatArray
-from ..metrics.intervals import Z
+from ..metrics.intervals import Z, log_ratio
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Shares of everybody below the cut: at 0.9 the best tenth is above it."""
@@ -26,11 +26,13 @@ NOT_APART = "no value of the controls has people of both categories, so the cont
 class ScoreGap:
     """Mean score of a category less that of the reference, in points and in standard deviations. None where there is none.
 
-    `smd` is divided by `sd_all`, `smd_within` by `sd_within`.
+    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the ends of the 95 % interval of `smd`.
     """
 
     difference: float | None
     smd: float | None
+    lower: float | None
+    upper: float | None
     smd_within: float | None
     sd_all: float | None
     sd_within: float | None
@@ -50,28 +52,37 @@ class ResidualGap:
 
 @dataclass(frozen=True, slots=True)
 class QuantileRatio:
-    """Share of a category with a score above the quantile `cut` of everybody's scores, over the reference's; None if that is 0."""
+    """Share of a category with a score above the quantile `cut` of everybody's scores, over the reference's; None if that is 0.
+
+    `lower` and `upper` are the ends of the 95 % interval of the ratio with the cut as it is.
+    """
 
     quantile: float
     cut: float
     rate: float
     reference_rate: float
     ratio: float | None
+    lower: float | None
+    upper: float | None
 
 
 def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str) -> ScoreGap:
     """Returns the gap between the scores of a category [people] and of the reference [people]; `everybody` are all scores of the table."""
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
-            return ScoreGap(None, None, None, None, None, TOO_FEW.format(name=label))
+            return ScoreGap(None, None, None, None, None, None, None, TOO_FEW.format(name=label))
     difference = float(scores.mean() - reference.mean())
     squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
     overall, within = float(everybody.std(ddof=1)), math.sqrt(squares / (scores.size + reference.size - 2))
     # The deviation of equal numbers can be a rounding error above 0.
     if everybody.min() == everybody.max():
-        return ScoreGap(difference, None, None, overall, within, NO_SPREAD)
+        return ScoreGap(difference, None, None, None, None, overall, within, NO_SPREAD)
     is_flat = scores.min() == scores.max() and reference.min() == reference.max()
-    return ScoreGap(difference, difference / overall, None if is_flat else difference / within, overall, within)
+    smd = difference / overall
+    # The means vary as in Welch's test. The deviation is estimated, too: as of normal scores, by the delta method.
+    means = float(scores.var(ddof=1)) / scores.size + float(reference.var(ddof=1)) / reference.size
+    half = Z * math.sqrt(means / overall**2 + smd**2 / (2 * (everybody.size - 1)))
+    return ScoreGap(difference, smd, smd - half, smd + half, None if is_flat else difference / within, overall, within)
 
 
 def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata: npt.NDArray[np.int64], sd_all: float) -> ResidualGap:
@@ -105,8 +116,20 @@ def quantile_ratios(
 ) -> tuple[QuantileRatio, ...]:
     """Returns the ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
     found = []
-    for quantile in quantiles:
-        cut = float(np.quantile(everybody, quantile))
-        rate, reference_rate = float((scores > cut).mean()), float((reference > cut).mean())
-        found.append(QuantileRatio(quantile, cut, rate, reference_rate, rate / reference_rate if reference_rate else None))
+    # All cuts at once: each call sorts a part of everybody.
+    for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles).tolist(), strict=True):
+        above, reference_above = int((scores > cut).sum()), int((reference > cut).sum())
+        rate, reference_rate = above / scores.size, reference_above / reference.size
+        ends = log_ratio(above, scores.size, reference_above, reference.size) if reference_above else None
+        found.append(
+            QuantileRatio(
+                quantile,
+                cut,
+                rate,
+                reference_rate,
+                rate / reference_rate if reference_rate else None,
+                None if ends is None else ends.lower,
+                None if ends is None else ends.upper,
+            )
+        )
     return tuple(found)

@@ -16,7 +16,7 @@ from ...errors import Conflict, InvalidInput
 from ...impact.local_law_144 import LEAST_SHARE
 from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
-from ...store.records.period_counts import count_not_stored, count_revisions
+from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions
 from ...tracking.wording import name_figure, order_by_gravity, say_limit
 from ..closing import LIMITS as LIMITS_OF_FIGURES
 from ..document import Made
@@ -87,6 +87,7 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores))
     source = read_period(session, deployment, span)
     chain = make_chain(session, deployment, span)
+    logged = count_revisions(reader, deployment.no, span)
     return {
         "kind": KIND,
         "format": FORMAT,
@@ -97,8 +98,8 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "monitor": _describe_monitor(monitor),
         "attributes": list(features),
         "controls": list(controls),
-        "revisions": _count_by_revision(reader, deployment, span),
-        "population": describe_population(session, reader, deployment, span, people),
+        "revisions": _add_up_revisions(logged),
+        "population": describe_population(session, deployment, span, people, logged),
         "sheets": {
             name.value: make_sheet(name, people, source, monitor, wanted, features) for name in PeriodSheet if name in wanted.sheets
         },
@@ -159,18 +160,18 @@ def _describe_monitor(monitor: Monitor) -> dict[str, Any]:
     }
 
 
-def _count_by_revision(reader: ArrowReader, deployment: Deployment, span: Span) -> list[dict[str, Any]]:
+def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:
     counts: dict[str, int] = {}
-    for one in count_revisions(reader, deployment.no, span):
+    for one in logged:
         counts[one.model_revision] = counts.get(one.model_revision, 0) + one.records
     return [{"model_revision": name, "records": records} for name, records in counts.items()]
 
 
-def describe_population(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, people: PeriodPeople) -> dict[str, Any]:
+def describe_population(
+    session: Session, deployment: Deployment, span: Span, people: PeriodPeople, logged: Sequence[RevisionCount]
+) -> dict[str, Any]:
     """Returns who is in the report, and who is not and why."""
-    by_schema = count_revisions(reader, deployment.no, span)
-    other_schema = sum(one.records for one in by_schema if one.schema_version != deployment.schema.version)
-    logged = sum(one.records for one in by_schema)
+    other_schema = sum(one.records for one in logged if one.schema_version != deployment.schema.version)
     assessed = people.is_assessed
     not_stored = count_not_stored(session, deployment.no, span)
     missing = []
@@ -180,7 +181,7 @@ def describe_population(session: Session, reader: ArrowReader, deployment: Deplo
         unknown = people.count((one.codes < 0) & assessed)
         missing.append({"attribute": one.feature, "unknown": unknown, "under_2_percent": small})
     return {
-        "logged": logged,
+        "logged": sum(one.records for one in logged),
         "in_report": people.count(assessed),
         "selected": people.count(people.is_selected),
         "not_in_report": {

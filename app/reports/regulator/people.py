@@ -5,6 +5,7 @@ A category is a value of a categorical attribute, whether the monitor watches it
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -57,7 +58,7 @@ class Control:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PeriodPeople:
     """Records of a period, added up: row i counts `records[i]` that are alike. `scores` is None where `no_scores` says why."""
 
@@ -70,14 +71,15 @@ class PeriodPeople:
 
     def count(self, chosen: npt.NDArray[np.bool_]) -> int:
         """Returns the number of records in these rows."""
-        return int(self.records[chosen].sum())
+        # The product costs a fifth of choosing the rows first.
+        return int(np.dot(self.records, chosen))
 
-    @property
+    @cached_property
     def is_assessed(self) -> npt.NDArray[np.bool_]:
         """Returns per row whether the outcome is in one of the monitor's lists."""
         return np.asarray(self.outcomes != int(Outcome.UNCLASSIFIED), dtype=np.bool_)
 
-    @property
+    @cached_property
     def is_selected(self) -> npt.NDArray[np.bool_]:
         """Returns per row whether the outcome is favourable."""
         return np.asarray(self.outcomes == int(Outcome.FAVOURABLE), dtype=np.bool_)
