@@ -25,7 +25,11 @@ def headline(body: Mapping[str, Any]) -> str:
     """Returns what happened, and to what, in one line."""
     about = body["alert"]
     if about is None:
-        return "Test of an alert channel"
+        report = body.get("report")
+        if report is None:
+            return "Test of an alert channel"
+        happened = "Report" if report["state"] == "ready" else "Report failed"
+        return _line(f"{happened}: {report['deployment_name']}: {report['schedule_name']}", _MOST_HEADLINE)
     # Messages that were queued by an earlier version have no names.
     named = " / ".join(str(one) for one in (about["attribute"], about.get("group_name") or about["group"]) if one is not None)
     what = f"{_HAPPENED[body['event']]}: {about['deployment_name']}: {about['rule_name']}"
@@ -41,7 +45,7 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the facts that help to trace the alert, as names and values; unknown ones are left out."""
     about = body["alert"]
     if about is None:
-        return []
+        return _report_facts(body.get("report"))
     # Of a resolved alert, the figures that belong to the sentence are those that show that it has passed.
     found: Mapping[str, Any] = {**about["facts"], **(about["facts"].get("recovery") or {})}
     value, lower, upper = (_number(found.get(name)) for name in ("value", "lower", "upper"))
@@ -82,6 +86,23 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
     longer = {"Why it changed": _MOST_SENTENCE}
     return [(name, _line(str(value), longer.get(name, _MOST_VALUE))) for name, value in named if value is not None]
+
+
+def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Returns the facts by which a kept report is found and verified; none of a test."""
+    if report is None:
+        return []
+    named = [
+        ("Deployment", f"{report['deployment_name']} ({report['deployment_id']})"),
+        ("Schedule", f"{report['schedule_name']} ({report['schedule_id']})"),
+        ("Start", report["start"]),
+        ("End", report["end"]),
+        ("Report", report["id"]),
+        ("Seal", report["seal"]),
+        ("Chain", report["chain_head"]),
+        ("Page", report["path"]),
+    ]
+    return [(name, _line(str(value), _MOST_VALUE)) for name, value in named if value is not None]
 
 
 def _name_group(about: Mapping[str, Any]) -> str | None:

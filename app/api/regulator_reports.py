@@ -5,12 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.orm import Session
 
 from ..domain.checks import Span
+from ..domain.deployments import Deployment
 from ..errors import Conflict
 from ..reports.making import RegulatorOrder
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
-from ..reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind, choose_controls, require_columns
+from ..reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind, choose_controls, require_columns, require_monitor
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, ReportPreset, choose_sheets, find_missing
 from ..store.deployments.monitors import monitor_of
@@ -23,7 +25,7 @@ from .schemas.report_presets import ReportPresetOut, ReportPresetsOut
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
 MOST_NAMES = 20
-_FILES: Answers = {
+REPORT_FILES: Answers = {
     200: {
         "description": "The report, in the form that the address ends with",
         "content": {
@@ -69,7 +71,7 @@ class WantedSheets:
     "/regulator-report.{form}",
     operation_id="reportToRegulator",
     response_class=ReportFile,
-    responses=_FILES | problems_of_deployment(Conflict),
+    responses=REPORT_FILES | problems_of_deployment(Conflict),
     dependencies=[Depends(report_turn, scope="function"), exported("report")],
 )
 async def report_to_regulator(
@@ -86,13 +88,21 @@ async def report_to_regulator(
     `json` has all figures unrounded with the hash chain over the checks of the period; the other forms are made of the same data.
     Without `until` up to now, without `since` the 30 days before `until`.
     """
-    monitor, sheets = await run_in_threadpool(monitor_of, session, deployment.no), wanted.sheets_wanted()
-    if monitor is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which outcomes are favourable. Set one first.")
-    choose_controls(deployment, monitor, sheets)
+    sheets = wanted.sheets_wanted()
+    await run_in_threadpool(require_sheets, session, deployment, sheets)
     order = RegulatorOrder(deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=wanted.form)
     name = f"{deployment.id}-regulator-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
     return send_file(await services.reports.make(order), wanted.form.value, name)
+
+
+def require_sheets(session: Session, deployment: Deployment, wanted: SheetsWanted) -> None:
+    """Refuses a report that cannot be made.
+
+    Raises:
+        Conflict: the deployment has no monitor, or its records lie in files.
+        InvalidInput: an attribute is not watched, or a control cannot be used.
+    """
+    choose_controls(deployment, require_monitor(session, deployment), wanted)
 
 
 @router.get("/report-presets", operation_id="readReportPresets", responses=problems_of_deployment())

@@ -58,7 +58,7 @@ class ClosingReason(StrEnum):
 
 
 class Event(StrEnum):
-    """The event that a notification reports of an alert; `test` belongs to no alert."""
+    """The event that a notification reports of an alert; `test`, and the `report` that was made, belong to no alert."""
 
     OPENED = "opened"
     EXPLAINED = "explained"
@@ -66,6 +66,7 @@ class Event(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
     TEST = "test"
+    REPORT = "report"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

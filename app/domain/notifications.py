@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from .alerts import Alert, Event, display_sentence
+from .report_schedules import KeptReport, KeptReportState
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 
@@ -93,6 +94,29 @@ def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
 def message_of_test(*, now: datetime) -> Message:
     """Returns the message of the test button."""
     return _message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE, about=None)
+
+
+def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> Message:
+    """Returns the message that a scheduled report is ready, or failed. `name` is that of its schedule."""
+    period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
+    is_ready = report.state is KeptReportState.READY
+    sentence = f"The report on {deployment_name}, {period}, {'is ready' if is_ready else f'could not be made: {report.reason}'}"
+    sentence = sentence if sentence.endswith(".") else f"{sentence}."
+    message = _message(Event.REPORT, now=now, sentence=sentence, display=sentence, about=None)
+    about = {
+        "id": report.id,
+        "state": report.state.value,
+        "deployment_id": deployment_id,
+        "deployment_name": deployment_name,
+        "schedule_id": report.schedule_id,
+        "schedule_name": name,
+        "start": _iso(report.span.start),
+        "end": _iso(report.span.end),
+        "seal": report.seal,
+        "chain_head": report.chain_head,
+        "path": f"/deployments/{deployment_id}/regulator-report#kept",
+    }
+    return Message(id=message.id, body={**message.body, "type": f"report.{report.state.value}", "report": about})
 
 
 def _message(event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None) -> Message:

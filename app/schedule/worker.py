@@ -13,6 +13,7 @@ from functools import partial
 from typing import Protocol
 
 import structlog
+from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..alerts.sending import Sender
@@ -45,6 +46,7 @@ from ..store.checks.leases import claim, fail, finish
 from ..store.database.engine import Database
 from ..store.database.listener import exposed_on
 from ..telemetry import metrics as telemetry
+from . import reports
 from .attributor import ATTRIBUTORS, Attributor
 from .held import HeldWork, LeasedCheck
 from .notifier import SENDERS, Notifier
@@ -87,6 +89,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     limit = timedelta(minutes=settings.check_minutes)
     attributor = Attributor(database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit)
     ticker = start_ticker(database, worker_id=str(uuid.uuid4()), table_roots=places.roots)
+    ticker.add_job(reports.look_for_reports, IntervalTrigger(seconds=reports.SECONDS_BETWEEN_LOOKS), (database, sealer))
     notifier.start(stop)
     attributor.start(stop)
     try:

@@ -1,10 +1,11 @@
 """Data of a regulator's report, read once. HTML, PDF, CSV and JSON are made from them; nothing here is rounded."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
+import msgspec
 from sqlalchemy.orm import Session
 
 from ... import VERSION
@@ -70,17 +71,26 @@ class SheetsWanted:
     tool: ToolKind = ToolKind.SELECTING
     preset: str | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """Returns the content as it is stored; equal contents are equal there."""
+        # Through JSON: a stored list would not equal a tuple.
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return found
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Returns the content that was stored."""
+        return msgspec.convert(stored, cls)
+
 
 def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, wanted: SheetsWanted) -> dict[str, Any]:
     """Returns the data of the report, without the time of making.
 
     Raises:
-        Conflict: the deployment has no monitor, which says who is selected and which groups are compared.
+        Conflict: the deployment has no monitor, which says who is selected and which groups are compared, or its records lie in files.
         InvalidInput: an attribute or a control cannot be used, or the period is too long.
     """
-    monitor = monitor_of(session, deployment.no)
-    if monitor is None:
-        raise Conflict("The deployment has no fairness monitor, which says which outcomes are favourable. Set one, then make the report.")
+    monitor = require_monitor(session, deployment)
     features = choose_attributes(monitor, wanted.attributes)
     controls = choose_controls(deployment, monitor, wanted)
     with_scores = PeriodSheet.LENDING in wanted.sheets or (PeriodSheet.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)
@@ -109,6 +119,23 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "chain_head": head_of(chain),
         "chain": [asdict(one) for one in chain],
     }
+
+
+def require_monitor(session: Session, deployment: Deployment) -> Monitor:
+    """Returns the monitor of a deployment that a report can be made of.
+
+    Raises:
+        Conflict: it has none, or its records lie in files.
+    """
+    if deployment.payload is not None:
+        raise Conflict(
+            f"The records of {deployment.id} lie in files, and this report counts records in Evenhand's database."
+            " Export a period of them as CSV, then use `evenhand report --from-csv`."
+        )
+    monitor = monitor_of(session, deployment.no)
+    if monitor is None:
+        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which outcomes are favourable. Set one first.")
+    return monitor
 
 
 def choose_controls(deployment: Deployment, monitor: Monitor, wanted: SheetsWanted) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -31,6 +32,24 @@ class ReportForm(StrEnum):
     JSON = "json"
 
 
+@dataclass(frozen=True, slots=True)
+class ReadContent:
+    """Data of a report with their seal, and its cover of two pages; without one where neither HTML nor PDF is wanted."""
+
+    report: Mapping[str, Any]
+    cover: Document | None
+    made: Made
+
+    def write(self, form: ReportForm) -> bytes:
+        """Returns the file in that form."""
+        if form is ReportForm.JSON:
+            return write_json(self.report)
+        if form is ReportForm.CSV or self.cover is None:
+            return write_csv(self.report)
+        document = _document(self.report, self.cover, self.made)
+        return as_pdf(document) if form is ReportForm.PDF else as_html(document).encode()
+
+
 def make_regulator_report(
     database: Database, deployment: Deployment, span: Span, wanted: SheetsWanted, made: Made, form: ReportForm
 ) -> bytes:
@@ -41,17 +60,22 @@ def make_regulator_report(
         InvalidInput: an attribute or a control cannot be used, or the period is too long.
         Unavailable: the database does not answer.
     """
+    # Written after the transaction: drawing takes seconds.
+    return read_content(database, deployment, span, wanted, made, has_cover=form in {ReportForm.HTML, ReportForm.PDF}).write(form)
+
+
+def read_content(
+    database: Database, deployment: Deployment, span: Span, wanted: SheetsWanted, made: Made, *, has_cover: bool
+) -> ReadContent:
+    """Returns all that the files are written from, read in one transaction.
+
+    Raises:
+        Conflict, InvalidInput, Unavailable: as `make_regulator_report`.
+    """
     with database.transaction() as session:
         with arrow_reader(database) as reader:
             report = seal_report(read_report(session, reader, deployment, span, wanted), made)
-        cover = period_report(session, deployment, span, made) if form in {ReportForm.HTML, ReportForm.PDF} else None
-    if form is ReportForm.JSON:
-        return write_json(report)
-    if cover is None:
-        return write_csv(report)
-    # After the transaction: drawing takes seconds.
-    document = _document(report, cover, made)
-    return as_pdf(document) if form is ReportForm.PDF else as_html(document).encode()
+        return ReadContent(report, period_report(session, deployment, span, made) if has_cover else None, made)
 
 
 def write_json(report: Mapping[str, Any]) -> bytes:

@@ -1,5 +1,7 @@
 """Notifications: written in the transaction of the event they report, claimed and ended by senders."""
 
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -91,6 +93,14 @@ def queue_test(session: Session, channel: Channel) -> Notification:
     message = message_of_test(now=_current_time(session))
     _insert(session, channel.no, Event.TEST, message, alert_no=None)
     return get_notification(session, channel, message.id)
+
+
+def queue_message(session: Session, channel_nos: Sequence[int], message: Message) -> None:
+    """Queues a message of a report to each channel. The caller holds the channels."""
+    for no in channel_nos:
+        # Each receiver knows its message by an id of its own, as with alerts.
+        own_id = str(uuid.uuid4())
+        _insert(session, no, Event.REPORT, Message(id=own_id, body={**message.body, "id": own_id}), alert_no=None)
 
 
 def end_pauses(session: Session, channel: Channel) -> None:

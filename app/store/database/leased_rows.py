@@ -13,9 +13,9 @@ from sqlalchemy import func, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import LeaseLost
-from ..tables import AttributionRow, CheckRow, NotificationRow, SubgroupScanRow
+from ..tables import AttributionRow, CheckRow, KeptReportRow, NotificationRow, SubgroupScanRow
 
-LeasedTable: TypeAlias = type[CheckRow] | type[AttributionRow] | type[NotificationRow] | type[SubgroupScanRow]
+LeasedTable: TypeAlias = type[CheckRow] | type[AttributionRow] | type[NotificationRow] | type[SubgroupScanRow] | type[KeptReportRow]
 
 Column = TypeVar("Column")
 

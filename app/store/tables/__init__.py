@@ -34,6 +34,7 @@ from .openscale import (
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UsedLogInRow, UserRow
 from .retention import ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
+from .reports import KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .workers import ListenerRow, WorkerRow
@@ -78,6 +79,8 @@ __all__ = [
     "KeyUseRow",
     "LegalHoldRow",
     "ListedFileRow",
+    "KeptReportFileRow",
+    "KeptReportRow",
     "ListenerRow",
     "MeasurementRow",
     "MissingRecordRow",
@@ -95,6 +98,8 @@ __all__ = [
     "RecordCountRow",
     "RejectionCountRow",
     "RetentionPolicyRow",
+    "ReportScheduleChannelRow",
+    "ReportScheduleRow",
     "Row",
     "SessionRow",
     "SubgroupCandidateRow",

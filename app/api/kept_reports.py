@@ -1,0 +1,160 @@
+"""Routes of kept reports and of their schedules."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Depends, Path, Response
+
+from ..domain.changes import changes_between
+from ..domain.checks import Span
+from ..domain.report_schedules import MAX_SCHEDULES, ReportSchedule
+from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
+from ..reports.regulator.making import ReportForm
+from ..store.alerts.alert_rules import unknown_channels
+from ..store.checks.checks import current_time
+from ..store.people.activities import record_activity
+from ..store.reports.kept import get_kept, kept_page, read_kept_file, request_report
+from ..store.reports.schedules import delete_schedule, find_schedule, get_schedule, put_schedule, schedules_page
+from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor, read_short_number_cursor
+from ..web.texts import ID_PATTERN
+from ..web.times import in_utc
+from .answers import Answers, problems_of_deployment, problems_with_body
+from .exports import exported
+from .regulator_reports import REPORT_FILES, require_sheets
+from .reports import ReportFile, send_file
+from .schemas.kept_reports import KeptReportIn, KeptReportOut, KeptReportPage, ReportScheduleIn, ReportScheduleOut, ReportSchedulePage
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
+
+MOST_OPEN = 20
+"""Max reports of a deployment that people asked for and that are not made yet."""
+
+ScheduleId = Annotated[str, Path(description="The schedule's id, which you choose.", pattern=ID_PATTERN, examples=["quarterly"])]
+KeptId = Annotated[
+    str,
+    Path(
+        description="The report's id.",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        examples=["6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e"],
+    ),
+]
+_QUEUED: Answers = {
+    202: {
+        "description": "Queued; read its address until it ends",
+        "headers": {"Location": {"description": "The report's address.", "schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("/report-schedules", operation_id="listReportSchedules", responses=problems_of_deployment())
+def list_report_schedules(
+    deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
+) -> ReportSchedulePage:
+    """Returns the deployment's schedules of reports, oldest first."""
+    page, next_cursor = cut(schedules_page(session, deployment.no, after_no=after_no, limit=limit + 1), limit, lambda one: one.no)
+    now = current_time(session)
+    return ReportSchedulePage(report_schedules=[ReportScheduleOut.of(one, now) for one in page], next_cursor=next_cursor)
+
+
+@router.put("/report-schedules/{schedule_id}", operation_id="putReportSchedule", responses=problems_with_body(NotFound, Conflict))
+def put_report_schedule(
+    body: ReportScheduleIn, deployment: LockedDeployment, schedule_id: ScheduleId, session: SessionIn, principal: Manager
+) -> ReportScheduleOut:
+    """Sets a schedule: a report of each month, quarter or year, in UTC, six hours after its end. The first is that of the running period.
+
+    Periods that end while no worker runs are made up for. The same content again changes nothing.
+    """
+    content = body.to_content()
+    require_sheets(session, deployment, body.to_wanted())
+    unknown = set(unknown_channels(session, content.channels))
+    problems = [
+        FieldProblem(f"channels[{place}]", f"there is no channel {channel}") for place, channel in enumerate(body.channels) if channel in unknown
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    before = find_schedule(session, deployment.no, schedule_id)
+    after = put_schedule(session, deployment.no, schedule_id, content, most=MAX_SCHEDULES)
+    if before != after:
+        changes = changes_between(_facts(before), _facts(after))
+        record_activity(session, principal.actor, "report_schedule.changed", deployment=deployment, subject=schedule_id, details=changes)
+    return ReportScheduleOut.of(after, current_time(session))
+
+
+@router.get("/report-schedules/{schedule_id}", operation_id="readReportSchedule", responses=problems_of_deployment())
+def read_report_schedule(deployment: ReadableDeployment, schedule_id: ScheduleId, session: SessionIn) -> ReportScheduleOut:
+    """Returns one schedule."""
+    return ReportScheduleOut.of(get_schedule(session, deployment.no, schedule_id), current_time(session))
+
+
+@router.delete(
+    "/report-schedules/{schedule_id}", status_code=204, operation_id="deleteReportSchedule", responses=problems_of_deployment()
+)
+def delete_report_schedule(deployment: LockedDeployment, schedule_id: ScheduleId, session: SessionIn, principal: Manager) -> None:
+    """Deletes a schedule. The reports that it made stay, and so do those that wait."""
+    schedule = get_schedule(session, deployment.no, schedule_id)
+    delete_schedule(session, schedule)
+    changes = changes_between(_facts(schedule), None)
+    record_activity(session, principal.actor, "report_schedule.deleted", deployment=deployment, subject=schedule_id, details=changes)
+
+
+@router.post("/kept-reports", status_code=202, operation_id="requestKeptReport", responses=_QUEUED | problems_with_body(NotFound, Conflict))
+def request_kept_report(
+    body: KeptReportIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response
+) -> KeptReportOut:
+    """Asks for a report that a worker makes in the background, in all forms, and that is kept. It never changes once it is ready.
+
+    While a report on the same period with the same sheets waits, asking again returns that one.
+    """
+    wanted = body.to_wanted()
+    require_sheets(session, deployment, wanted)
+    start, end, now = in_utc("since", body.since), in_utc("until", body.until), current_time(session)
+    if start is None or end is None or start >= end:
+        raise InvalidInput.of("since", "must lie before until")
+    if end > now:
+        raise InvalidInput.of("until", "must not lie in the future: a kept report never changes, and its period would not be over")
+    found = request_report(
+        session, deployment.no, Span(start=start, end=end), wanted.to_json(), by=principal.actor, most_open=MOST_OPEN
+    )
+    if found.created_at == now:
+        record_activity(session, principal.actor, "kept_report.requested", deployment=deployment, subject=found.id)
+    response.headers["Location"] = f"/v1/deployments/{deployment.id}/kept-reports/{found.id}"
+    return KeptReportOut.of(found)
+
+
+@router.get("/kept-reports", operation_id="listKeptReports", responses=problems_of_deployment())
+def list_kept_reports(
+    deployment: ReadableDeployment, session: SessionIn, before_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
+) -> KeptReportPage:
+    """Returns the deployment's kept reports, newest first."""
+    found = kept_page(session, deployment.no, before_no=before_no or None, limit=limit + 1)
+    page, next_cursor = cut(found, limit, lambda one: one.no)
+    return KeptReportPage(reports=[KeptReportOut.of(one) for one in page], next_cursor=next_cursor)
+
+
+@router.get("/kept-reports/{report_id}", operation_id="readKeptReport", responses=problems_of_deployment())
+def read_kept_report(deployment: ReadableDeployment, report_id: KeptId, session: SessionIn) -> KeptReportOut:
+    """Returns one kept report: its period, its state, and its seal."""
+    return KeptReportOut.of(get_kept(session, deployment.no, report_id))
+
+
+@router.get(
+    "/kept-reports/{report_id}/file.{form}",
+    operation_id="downloadKeptReport",
+    response_class=ReportFile,
+    responses=REPORT_FILES | problems_of_deployment(Conflict),
+    dependencies=[exported("kept_report")],
+)
+def download_kept_report(
+    deployment: ReadableDeployment, report_id: KeptId, form: Annotated[ReportForm, Path()], session: SessionIn
+) -> ReportFile:
+    """Returns the file of a kept report, byte for byte as it was made. It is 409 while the report is not ready, and if it failed."""
+    report = get_kept(session, deployment.no, report_id)
+    name = f"{deployment.id}-regulator-{report.span.start:%Y%m%d}-{report.span.end:%Y%m%d}"
+    return send_file(read_kept_file(session, report, form.value), form.value, name)
+
+
+def _facts(schedule: ReportSchedule | None) -> Mapping[str, Any]:
+    return {} if schedule is None else {"version": schedule.version, **msgspec.to_builtins(schedule.content)}
+

@@ -1,0 +1,220 @@
+"""Kept reports and their schedules as bodies."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
+from ...reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind
+from ...reports.regulator.presets import ReportPreset, choose_sheets
+from ...store.reports.schedules import first_due
+from ...web.texts import Timestamp
+from .alert_rules import ChannelId
+from .base import In, Out, example
+
+MOST_NAMES = 20
+_SCHEDULE: dict[str, Any] = {
+    "name": "Four-fifths rule, quarterly",
+    "rhythm": "quarterly",
+    "preset": "ugesp",
+    "sheets": [],
+    "attributes": ["sex"],
+    "controls": ["income"],
+    "tool": "selecting",
+    "channels": [],
+    "enabled": True,
+}
+_REPORT: dict[str, Any] = {
+    "id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e",
+    "schedule_id": "quarterly",
+    "from": "2026-07-01T00:00:00Z",
+    "to": "2026-10-01T00:00:00Z",
+    "preset": "ugesp",
+    "sheets": ["adverse_impact", "controls", "evidence", "alerts"],
+    "attributes": ["sex"],
+    "controls": ["income"],
+    "tool": "selecting",
+    "state": "ready",
+    "reason": None,
+    "seal": "0f343b0931126a20f133d67c2b018a3b1d6d3a2f6b7a4c3e9d2f6a1b8c4e7d05",
+    "chain_head": "8d969eef6ecad3c29a3a629280e686cf0c3f5d5a86aff3ca12020c923adc6c92",
+    "created_by": "schedule",
+    "created_at": "2026-10-01T06:00:09Z",
+    "finished_at": "2026-10-01T06:00:14Z",
+}
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class WantedSheetsIn(In):
+    """Content of a report. Members that are left out get their default."""
+
+    preset: Annotated[ReportPreset, Field(strict=False)] | None = Field(
+        default=None, description="Rule whose sheets are made; without one, all sheets."
+    )
+    sheets: list[Annotated[PeriodSheet, Field(strict=False)]] = Field(
+        default=[], max_length=MOST_NAMES, description="Sheets to make, instead of those of the preset."
+    )
+    attributes: list[_Name] = Field(default=[], max_length=MOST_NAMES, description="Watched attributes; without one, all.")
+    controls: list[_Name] = Field(
+        default=[], max_length=MOST_NAMES, description="Columns that decisions may depend on; without one, the monitor's strata."
+    )
+    tool: Annotated[ToolKind, Field(strict=False)] = Field(
+        default=ToolKind.SELECTING, description="Kind of tool, for the sheet of Local Law 144."
+    )
+
+    def to_wanted(self) -> SheetsWanted:
+        """Returns the content as a report has it, not yet compared with the deployment."""
+        return SheetsWanted(
+            sheets=choose_sheets([one.value for one in self.sheets], self.preset),
+            attributes=tuple(self.attributes),
+            controls=tuple(self.controls),
+            tool=self.tool,
+            preset=None if self.preset is None else self.preset.value,
+        )
+
+
+class ReportScheduleIn(WantedSheetsIn):
+    """A schedule: one report of each calendar period, in UTC."""
+
+    model_config = example(_SCHEDULE)
+
+    name: str = Field(min_length=1, max_length=200, description="For people.")
+    rhythm: Annotated[ReportRhythm, Field(strict=False)] = Field(description="Calendar periods, in UTC, each of which gets a report.")
+    channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES, description="Alert channels on which each report is announced.")
+    enabled: bool = True
+
+    def to_content(self) -> ScheduleContent:
+        """Returns the content, not yet compared with the deployment."""
+        return ScheduleContent(
+            name=self.name,
+            rhythm=self.rhythm,
+            wanted=self.to_wanted().to_json(),
+            channels=tuple(sorted(set(self.channels))),
+            enabled=self.enabled,
+        )
+
+
+class ReportScheduleOut(Out):
+    """A schedule as it is stored."""
+
+    model_config = example(
+        {
+            "id": "quarterly",
+            **_SCHEDULE,
+            "sheets": _REPORT["sheets"],
+            "version": 1,
+            "next_period_ends_at": "2027-01-01T00:00:00Z",
+            "created_at": "2026-07-02T09:00:00Z",
+            "updated_at": "2026-07-02T09:00:00Z",
+        }
+    )
+
+    id: str
+    name: str
+    rhythm: ReportRhythm
+    preset: ReportPreset | None
+    sheets: list[PeriodSheet]
+    attributes: list[str]
+    controls: list[str]
+    tool: ToolKind
+    channels: list[str]
+    enabled: bool
+    version: int
+    next_period_ends_at: datetime | None = Field(
+        description="The end of the running period; its report is made six hours later. Null while the schedule is off."
+    )
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, schedule: ReportSchedule, now: datetime) -> "ReportScheduleOut":
+        """Returns the body."""
+        content, wanted = schedule.content, SheetsWanted.from_json(schedule.content.wanted)
+        return cls(
+            id=schedule.id,
+            name=content.name,
+            rhythm=content.rhythm,
+            preset=None if wanted.preset is None else ReportPreset(wanted.preset),
+            sheets=list(wanted.sheets),
+            attributes=list(wanted.attributes),
+            controls=list(wanted.controls),
+            tool=wanted.tool,
+            channels=list(content.channels),
+            enabled=content.enabled,
+            version=schedule.version,
+            next_period_ends_at=first_due(schedule, now),
+            created_at=schedule.created_at,
+            updated_at=schedule.updated_at,
+        )
+
+
+class ReportSchedulePage(Out):
+    """Schedules of a deployment, oldest first."""
+
+    report_schedules: list[ReportScheduleOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+
+
+class KeptReportIn(WantedSheetsIn):
+    """An order for a report that is made in the background and kept."""
+
+    model_config = example({"since": "2026-07-01T00:00:00Z", "until": "2026-10-01T00:00:00Z", "preset": "ugesp", "controls": ["income"]})
+
+    since: Timestamp = Field(description="Start of the period. ISO 8601 with an offset.")
+    until: Timestamp = Field(description="Its end, exclusive, which is not in the future.")
+
+
+class KeptReportOut(Out):
+    """A kept report and its state. Once it is `ready` it never changes."""
+
+    model_config = example(_REPORT)
+
+    id: str
+    schedule_id: str | None = Field(description="Schedule that made it; null where a person asked for it.")
+    from_: datetime = Field(serialization_alias="from")
+    to: datetime = Field(description="Its end, exclusive.")
+    preset: ReportPreset | None
+    sheets: list[PeriodSheet]
+    attributes: list[str]
+    controls: list[str]
+    tool: ToolKind
+    state: KeptReportState
+    reason: str | None = Field(description="Why it failed.")
+    seal: str | None = Field(description="SHA-256 of its data, which `evenhand report verify` computes again.")
+    chain_head: str | None = Field(description="The last link of its hash chain.")
+    created_by: str
+    created_at: datetime
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, report: KeptReport) -> "KeptReportOut":
+        """Returns the body."""
+        wanted = SheetsWanted.from_json(report.wanted)
+        return cls(
+            id=report.id,
+            schedule_id=report.schedule_id,
+            from_=report.span.start,
+            to=report.span.end,
+            preset=None if wanted.preset is None else ReportPreset(wanted.preset),
+            sheets=list(wanted.sheets),
+            attributes=list(wanted.attributes),
+            controls=list(wanted.controls),
+            tool=wanted.tool,
+            state=report.state,
+            reason=report.reason,
+            seal=report.seal,
+            chain_head=report.chain_head,
+            created_by=report.created_by,
+            created_at=report.created_at,
+            finished_at=report.finished_at,
+        )
+
+
+class KeptReportPage(Out):
+    """Kept reports of a deployment, newest first."""
+
+    model_config = example({"reports": [_REPORT], "next_cursor": None})
+
+    reports: list[KeptReportOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")

@@ -1,0 +1,104 @@
+"""Reports that are kept: the rhythm by which they are made, the calendar periods that it gives, and their state."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from .checks import Span
+
+SETTLING = timedelta(hours=6)
+"""Time between the end of a period and its report: its last checks end meanwhile, retries of a silent model included."""
+
+MAX_SCHEDULES = 20
+"""Max schedules of a deployment."""
+
+_MONTHS_OF_YEAR = 12
+
+
+class ReportRhythm(StrEnum):
+    """Calendar periods, in UTC, each of which gets a report."""
+
+    MONTHLY = "monthly"
+    QUARTERLY = "quarterly"
+    YEARLY = "yearly"
+
+    @property
+    def months(self) -> int:
+        """Returns the number of months of a period."""
+        return {ReportRhythm.MONTHLY: 1, ReportRhythm.QUARTERLY: 3, ReportRhythm.YEARLY: _MONTHS_OF_YEAR}[self]
+
+
+class KeptReportState(StrEnum):
+    """The state of a kept report; `ready` and `failed` are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleContent:
+    """Content of a schedule. `wanted` are the sheets as JSON, `channels` the ids of those that each report is announced on."""
+
+    name: str
+    rhythm: ReportRhythm
+    wanted: Mapping[str, Any]
+    channels: tuple[str, ...] = ()
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSchedule:
+    """A stored schedule. Periods that ended before `since` get no report."""
+
+    no: int
+    id: str
+    deployment_no: int
+    version: int
+    content: ScheduleContent
+    since: datetime
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReport:
+    """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both are None until it is ready.
+
+    `schedule_id` is None where a person asked for it.
+    """
+
+    no: int
+    id: str
+    deployment_no: int
+    schedule_id: str | None
+    span: Span
+    wanted: Mapping[str, Any]
+    state: KeptReportState
+    reason: str | None
+    seal: str | None
+    chain_head: str | None
+    created_by: str
+    created_at: datetime
+    finished_at: datetime | None
+    attempts: int
+    schedule_no: int | None = field(repr=False)
+    lease_token: str | None = field(repr=False)
+
+
+def periods_between(rhythm: ReportRhythm, after: datetime, until: datetime) -> Iterator[Span]:
+    """Yields the calendar periods, in UTC, that end later than `after` and not later than `until`, oldest first."""
+    first = after.astimezone(UTC)
+    month = (first.year * _MONTHS_OF_YEAR + first.month - 1) // rhythm.months * rhythm.months
+    while (end := _first_of(month + rhythm.months)) <= until:
+        yield Span(start=_first_of(month), end=end)
+        month += rhythm.months
+
+
+def _first_of(month: int) -> datetime:
+    """Returns the first moment of a month, counted from the year 0."""
+    year, place = divmod(month, _MONTHS_OF_YEAR)
+    return datetime(year, place + 1, 1, tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""Kept reports: schedules, the queue, and the files."""

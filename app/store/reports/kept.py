@@ -1,0 +1,140 @@
+"""Kept reports: the queue that workers take them from, their end, and their files."""
+
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.orm import Session
+
+from ...domain.checks import Span
+from ...domain.report_schedules import KeptReport, KeptReportState
+from ...errors import Conflict, NotFound
+from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..tables import KeptReportFileRow, KeptReportRow
+
+_OPEN = (KeptReportState.QUEUED.value, KeptReportState.RUNNING.value)
+
+
+def request_report(session: Session, deployment_no: int, span: Span, wanted: Mapping[str, Any], *, by: str, most_open: int) -> KeptReport:
+    """Queues a report that a person asked for. One on the same period with the same sheets that is not made yet is returned instead.
+
+    The caller holds the deployment's lock.
+
+    Raises:
+        Conflict: `most_open` reports of the deployment wait already.
+    """
+    is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
+    waiting = session.scalars(select(KeptReportRow).where(*is_open).execution_options(populate_existing=True)).all()
+    for row in waiting:
+        if (row.span_start, row.span_end, row.wanted) == (span.start, span.end, wanted):
+            return _report(row)
+    if len(waiting) >= most_open:
+        raise Conflict(f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready.")
+    values = {
+        "id": str(uuid.uuid4()),
+        "deployment_no": deployment_no,
+        "span_start": span.start,
+        "span_end": span.end,
+        "wanted": dict(wanted),
+        "state": KeptReportState.QUEUED.value,
+        "created_by": by,
+        "claimable_at": func.now(),
+        "attempts": 0,
+    }
+    no = session.scalars(insert(KeptReportRow).values(values).returning(KeptReportRow.no)).one()
+    return _report(session.get_one(KeptReportRow, no))
+
+
+def claim_report(session: Session, *, token: str, lease: timedelta) -> KeptReport | None:
+    """Takes the next report for the holder of `token`, which is new for each call; None when nothing is to be made."""
+    due = KeptReportRow.claimable_at <= func.now()
+    no = session.scalar(select(KeptReportRow.no).where(due).order_by(KeptReportRow.no).limit(1).with_for_update(skip_locked=True))
+    if no is None:
+        return None
+    lease_row(session, KeptReportRow, no, token=token, lease=lease, state=KeptReportState.RUNNING.value)
+    return _report(session.get_one(KeptReportRow, no, populate_existing=True))
+
+
+def keep_report(session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str) -> KeptReport:
+    """Ends the report as ready, with its files by form.
+
+    Raises:
+        LeaseLost: another worker may own it; roll everything back.
+    """
+    _end(session, report, state=KeptReportState.READY.value, seal=seal, chain_head=chain_head, reason=None)
+    session.execute(insert(KeptReportFileRow), [{"report_no": report.no, "form": form, "content": file} for form, file in files.items()])
+    return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
+
+
+def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptReport:
+    """Ends the report without files.
+
+    Raises:
+        LeaseLost: another worker may own it; nothing was written.
+    """
+    _end(session, report, state=KeptReportState.FAILED.value, reason=reason)
+    return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
+
+
+def kept_page(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> list[KeptReport]:
+    """Returns the deployment's reports, newest first, at most `limit` from before the one of that number."""
+    wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no)
+    if before_no is not None:
+        wanted = wanted.where(KeptReportRow.no < before_no)
+    rows = session.scalars(wanted.order_by(KeptReportRow.no.desc()).limit(limit).execution_options(populate_existing=True))
+    return [_report(row) for row in rows]
+
+
+def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport:
+    """Returns the report of that id.
+
+    Raises:
+        NotFound: the deployment has none.
+    """
+    wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id)
+    row = session.scalars(wanted.execution_options(populate_existing=True)).one_or_none()
+    if row is None:
+        raise NotFound("kept report", report_id)
+    return _report(row)
+
+
+def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
+    """Returns the report in that form, as it was made.
+
+    Raises:
+        Conflict: it is not ready.
+    """
+    content = session.scalar(select(KeptReportFileRow.content).where(KeptReportFileRow.report_no == report.no, KeptReportFileRow.form == form))
+    if content is None:
+        why = f"it failed: {report.reason}" if report.state is KeptReportState.FAILED else f"it is {report.state.value}"
+        raise Conflict(f"Report {report.id} has no file, because {why}")
+    return content
+
+
+def _end(session: Session, report: KeptReport, **values: Any) -> None:  # noqa: ANN401 - columns of the row
+    if_lost = f"Report {report.id} is no longer this worker's: nothing was written."
+    held = HeldRow(table=KeptReportRow, no=report.no, token=report.lease_token, if_lost=if_lost)
+    write_held(session, held, {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values}, KeptReportRow.no)
+
+
+def _report(row: KeptReportRow) -> KeptReport:
+    return KeptReport(
+        no=row.no,
+        id=row.id,
+        deployment_no=row.deployment_no,
+        schedule_id=row.schedule_id,
+        span=Span(start=row.span_start, end=row.span_end),
+        wanted=row.wanted,
+        state=KeptReportState(row.state),
+        reason=row.reason,
+        seal=row.seal,
+        chain_head=row.chain_head,
+        created_by=row.created_by,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        attempts=row.attempts,
+        schedule_no=row.schedule_no,
+        lease_token=row.lease_token,
+    )

@@ -1,0 +1,149 @@
+"""Stored schedules of reports, and the periods that they queue."""
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Select, delete, func, insert, select, text, update
+from sqlalchemy.dialects.postgresql import insert as insert_if_absent
+from sqlalchemy.orm import Session
+
+from ...domain.report_schedules import KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
+from ...errors import Conflict, NotFound
+from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
+
+
+def schedules_page(session: Session, deployment_no: int, *, after_no: int, limit: int) -> list[ReportSchedule]:
+    """Returns at most `limit` schedules of the deployment after `after_no`, oldest first."""
+    wanted = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.no > after_no)
+    return [_schedule(found) for found in session.execute(_SELECT.where(*wanted).order_by(ReportScheduleRow.no).limit(limit))]
+
+
+def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule | None:
+    """Returns the deployment's schedule of that id, if there is one."""
+    wanted = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id)
+    found = session.execute(_SELECT.where(*wanted)).one_or_none()
+    return None if found is None else _schedule(found)
+
+
+def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule:
+    """Returns the deployment's schedule of that id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = find_schedule(session, deployment_no, schedule_id)
+    if found is None:
+        raise NotFound("report schedule", schedule_id)
+    return found
+
+
+def put_schedule(session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent, *, most: int) -> ReportSchedule:
+    """Stores the schedule and returns it with its version, which grows only if the content differs. The channels must exist.
+
+    Raises:
+        Conflict: the deployment has `most` schedules already, and this would be one more.
+    """
+    before = find_schedule(session, deployment_no, schedule_id)
+    if before is not None and before.content == content:
+        return before
+    values = {"name": content.name, "rhythm": content.rhythm.value, "wanted": dict(content.wanted), "enabled": content.enabled}
+    if before is None:
+        of_deployment = select(func.count()).select_from(ReportScheduleRow).where(ReportScheduleRow.deployment_no == deployment_no)
+        if (session.scalar(of_deployment) or 0) >= most:
+            raise Conflict(f"The deployment has {most} report schedules, which is the maximum. Delete one, or change one of them.")
+        row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
+        no = session.scalars(insert(ReportScheduleRow).values(row).returning(ReportScheduleRow.no)).one()
+    else:
+        no = before.no
+        # The periods in which a schedule was off, or had another rhythm, are not made up for.
+        restarts = content.rhythm is not before.content.rhythm or (content.enabled and not before.content.enabled)
+        values |= {"version": before.version + 1, "updated_at": func.now(), **({"since": func.now()} if restarts else {})}
+        session.execute(update(ReportScheduleRow).where(ReportScheduleRow.no == no).values(values))
+
+    # The lock keeps a channel that is being deleted from being named in the same moment, as with alert rules.
+    present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(content.channels)).order_by(AlertChannelRow.no)
+    channel_nos = session.scalars(present.with_for_update(read=True, key_share=True)).all()
+    session.execute(delete(ReportScheduleChannelRow).where(ReportScheduleChannelRow.schedule_no == no))
+    if channel_nos:
+        session.execute(insert(ReportScheduleChannelRow), [{"schedule_no": no, "channel_no": channel_no} for channel_no in channel_nos])
+    return get_schedule(session, deployment_no, schedule_id)
+
+
+def delete_schedule(session: Session, schedule: ReportSchedule) -> None:
+    """Deletes the schedule. Its reports stay."""
+    session.execute(delete(ReportScheduleRow).where(ReportScheduleRow.no == schedule.no).execution_options(synchronize_session=False))
+
+
+def queue_due_reports(session: Session, *, settling: timedelta) -> int:
+    """Queues a report of each period that ended at least `settling` ago and has none, of all schedules; returns how many.
+
+    Periods that ended while nothing ran are made up for, oldest first. Repeated or concurrent calls queue nothing twice.
+    """
+    now = session.execute(select(func.now())).scalar_one()
+    newest = select(func.max(KeptReportRow.span_end)).where(KeptReportRow.schedule_no == ReportScheduleRow.no).scalar_subquery()
+    queued = 0
+    for row, made_until in session.execute(select(ReportScheduleRow, newest).where(ReportScheduleRow.enabled)).all():
+        after = max(row.since, made_until or row.since)
+        for span in periods_between(ReportRhythm(row.rhythm), after, now - settling):
+            values = {
+                "id": str(uuid.uuid4()),
+                "deployment_no": row.deployment_no,
+                "schedule_no": row.no,
+                "schedule_id": row.id,
+                "span_start": span.start,
+                "span_end": span.end,
+                "wanted": row.wanted,
+                "state": KeptReportState.QUEUED.value,
+                "created_by": "schedule",
+                "claimable_at": func.now(),
+                "attempts": 0,
+            }
+            stored = insert_if_absent(KeptReportRow).values(values).on_conflict_do_nothing(
+                index_elements=["schedule_no", "span_end"], index_where=KeptReportRow.schedule_no.is_not(None)
+            )
+            queued += session.scalar(stored.returning(KeptReportRow.no)) is not None
+    return queued
+
+
+def channels_of_schedule(session: Session, schedule_no: int | None) -> list[int]:
+    """Returns the numbers of the schedule's channels, which cannot be deleted until the transaction ends."""
+    channels = select(AlertChannelRow.no).join(ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no)
+    wanted = channels.where(ReportScheduleChannelRow.schedule_no == schedule_no).order_by(AlertChannelRow.no)
+    return list(session.scalars(wanted.with_for_update(read=True, key_share=True, of=AlertChannelRow)))
+
+
+_SELECT: Select[ReportScheduleRow, Any] = select(
+    ReportScheduleRow,
+    # The aggregate of no rows is NULL.
+    select(func.coalesce(func.array_agg(AlertChannelRow.id), text("'{}'")))
+    .join(ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no)
+    .where(ReportScheduleChannelRow.schedule_no == ReportScheduleRow.no)
+    .correlate(ReportScheduleRow)
+    .scalar_subquery(),
+).execution_options(populate_existing=True)
+
+
+def _schedule(found: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT`
+    row, channels = found
+    content = ScheduleContent(
+        name=row.name, rhythm=ReportRhythm(row.rhythm), wanted=row.wanted, channels=tuple(sorted(channels)), enabled=row.enabled
+    )
+    return ReportSchedule(
+        no=row.no,
+        id=row.id,
+        deployment_no=row.deployment_no,
+        version=row.version,
+        content=content,
+        since=row.since,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:
+    """Returns the end of the first period that ends later than `after`; None of a schedule that is off."""
+    if not schedule.content.enabled:
+        return None
+    # A year and a month hold the end of every period.
+    return next(periods_between(schedule.content.rhythm, max(after, schedule.since), after + timedelta(days=400))).end

@@ -1,0 +1,87 @@
+"""Reports that are kept: schedules, the reports they and people asked for, and their files."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, UniqueConstraint, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Row
+
+
+class ReportScheduleRow(Row):
+    """One schedule of a deployment. Periods that ended before `since`, when it was last switched on, get no report."""
+
+    __tablename__ = "report_schedules"
+    __table_args__ = (UniqueConstraint("deployment_no", "id", name="report_schedules_deployment_no_id_key"),)
+
+    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[str]
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    version: Mapped[int]
+    name: Mapped[str]
+    rhythm: Mapped[str]
+    wanted: Mapped[dict[str, Any]]
+    enabled: Mapped[bool]
+    since: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class ReportScheduleChannelRow(Row):
+    """A channel on which the reports of a schedule are announced."""
+
+    __tablename__ = "report_schedule_channels"
+
+    schedule_no: Mapped[int] = mapped_column(
+        ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    channel_no: Mapped[int] = mapped_column(
+        ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
+    )
+
+
+class KeptReportRow(Row):
+    """One report, from queued to its end. A trigger refuses every change of one that is ready, but for the end of its schedule.
+
+    The unique index makes the report of a period once, whatever the workers do. `claimable_at` is when a worker may take it (again); NULL
+    once it is over.
+    """
+
+    __tablename__ = "kept_reports"
+    __table_args__ = (
+        Index("kept_reports_one_per_period_idx", "schedule_no", "span_end", unique=True, postgresql_where=text("schedule_no IS NOT NULL")),
+        Index("kept_reports_deployment_no_no_idx", "deployment_no", "no"),
+        Index("kept_reports_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    schedule_no: Mapped[int | None] = mapped_column(ForeignKey("report_schedules.no", ondelete="SET NULL"))
+    schedule_id: Mapped[str | None]
+    span_start: Mapped[datetime]
+    span_end: Mapped[datetime]
+    wanted: Mapped[dict[str, Any]]
+    state: Mapped[str]
+    reason: Mapped[str | None]
+    seal: Mapped[str | None]
+    chain_head: Mapped[str | None]
+    created_by: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    finished_at: Mapped[datetime | None]
+    claimable_at: Mapped[datetime | None]
+    attempts: Mapped[int]
+    lease_token: Mapped[str | None]
+
+
+class KeptReportFileRow(Row):
+    """One form of a kept report. A trigger refuses every change."""
+
+    __tablename__ = "kept_report_files"
+
+    report_no: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("kept_reports.no", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    form: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[bytes]
