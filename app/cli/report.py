@@ -121,6 +121,63 @@ def verify(
     raise typer.Exit(0 if found.is_unchanged else 1)
 
 
+@command.command()
+def kept(
+    deployment: Annotated[str, typer.Option(help="Id of the deployment.")],
+    *,
+    report_id: Annotated[str | None, typer.Option("--id", help="Id of a report whose file is wanted; without it, all are listed.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="Format of the file.")] = Format.PDF,
+    output: Annotated[Path | None, typer.Option(help="File to write to; by default the file is printed.")] = None,
+) -> None:
+    """List the schedules and kept reports of a deployment, or write the file of one, byte for byte as it was made."""
+    from .kept_reports import list_kept, read_kept  # noqa: PLC0415 - a report of a file needs no database
+
+    with refuse_errors():
+        if report_id is None:
+            for line in list_kept(deployment):
+                typer.echo(line)
+            return
+        if output is None and form is Format.PDF and sys.stdout.isatty():
+            raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
+        content = read_kept(deployment, report_id, form.value)
+        if output is not None:
+            write_bytes(content, output)
+            return
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+@command.command()
+def schedule(  # noqa: PLR0913 - typer's way: one parameter for each option
+    schedule_id: Annotated[str, typer.Argument(metavar="SCHEDULE", help="Id of the schedule, which you choose.")],
+    *,
+    deployment: Annotated[str, typer.Option(help="Id of the deployment.")],
+    every: Annotated[str, typer.Option(help="Rhythm: monthly, quarterly or yearly.")],
+    name: Annotated[str | None, typer.Option(help="Name, for people; by default the id.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Rule whose sheets are made; without one, all sheets.")] = None,
+    attribute: Annotated[Texts, typer.Option(help="Watched attribute. Repeatable; by default all.")] = None,
+    control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
+    tool: Annotated[ToolName, typer.Option(help="Kind of tool, for the sheet of ll144.")] = ToolName.SELECTING,
+    channel: Annotated[Texts, typer.Option(help="Alert channel on which each report is announced. Repeatable.")] = None,
+    off: Annotated[bool, typer.Option("--off", help="Keep the schedule, but make no reports.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+) -> None:
+    """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
+    from ..reports.regulator.data import SheetsWanted, ToolKind  # noqa: PLC0415 - a report of a file needs no database
+    from ..reports.regulator.presets import choose_sheets  # noqa: PLC0415 - above
+    from .kept_reports import ScheduleOptions, set_schedule  # noqa: PLC0415 - above
+
+    with refuse_errors():
+        wanted = SheetsWanted(
+            sheets=choose_sheets((), preset),
+            attributes=tuple(attribute or ()),
+            controls=tuple(control or ()),
+            tool=ToolKind(tool.value),
+            preset=preset,
+        )
+        options = ScheduleOptions(schedule_id, name, every, tuple(channel or ()), off)
+        typer.echo(set_schedule(deployment, options, wanted))
+
+
 def report_file(
     file: Path, attribute: list[str], preset: str | None, outcomes: OutcomeOptions, *, least_share: float, form: Format
 ) -> bytes:

@@ -1,4 +1,4 @@
-"""Page of the report that a regulator keeps: the presets, what is missing for each, and the files."""
+"""Page of the report that a regulator keeps: the presets, what is missing for each, the files, kept reports and schedules."""
 
 from datetime import timedelta
 from typing import Final
@@ -8,17 +8,24 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ..domain.checks import Span
+from ..domain.report_schedules import MAX_SCHEDULES, ReportRhythm
 from ..domain.time_ranges import RangePreset
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
+from ..reports.regulator.data import SheetsWanted
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, find_missing
 from ..reports.regulator.sections import TITLES
 from ..store.deployments.monitors import monitor_of
+from ..store.reports.kept import kept_page
+from ..store.reports.schedules import first_due, schedules_page
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/regulator-report", include_in_schema=False, dependencies=[KEEPS_RANGE])
+
+MOST_KEPT = 50
+"""Max kept reports that the page lists; REST lists all."""
 
 USUAL_PERIOD: Final = timedelta(days=365)
 """Period of a report where no range is chosen: LL144 asks for data of at most a year."""
@@ -41,7 +48,22 @@ def regulator_report_page(
         }
         for name, preset in PRESETS.items()
     ]
+    schedules = [
+        {"schedule": one, "wanted": SheetsWanted.from_json(one.content.wanted), "next": first_due(one, now)}
+        for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
+    ]
+    kept = [
+        {"report": one, "wanted": SheetsWanted.from_json(one.wanted)}
+        for one in kept_page(session, deployment.no, before_no=None, limit=MOST_KEPT)
+    ]
     values = {
+        "schedules": schedules,
+        "kept": kept,
+        "most_kept": MOST_KEPT,
+        "rhythms": list(ReportRhythm),
+        "titles": {name.value: preset.title for name, preset in PRESETS.items()},
+        "columns": [column.name for column in (*deployment.schema.features, *deployment.schema.meta)],
+        "now": now,
         "deployment": deployment,
         "monitor": monitor,
         "lines": lines,

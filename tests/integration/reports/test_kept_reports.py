@@ -3,13 +3,16 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
 import pytest
 from sqlalchemy import text
+from typer.testing import CliRunner
 
+from app.cli.report import command
 from app.domain.report_schedules import ReportRhythm, periods_between
 from app.errors import LeaseLost
 from app.reports.regulator import keeping
@@ -176,3 +179,36 @@ def test_a_period_that_is_not_over_is_not_kept(kept: Reported) -> None:
     answer = kept.service.client.post("/v1/deployments/a-model/kept-reports", json=PERIOD | {"until": later})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "until")
 
+
+def test_the_command_lists_kept_reports_writes_their_files_and_sets_schedules(
+    kept: Reported, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    look_for_reports(kept.stage.database, SEALER)
+    monkeypatch.setenv("DATABASE_URL", kept.stage.database.url)
+    monkeypatch.setenv("EVENHAND_DATA_DIR", str(tmp_path))
+    runner, own = CliRunner(), ["--deployment", "a-model"]
+    newest = listed(kept)[0]
+
+    lines = runner.invoke(command, ["kept", *own]).output.splitlines()
+    assert lines[0] == "schedule monthly: Every month; monthly, on; channels: audit"
+    assert lines[1].startswith(newest["id"])
+    assert newest["seal"] in lines[1]
+    file = tmp_path / "kept.json"
+    assert runner.invoke(command, ["kept", *own, "--id", newest["id"], "--format", "json", "--output", str(file)]).exit_code == 0
+    assert json.loads(file.read_text())["seal"] == newest["seal"]
+
+    ended = runner.invoke(command, ["schedule", "yearly", *own, "--every", "yearly", "--preset", "ll144", "--channel", "audit"])
+    assert ended.output == "Schedule yearly is stored, version 1: yearly, on.\n"
+    for wrong, named in (("--every=weekly", "--every"), ("--control=salary", "--control"), ("--channel=nobody", "--channel")):
+        refused = runner.invoke(command, ["schedule", "other", *own, "--every", "yearly", wrong])
+        assert (refused.exit_code, named in refused.output) == (2, True), refused.output
+
+
+def test_the_page_lists_schedules_and_kept_reports_with_their_files(kept: Reported) -> None:
+    look_for_reports(kept.stage.database, SEALER)
+    page = kept.service.client.get("/deployments/a-model/regulator-report").text
+
+    for one in listed(kept):
+        assert f"/v1/deployments/a-model/kept-reports/{one['id']}/file.pdf" in page
+    assert "Every month" in page
+    assert 'data-api="PUT /v1/deployments/a-model/report-schedules/{schedule_id}"' in page

@@ -1,0 +1,103 @@
+"""`evenhand report kept` and `evenhand report schedule`: reports that are kept, and the schedules they are made by."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from ..domain.deployments import Deployment
+from ..domain.report_schedules import MAX_SCHEDULES, KeptReport, ReportRhythm, ScheduleContent
+from ..errors import InvalidInput
+from ..reports.regulator.data import SheetsWanted, choose_controls, require_monitor
+from ..security.secrets import open_secret_box
+from ..store.alerts.alert_rules import unknown_channels
+from ..store.deployments.deployments import Deployments
+from ..store.people.activities import record_activity
+from ..store.reports.kept import get_kept, kept_page, read_kept_file
+from ..store.reports.schedules import put_schedule, schedules_page
+from ..web.texts import ID_PATTERN
+from .database import ready_database
+from .startup import command_settings
+
+MOST_LINES = 1000
+"""Max kept reports that are listed."""
+
+ACTOR = "evenhand report"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions:
+    """Options of a schedule, as they were typed."""
+
+    schedule: str
+    name: str | None
+    rhythm: str
+    channels: tuple[str, ...]
+    is_off: bool
+
+
+def list_kept(deployment_id: str) -> Iterator[str]:
+    """Yields one line for each schedule and each kept report, the newest report first."""
+    with _opened(deployment_id) as (session, deployment):
+        for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES):
+            state = "on" if one.content.enabled else "off"
+            yield f"schedule {one.id}: {one.content.name}; {one.content.rhythm.value}, {state}; channels: {', '.join(one.content.channels) or 'none'}"
+        for report in kept_page(session, deployment.no, before_no=None, limit=MOST_LINES):
+            yield describe_kept(report)
+
+
+def describe_kept(report: KeptReport) -> str:
+    """Returns a kept report in one line."""
+    by = f"schedule {report.schedule_id}" if report.schedule_id else report.created_by
+    end = f" {report.reason}" if report.reason else f" seal {report.seal}" if report.seal else ""
+    return f"{report.id}  {report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}  by {by}  {report.state.value}{end}"
+
+
+def read_kept(deployment_id: str, report_id: str, form: str) -> bytes:
+    """Returns a kept report as it was made.
+
+    Raises:
+        NotFound: there is no such deployment or report.
+        Conflict: it is not ready.
+    """
+    with _opened(deployment_id) as (session, deployment):
+        return read_kept_file(session, get_kept(session, deployment.no, report_id), form)
+
+
+def set_schedule(deployment_id: str, options: ScheduleOptions, wanted: SheetsWanted) -> str:
+    """Stores a schedule and returns a sentence on it.
+
+    Raises:
+        InvalidInput: names the option that is wrong.
+        Conflict: the deployment has no monitor, or too many schedules.
+        NotFound: there is no such deployment.
+    """
+    if re.fullmatch(ID_PATTERN, options.schedule) is None:
+        raise InvalidInput.of("schedule", f"must be an id of small letters, digits, - and _, found {options.schedule!r:.100}")
+    if options.rhythm not in list(ReportRhythm):
+        raise InvalidInput.of("every", f"must be one of {', '.join(ReportRhythm)}, found {options.rhythm!r:.100}")
+    with _opened(deployment_id) as (session, deployment):
+        choose_controls(deployment, require_monitor(session, deployment), wanted)
+        unknown = unknown_channels(session, options.channels)
+        if unknown:
+            raise InvalidInput.of("channel", f"there is no channel {unknown[0]}")
+        content = ScheduleContent(
+            name=options.name or options.schedule,
+            rhythm=ReportRhythm(options.rhythm),
+            wanted=wanted.to_json(),
+            channels=tuple(sorted(set(options.channels))),
+            enabled=not options.is_off,
+        )
+        stored = put_schedule(session, deployment.no, options.schedule, content, most=MAX_SCHEDULES)
+        details = {"version": stored.version}
+        record_activity(session, ACTOR, "report_schedule.changed", deployment=deployment, subject=options.schedule, details=details)
+    return f"Schedule {options.schedule} is stored, version {stored.version}: {options.rhythm}, {'off' if options.is_off else 'on'}."
+
+
+@contextmanager
+def _opened(deployment_id: str) -> Iterator[tuple[Session, Deployment]]:
+    settings = command_settings()
+    with ready_database(settings) as database, database.transaction() as session:
+        yield session, Deployments(session, open_secret_box(settings)).get_for_change(deployment_id)
