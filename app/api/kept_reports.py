@@ -70,7 +70,9 @@ def put_report_schedule(
     require_sheets(session, deployment, body.to_wanted())
     unknown = set(unknown_channels(session, content.channels))
     problems = [
-        FieldProblem(f"channels[{place}]", f"there is no channel {channel}") for place, channel in enumerate(body.channels) if channel in unknown
+        FieldProblem(f"channels[{place}]", f"there is no channel {channel}")
+        for place, channel in enumerate(body.channels)
+        if channel in unknown
     ]
     if problems:
         raise InvalidInput(problems)
@@ -88,9 +90,7 @@ def read_report_schedule(deployment: ReadableDeployment, schedule_id: ScheduleId
     return ReportScheduleOut.of(get_schedule(session, deployment.no, schedule_id), current_time(session))
 
 
-@router.delete(
-    "/report-schedules/{schedule_id}", status_code=204, operation_id="deleteReportSchedule", responses=problems_of_deployment()
-)
+@router.delete("/report-schedules/{schedule_id}", status_code=204, operation_id="deleteReportSchedule", responses=problems_of_deployment())
 def delete_report_schedule(deployment: LockedDeployment, schedule_id: ScheduleId, session: SessionIn, principal: Manager) -> None:
     """Deletes a schedule. The reports that it made stay, and so do those that wait."""
     schedule = get_schedule(session, deployment.no, schedule_id)
@@ -114,9 +114,7 @@ def request_kept_report(
         raise InvalidInput.of("since", "must lie before until")
     if end > now:
         raise InvalidInput.of("until", "must not lie in the future: a kept report never changes, and its period would not be over")
-    found = request_report(
-        session, deployment.no, Span(start=start, end=end), wanted.to_json(), by=principal.actor, most_open=MOST_OPEN
-    )
+    found = request_report(session, deployment.no, Span(start=start, end=end), wanted.to_json(), by=principal.actor, most_open=MOST_OPEN)
     if found.created_at == now:
         record_activity(session, principal.actor, "kept_report.requested", deployment=deployment, subject=found.id)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/kept-reports/{found.id}"
@@ -157,4 +155,3 @@ def download_kept_report(
 
 def _facts(schedule: ReportSchedule | None) -> Mapping[str, Any]:
     return {} if schedule is None else {"version": schedule.version, **msgspec.to_builtins(schedule.content)}
-

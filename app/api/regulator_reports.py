@@ -19,23 +19,13 @@ from ..store.deployments.monitors import monitor_of
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from .answers import Answers, problems_of_deployment
 from .exports import exported
-from .reports import ReportFile, make_stamp, report_turn, send_file, wanted_period
+from .reports import ReportFile, describe_files, make_stamp, report_turn, send_file, wanted_period
 from .schemas.report_presets import ReportPresetOut, ReportPresetsOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
 MOST_NAMES = 20
-REPORT_FILES: Answers = {
-    200: {
-        "description": "The report, in the form that the address ends with",
-        "content": {
-            "text/html": {"schema": {"type": "string"}},
-            "application/pdf": {"schema": {"type": "string", "format": "binary"}},
-            "text/csv": {"schema": {"type": "string"}},
-            "application/json": {"schema": {"type": "object"}},
-        },
-    }
-}
+REPORT_FILES: Answers = describe_files("text/html", "application/pdf", "text/csv", "application/json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Routes of reports: one check or a period as a file for people, and their measurements as CSV."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
@@ -40,16 +40,21 @@ _COLUMNS = (
     *("disadvantaged", "disadvantaged_group", "gap", "beyond_limit", "definition"),
 )
 
-FILES: Answers = {
-    200: {
-        "description": "The report, in the form that the address ends with",
-        "content": {
-            "text/html": {"schema": {"type": "string"}},
-            "application/pdf": {"schema": {"type": "string", "format": "binary"}},
-            "application/json": {"schema": {"type": "object"}},
-        },
-    }
+_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "text/html": {"type": "string"},
+    "application/pdf": {"type": "string", "format": "binary"},
+    "text/csv": {"type": "string"},
+    "application/json": {"type": "object"},
 }
+
+
+def describe_files(*media_types: str) -> Answers:
+    """Returns the answer of a route that sends a report in one of these forms."""
+    content = {name: {"schema": _SCHEMAS[name]} for name in media_types}
+    return {200: {"description": "The report, in the form that the address ends with", "content": content}}
+
+
+FILES: Answers = describe_files("text/html", "application/pdf", "application/json")
 
 
 class ReportFile(Response):

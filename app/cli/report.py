@@ -107,7 +107,7 @@ def report_live(deployment: str, options: LiveOptions, form: Format) -> bytes:
 @command.command()
 def verify(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="Report of a deployment as JSON.")
+        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="Report of a deployment, in any format.")
     ],
     offline: Annotated[bool, typer.Option("--offline", help="Look at the file alone, without the database.")] = False,  # noqa: FBT002 - typer's way to declare a flag
 ) -> None:
@@ -159,7 +159,7 @@ def schedule(  # noqa: PLR0913 - typer's way: one parameter for each option
     control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
     tool: Annotated[ToolName, typer.Option(help="Kind of tool, for the sheet of ll144.")] = ToolName.SELECTING,
     channel: Annotated[Texts, typer.Option(help="Alert channel on which each report is announced. Repeatable.")] = None,
-    off: Annotated[bool, typer.Option("--off", help="Keep the schedule, but make no reports.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+    off: Annotated[bool, typer.Option("--off", help="Keep the schedule, but make no reports.")] = False,
 ) -> None:
     """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
     from ..reports.regulator.data import SheetsWanted, ToolKind  # noqa: PLC0415 - a report of a file needs no database

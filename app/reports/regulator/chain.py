@@ -7,7 +7,7 @@ each break the chain at a link that names the part.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +97,7 @@ def list_parts(session: Session, deployment: Deployment, span: Span) -> Iterator
         yield f"check {check_id}", digest
 
 
-def join_parts(parts: Iterator[tuple[str, str]]) -> Iterator[ChainLink]:
+def join_parts(parts: Iterable[tuple[str, str]]) -> Iterator[ChainLink]:
     """Yields the parts, each with its link."""
     before = START
     for part, digest in parts:

@@ -23,7 +23,7 @@ from ..closing import LIMITS as LIMITS_OF_FIGURES
 from ..document import Made
 from ..second_page import alert_row, describe_alerts
 from ..source import ReportSource, read_period
-from .chain import ChainLink, digest_json, head_of, make_chain
+from .chain import digest_json, head_of, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
 from .people import PeopleWanted, PeriodPeople, choose_attributes, read_people
 from .sheets import audit_sheet, controls_sheet, impact_sheet, lending_sheet
@@ -169,14 +169,9 @@ def seal_report(data: dict[str, Any], made: Made) -> dict[str, Any]:
     return data | {"seal": digest_json(data), "made": {"at": made.at.isoformat(), "by": made.by}}
 
 
-def seal_of(report: dict[str, Any]) -> str:
+def seal_of(report: Mapping[str, Any]) -> str:
     """Returns the seal that a report's JSON has to have."""
     return digest_json({name: value for name, value in report.items() if name not in {"seal", "made"}})
-
-
-def links_of(report: dict[str, Any]) -> Sequence[ChainLink]:
-    """Returns the chain of data that were just read."""
-    return [ChainLink(**one) for one in report["chain"]]
 
 
 def _describe_monitor(monitor: Monitor) -> dict[str, Any]:

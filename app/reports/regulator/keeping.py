@@ -71,9 +71,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
     if schedule is None or schedule.no != report.schedule_no:
         return
     now = current_time(session)
-    message = report_message(
-        report, deployment_id=deployment.id, deployment_name=deployment.name, name=schedule.content.name, now=now
-    )
+    message = report_message(report, deployment_id=deployment.id, deployment_name=deployment.name, name=schedule.content.name, now=now)
     queue_message(session, channels_of_schedule(session, schedule.no), message)
 
 

@@ -1,9 +1,7 @@
 """Makes a regulator's report as a file. All four formats are of one set of data."""
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -18,6 +16,7 @@ from ..document import Attachment, Document, Made
 from ..html import as_html
 from ..pdf import as_pdf
 from ..period_report import period_report
+from .carrying import seal_csv, seal_html, seal_pdf
 from .data import SheetsWanted, read_report, seal_report
 from .presets import PRESETS, ReportPreset
 from .sections import chapters
@@ -47,7 +46,7 @@ class ReadContent:
         if form is ReportForm.CSV or self.cover is None:
             return write_csv(self.report)
         document = _document(self.report, self.cover, self.made)
-        return as_pdf(document) if form is ReportForm.PDF else as_html(document).encode()
+        return seal_pdf(as_pdf(document)) if form is ReportForm.PDF else seal_html(as_html(document).encode(), write_json(self.report))
 
 
 def make_regulator_report(
@@ -84,14 +83,14 @@ def write_json(report: Mapping[str, Any]) -> bytes:
 
 
 def write_csv(report: Mapping[str, Any]) -> bytes:
-    """Returns every figure of the sheets as one row: sheet, table, category, name of the figure, value. Absent ones are empty."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(("sheet", "attribute", "category", "figure", "value"))
+    """Returns every figure of the sheets as one row: sheet, table, category, name of the figure, value. Absent ones are empty.
+
+    The last rows have what verifies the file; their sheets are `report`, `chain` and `file`.
+    """
+    rows: list[Sequence[str]] = [("sheet", "attribute", "category", "figure", "value")]
     for sheet, content in (("population", report["population"]), *report["sheets"].items()):
-        for row in flatten_sheet(sheet, content):
-            writer.writerow([harmless(cell) if number_of(cell) is None else cell for cell in row])
-    return text.getvalue().encode()
+        rows += [[harmless(cell) if number_of(cell) is None else cell for cell in row] for row in flatten_sheet(sheet, content)]
+    return seal_csv(rows, report)
 
 
 def flatten_sheet(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:

@@ -1,5 +1,6 @@
 """Presets of a regulator's report: the sheets that a rule asks for, and what a deployment still lacks for it."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,7 +27,7 @@ class ReportPreset(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetPreset:
-    """Sheets of a rule, and its needs. `attributes` are looked for by these words in the names of the monitor's attributes."""
+    """Sheets of a rule, and its needs. `attributes` are looked for by these words of the names of the monitor's attributes."""
 
     title: str
     sheets: tuple[PeriodSheet, ...]
@@ -47,7 +48,7 @@ class Missing:
 
 
 _SEX: Final = ("sex", "gender")
-_RACE: Final = ("race", "ethnic")
+_RACE: Final = ("race", "races", "ethnic", "ethnicity")
 _PEOPLE: Final = MappingProxyType({"sex": _SEX, "race or ethnicity": _RACE})
 
 PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
@@ -114,16 +115,22 @@ def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet
     return tuple(one for one in PeriodSheet if one in PRESETS[ReportPreset(preset)].sheets)
 
 
+def split_name(name: str) -> frozenset[str]:
+    """Returns the words of a column's name in lower case: of `applicant_gender`, `applicantGender` and `Applicant gender` the same."""
+    # Whole words: `language` is no `age`, and `embrace` no `race`.
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return frozenset(word.casefold() for word in re.findall(r"[^\W\d_]+", apart))
+
+
 def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...]) -> Iterator[Missing]:
     """Yields what the deployment lacks for a report by this preset. Attributes are recognised by their names, which may mislead."""
     wanted = PRESETS[preset]
     if monitor is None:
         yield Missing("a fairness monitor", "Set a monitor: it says which outcomes are favourable and which groups are compared.", True)
         return
-    watched = [one.feature.casefold() for one in monitor.attributes]
+    watched = {word for one in monitor.attributes for word in split_name(one.feature)}
     for name, words in wanted.attributes.items():
-        # A part of a name is enough: `applicant_gender` is found, and so is `language` for `age`.
-        if not any(word in feature for word in words for feature in watched):
+        if watched.isdisjoint(words):
             next_step = f"Add a column for {name} to the monitor's attributes. If one is there under another name, there is nothing to do."
             yield Missing(f"an attribute that is named like {name}", next_step, False)
     if PeriodSheet.LENDING in wanted.sheets and wanted.needs_scores and deployment.outputs.probability is None:

@@ -1,7 +1,7 @@
-"""Verification of a regulator's report: the file by itself, and its chain next to the database."""
+"""Verification of a regulator's report in any of its forms: the file by itself, and its chain next to the database."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,45 +11,56 @@ from sqlalchemy.orm import Session
 from ...domain.checks import Span
 from ...domain.deployments import Deployment
 from ...errors import InvalidInput
-from .chain import ChainLink, Difference, check_links, compare_chains, head_of, make_chain, read_links
+from .carrying import is_whole, read_csv, read_html, read_pdf
+from .chain import ChainLink, Difference, check_links, compare_chains, head_of, join_parts, make_chain, read_links
 from .data import FORMAT, KIND, seal_of
+
+CHANGED_FILE = "its hash is not that of its content: the file was changed. Opening and saving a CSV in a spreadsheet changes it, too"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadReport:
-    """A report as its file has it: the deployment's id, the period, the chain, and all of it."""
+    """A report as its file has it: the deployment's id, the period, the chain, and what its data say.
+
+    `is_whole` is false where the file has another hash than the one it ends with; None of JSON, which has its seal alone. `has_figures` is
+    false of CSV, whose figures are under the hash of the file and not under the seal.
+    """
 
     deployment_id: str
     span: Span
     chain: tuple[ChainLink, ...]
-    content: dict[str, Any]
+    content: Mapping[str, Any]
+    is_whole: bool | None
+    has_figures: bool
 
 
 def read_report_file(content: bytes) -> ReadReport:
-    """Returns the report of a file.
+    """Returns the report of a file in any of its forms.
 
     Raises:
-        InvalidInput: it is not a report of a deployment as JSON, or of another version of the format.
+        InvalidInput: it is not a report of a deployment, or one of another version of the format.
     """
-    try:
-        found = json.loads(content)
-    except (UnicodeDecodeError, ValueError) as error:
-        raise InvalidInput.of("file", "must be a report as JSON; a PDF carries it as the attached file report.json") from error
-    if not isinstance(found, dict) or found.get("kind") != KIND:
-        raise InvalidInput.of("file", "must be the JSON of `evenhand report --deployment`, and is another document")
-    if found.get("format") != FORMAT:
-        raise InvalidInput.of("file", f"must have the format {FORMAT}, and was made by another version of Evenhand")
-    try:
-        period = found["period"]
-        span = Span(start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"]))
-        return ReadReport(str(found["deployment"]["id"]), span, read_links(found["chain"]), found)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput.of("file", "lacks the deployment, the period or the chain of a report") from error
+    start = content.lstrip()[:20].lower()
+    if start.startswith(b"%pdf"):
+        return _read_members(_parse(read_pdf(content, opening=f'{{\n "kind": "{KIND}"'.encode())), whole=is_whole(content))
+    if start.startswith(b"<"):
+        return _read_members(_parse(read_html(content)), whole=is_whole(content))
+    if start.startswith(b"sheet,attribute"):
+        found = read_csv(content)
+        # Without links in the file they follow from the digests, and the last one is compared with the head.
+        found["chain"] = [
+            {"part": one.part, "digest": one.digest, "link": one.link}
+            for one in join_parts((one["part"], one["digest"]) for one in found["chain"])
+        ]
+        return _read_members(found, whole=is_whole(content), has_figures=False)
+    return _read_members(_parse(content), whole=None)
 
 
 def check_file(report: ReadReport) -> Iterator[Difference]:
     """Yields what shows that the file was changed since it was made."""
-    if report.content.get("seal") != seal_of(report.content):
+    if report.is_whole is False:
+        yield Difference("file", CHANGED_FILE)
+    if report.has_figures and report.content.get("seal") != seal_of(report.content):
         yield Difference("file", "its seal is not that of its content: a figure or a text was changed")
     # The seal is no signature: a person who changes the file may compute it again, but not the chain in the database.
     yield from check_links(report.chain)
@@ -60,3 +71,23 @@ def check_file(report: ReadReport) -> Iterator[Difference]:
 def check_database(session: Session, deployment: Deployment, report: ReadReport) -> Iterator[Difference]:
     """Yields the checks and configurations that are not as they were when the report was made."""
     yield from compare_chains(report.chain, make_chain(session, deployment, report.span))
+
+
+def _parse(content: bytes) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return json.loads(content)
+    except (UnicodeDecodeError, ValueError) as error:
+        raise InvalidInput.of("file", "must be a report of a deployment as JSON, HTML, PDF or CSV") from error
+
+
+def _read_members(found: Any, *, whole: bool | None, has_figures: bool = True) -> ReadReport:  # noqa: ANN401 - any JSON
+    if not isinstance(found, dict) or found.get("kind") != KIND:
+        raise InvalidInput.of("file", "must be a report of `evenhand report --deployment`, and is another document")
+    if found.get("format") != FORMAT:
+        raise InvalidInput.of("file", f"must have the format {FORMAT}, and was made by another version of Evenhand")
+    try:
+        period = found["period"]
+        span = Span(start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"]))
+        return ReadReport(str(found["deployment"]["id"]), span, read_links(found["chain"]), found, whole, has_figures)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput.of("file", "lacks the deployment, the period or the chain of a report") from error

@@ -106,7 +106,9 @@ def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
     Raises:
         Conflict: it is not ready.
     """
-    content = session.scalar(select(KeptReportFileRow.content).where(KeptReportFileRow.report_no == report.no, KeptReportFileRow.form == form))
+    content = session.scalar(
+        select(KeptReportFileRow.content).where(KeptReportFileRow.report_no == report.no, KeptReportFileRow.form == form)
+    )
     if content is None:
         why = f"it failed: {report.reason}" if report.state is KeptReportState.FAILED else f"it is {report.state.value}"
         raise Conflict(f"Report {report.id} has no file, because {why}")

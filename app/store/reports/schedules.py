@@ -99,8 +99,10 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
                 "claimable_at": func.now(),
                 "attempts": 0,
             }
-            stored = insert_if_absent(KeptReportRow).values(values).on_conflict_do_nothing(
-                index_elements=["schedule_no", "span_end"], index_where=KeptReportRow.schedule_no.is_not(None)
+            stored = (
+                insert_if_absent(KeptReportRow)
+                .values(values)
+                .on_conflict_do_nothing(index_elements=["schedule_no", "span_end"], index_where=KeptReportRow.schedule_no.is_not(None))
             )
             queued += session.scalar(stored.returning(KeptReportRow.no)) is not None
     return queued

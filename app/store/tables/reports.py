@@ -33,9 +33,7 @@ class ReportScheduleChannelRow(Row):
 
     __tablename__ = "report_schedule_channels"
 
-    schedule_no: Mapped[int] = mapped_column(
-        ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    schedule_no: Mapped[int] = mapped_column(ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
     channel_no: Mapped[int] = mapped_column(
         ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
     )

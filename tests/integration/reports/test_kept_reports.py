@@ -1,6 +1,7 @@
 """Reports that are kept: made once for each period, through crashes and downtime, announced, and never changed."""
 
 import json
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -88,7 +89,7 @@ def test_a_kept_report_has_all_forms_and_never_changes(kept: Reported) -> None:
     assert again.json() == asked.json()
     address = asked.headers["Location"]
     assert client.get(f"{address}/file.json").status_code == 409
-    while make_next_report(kept.stage.database, SEALER, token="own"):
+    while make_next_report(kept.stage.database, SEALER, token=str(uuid.uuid4())):
         pass
 
     files = {form: client.get(f"{address}/file.{form}").content for form in ("json", "html", "pdf", "csv")}
@@ -110,9 +111,9 @@ def test_a_report_whose_worker_died_is_made_by_the_next_one(kept: Reported) -> N
     database = kept.stage.database
     kept.service.client.post("/v1/deployments/a-model/kept-reports", json=PERIOD).raise_for_status()
     with patch.object(keeping, "keep_report", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        make_next_report(database, SEALER, token="dead")
+        make_next_report(database, SEALER, token=str(uuid.uuid4()))
     assert [one["state"] for one in listed(kept)] == ["running"]
-    assert not make_next_report(database, SEALER, token="early")
+    assert not make_next_report(database, SEALER, token=str(uuid.uuid4()))
 
     real = keeping.keep_report
 
@@ -122,15 +123,15 @@ def test_a_report_whose_worker_died_is_made_by_the_next_one(kept: Reported) -> N
 
     run(kept, "UPDATE kept_reports SET claimable_at = now()")
     with patch.object(keeping, "keep_report", overtaken), pytest.raises(LeaseLost):
-        make_next_report(database, SEALER, token="slow")
+        make_next_report(database, SEALER, token=str(uuid.uuid4()))
     run(kept, "UPDATE kept_reports SET claimable_at = now()")
-    assert make_next_report(database, SEALER, token="next")
+    assert make_next_report(database, SEALER, token=str(uuid.uuid4()))
     assert [one["state"] for one in listed(kept)] == ["ready"]
 
     # One that ends its worker every time ends as failed, and with the reason.
     kept.service.client.post("/v1/deployments/a-model/kept-reports", json=PERIOD | {"preset": "ll144"}).raise_for_status()
     run(kept, "UPDATE kept_reports SET attempts = 3 WHERE state = 'queued'")
-    assert make_next_report(database, SEALER, token="last")
+    assert make_next_report(database, SEALER, token=str(uuid.uuid4()))
     assert "3 attempts" in listed(kept)[0]["reason"]
 
 

@@ -126,6 +126,12 @@ def test_two_reports_differ_by_the_time_of_making_alone(stage: Scene) -> None:
     assert first == second
     for form in ReportForm:
         assert make(stage, form) == make(stage, form)
+    for form in (ReportForm.HTML, ReportForm.PDF):
+        found = dict(read_report_file(make(stage, form, made=later)).content)
+        del found["made"]
+        assert found == first
+    # The figures of a CSV have no time of making at all.
+    assert make(stage, ReportForm.CSV, made=MADE) == make(stage, ReportForm.CSV, made=later)
 
 
 def test_all_formats_have_the_figures_of_the_json(stage: Scene) -> None:
@@ -176,6 +182,26 @@ def test_a_changed_file_is_detected(stage: Scene) -> None:
     assert len(list(check_file(read_report_file(json.dumps(shorter).encode())))) == 2
     with pytest.raises(InvalidInput, match="report"):
         read_report_file(b"%PDF")
+
+
+@pytest.mark.parametrize("form", [ReportForm.HTML, ReportForm.PDF, ReportForm.CSV])
+def test_every_form_is_verified_by_itself_and_next_to_the_database(stage: Scene, form: ReportForm) -> None:
+    content, of_json = make(stage, form), read_report_file(make(stage))
+    report = read_report_file(content)
+
+    assert list(check_file(report)) == []
+    assert (report.deployment_id, report.span, report.chain) == (of_json.deployment_id, of_json.span, of_json.chain)
+    assert report.content["seal"] == of_json.content["seal"]
+    shown = {ReportForm.HTML: b"Adverse impact", ReportForm.PDF: b"/Type", ReportForm.CSV: b"adverse_impact"}[form]
+    changed = read_report_file(content.replace(shown, shown.swapcase(), 1))
+    assert [one.part for one in check_file(changed)] == ["file"]
+    with pytest.raises(InvalidInput, match="hash"):
+        read_report_file(content[:-1])
+    with psycopg.connect(stage.database.url) as connection:
+        connection.execute("DELETE FROM checks WHERE no = (SELECT max(no) FROM checks)")
+    with stage.database.transaction() as session:
+        (difference,) = check_database(session, stage.deployment, report)
+    assert "deleted" in difference.message
 
 
 @pytest.mark.parametrize("wanted", [{"controls": ("salary",)}, {"controls": ("sex",)}, {"attributes": ("job",)}])

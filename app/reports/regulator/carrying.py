@@ -1,0 +1,127 @@
+"""Carries a report's data in its HTML, its PDF and its CSV, each with the SHA-256 of the file, so that every form can be verified."""
+
+import base64
+import csv
+import hashlib
+import io
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from ...errors import InvalidInput
+
+_HTML_HASH: Final = re.compile(rb"<!-- evenhand-sha256 ([0-9a-f]{64}) -->\n\Z")
+_HTML_DATA: Final = re.compile(rb"<!-- evenhand-report ([A-Za-z0-9+/=]+) -->\n")
+_PDF_HASH: Final = re.compile(rb"%evenhand-sha256 ([0-9a-f]{64})\n\Z")
+_PDF_STREAM: Final = re.compile(rb"stream\r?\n")
+_CSV_HASH: Final = re.compile(rb"file,,,sha256,([0-9a-f]{64})\r\n\Z")
+_CSV_MEMBERS: Final = ("kind", "format", "deployment.id", "period.start", "period.end", "seal", "chain_head")
+_HEAD_BYTES: Final = 64
+"""Bytes of a stream of a PDF that show whether it is the attached report."""
+
+NO_HASH = "has no hash of its own: it was made by an earlier version of Evenhand, or its end was cut off; verify the JSON of the report"
+
+
+def seal_html(html: bytes, content: bytes) -> bytes:
+    """Returns the page with the report's JSON, packed, in a comment, and after it the hash of all before."""
+    packed = base64.b64encode(zlib.compress(content, 9))
+    whole = html.rstrip(b"\n") + b"\n<!-- evenhand-report " + packed + b" -->\n"
+    return whole + b"<!-- evenhand-sha256 " + _digest(whole) + b" -->\n"
+
+
+def seal_pdf(pdf: bytes) -> bytes:
+    """Returns the PDF, to which the JSON is attached, with its hash in a comment after its end."""
+    # Readers look for the end of a PDF in its last 1,024 bytes, so that only a short comment may follow it.
+    whole = pdf if pdf.endswith(b"\n") else pdf + b"\n"
+    return whole + b"%evenhand-sha256 " + _digest(whole) + b"\n"
+
+
+def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
+    """Returns the rows as CSV, then what verifies them: the members of the report, its chain, and the hash of all before."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerows(rows)
+    for path in _CSV_MEMBERS:
+        value: Any = report
+        for name in path.split("."):
+            value = value[name]
+        writer.writerow(("report", "", "", path, value))
+    writer.writerows(("chain", "", link["part"], "digest", link["digest"]) for link in report["chain"])
+    whole = text.getvalue().encode()
+    return whole + b"file,,,sha256," + _digest(whole) + b"\r\n"
+
+
+def is_whole(content: bytes) -> bool:
+    """Returns whether a file of HTML, PDF or CSV has the hash that it ends with.
+
+    Raises:
+        InvalidInput: it ends with none.
+    """
+    found = _HTML_HASH.search(content) or _PDF_HASH.search(content) or _CSV_HASH.search(content)
+    if found is None:
+        raise InvalidInput.of("file", NO_HASH)
+    return _digest(content[: found.start()]) == found[1]
+
+
+def read_html(content: bytes) -> bytes:
+    """Returns the JSON that the page carries.
+
+    Raises:
+        InvalidInput: it carries none.
+    """
+    found = _HTML_DATA.search(content)
+    try:
+        return zlib.decompress(base64.b64decode(found[1])) if found else _refuse("HTML")
+    except (ValueError, zlib.error) as error:
+        raise InvalidInput.of("file", "carries a report that cannot be unpacked: the file was changed") from error
+
+
+def read_pdf(content: bytes, *, opening: bytes) -> bytes:
+    """Returns the JSON attached to the PDF, which begins with `opening`.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    for place in _PDF_STREAM.finditer(content):
+        unpacker = zlib.decompressobj()
+        try:
+            if unpacker.decompress(content[place.end() :], _HEAD_BYTES).startswith(opening):
+                return zlib.decompressobj().decompress(content[place.end() :])
+        except zlib.error:
+            # A stream that is packed in another way, or not at all.
+            continue
+    return _refuse("PDF")
+
+
+def read_csv(content: bytes) -> dict[str, Any]:
+    """Returns the members of a report that verify it: those that the CSV names, and its chain without the links.
+
+    Raises:
+        InvalidInput: it has none.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput.of("file", "must be a report of a deployment, and is no text") from error
+    members: dict[str, Any] = {row[3]: row[4] for row in rows if len(row) == 5 and row[0] == "report"}  # noqa: PLR2004 - columns of the file
+    chain = [{"part": row[2], "digest": row[4]} for row in rows if len(row) == 5 and row[0] == "chain"]  # noqa: PLR2004 - above
+    if not set(_CSV_MEMBERS) <= set(members):
+        _refuse("CSV")
+    return {
+        "kind": members["kind"],
+        "format": int(members["format"]) if members["format"].isdigit() else members["format"],
+        "deployment": {"id": members["deployment.id"]},
+        "period": {"start": members["period.start"], "end": members["period.end"]},
+        "seal": members["seal"],
+        "chain_head": members["chain_head"],
+        "chain": chain,
+    }
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
+
+
+def _refuse(form: str) -> bytes:
+    raise InvalidInput.of("file", f"is {form} that carries no report of `evenhand report --deployment`")
