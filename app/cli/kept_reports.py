@@ -42,8 +42,8 @@ def list_kept(deployment_id: str) -> Iterator[str]:
     """Yields one line for each schedule and each kept report, the newest report first."""
     with _opened(deployment_id) as (session, deployment):
         for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES):
-            state = "on" if one.content.enabled else "off"
-            yield f"schedule {one.id}: {one.content.name}; {one.content.rhythm.value}, {state}; channels: {', '.join(one.content.channels) or 'none'}"
+            state, channels = "on" if one.content.enabled else "off", ", ".join(one.content.channels)
+            yield f"schedule {one.id}: {one.content.name}; {one.content.rhythm.value}, {state}; channels: {channels or 'none'}"
         for report in kept_page(session, deployment.no, before_no=None, limit=MOST_LINES):
             yield describe_kept(report)
 

@@ -66,14 +66,21 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], *, texts: Coll
     """Returns the columns named by the arguments, in the types that pandas reads them in.
 
     A line with fewer values than the header lacks the last ones. Columns in `texts` are read as text, in which only an empty cell is a
-    missing value: `01`, `NA` and `None` can be names of categories.
+    missing value: `01`, `NA` and `None` can be names of categories. Values may be separated by semicolons or tabs instead of commas, as
+    spreadsheets write them: where only one of these gives the header the columns that are wanted.
 
     Raises:
         InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
     """
     with _report_unreadable(file):
         # As the file spells the names: pandas renames the second of two equal ones.
-        header: list[str] = pd.read_csv(file, header=None, nrows=1, dtype=str, na_filter=False).iloc[0].tolist()
+        header, separator = _read_header(file, ","), ","
+        wanted = {name for names in columns.values() for name in names if name is not None}
+        # A name with a comma in it is found first.
+        for other in (";", "\t") if len(header) == 1 and not wanted <= set(header) else ():
+            apart = _read_header(file, other)
+            if wanted <= set(apart):
+                header, separator = apart, other
 
     places = set()
     for argument, name in ((argument, name) for argument, names in columns.items() for name in names if name is not None):
@@ -85,9 +92,10 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], *, texts: Coll
         places.add(header.index(name))
 
     with _report_unreadable(file):
-        require_no_longer_line(file, len(header))
+        require_no_longer_line(file, len(header), separator)
         frame = pd.read_csv(
             file,
+            sep=separator,
             usecols=sorted(places),
             index_col=False,
             low_memory=False,
@@ -97,6 +105,11 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], *, texts: Coll
         )
     frame.columns = pd.Index([header[place] for place in sorted(places)])
     return frame
+
+
+def _read_header(file: Path, separator: str) -> list[str]:
+    header: list[str] = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str, na_filter=False).iloc[0].tolist()
+    return header
 
 
 def check_output(output: Path, file: Path) -> None:

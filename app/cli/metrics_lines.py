@@ -16,7 +16,7 @@ FIRST_ROW = 2
 """Number of the first row of values: the header is row 1."""
 
 
-def require_no_longer_line(file: Path, names: int) -> None:
+def require_no_longer_line(file: Path, names: int, separator: str = ",") -> None:
     """Returns if no line has more values than the header names columns; a line may have fewer.
 
     Pandas would cut longer lines, or move their values into other columns, without a warning. Where the first line under the header,
@@ -26,7 +26,7 @@ def require_no_longer_line(file: Path, names: int) -> None:
         InvalidInput: a line has more.
         ValueError: it is not CSV, or not packed as its name says; or another error of the unpacking.
     """
-    longer = _find_longer_row(file, names)
+    longer = _find_longer_row(file, names, separator)
     if longer is not None:
         row, values = longer
         columns = "one column" if names == 1 else f"{names} columns"
@@ -34,7 +34,7 @@ def require_no_longer_line(file: Path, names: int) -> None:
         # The line on which the row begins: a quoted value may span several lines, and empty lines are not rows.
         line = 1
         with get_handle(file, "r", encoding="utf-8", compression="infer") as opened:
-            reader, rows = csv.reader(opened.handle), 0
+            reader, rows = csv.reader(opened.handle, delimiter=separator), 0
             for read in reader:
                 rows += bool(read)
                 if rows == row:
@@ -43,7 +43,7 @@ def require_no_longer_line(file: Path, names: int) -> None:
         raise InvalidInput.of("file", f"line {line} of {file.name} has {values} values, but its header names {columns}")
 
 
-def _find_longer_row(file: Path, names: int) -> tuple[int, int] | None:
+def _find_longer_row(file: Path, names: int, separator: str) -> tuple[int, int] | None:
     """Returns the first row that is too long, not counting empty lines, and its number of values."""
     found: list[tuple[int, int]] = []
     ends_with_separator = False
@@ -52,7 +52,7 @@ def _find_longer_row(file: Path, names: int) -> tuple[int, int] | None:
         nonlocal ends_with_separator
         if row.actual_columns < names:
             return "skip"
-        is_one_more_empty = row.actual_columns == names + 1 and row.text.endswith((",", ',""'))
+        is_one_more_empty = row.actual_columns == names + 1 and row.text.endswith((separator, f'{separator}""'))
         ends_with_separator |= is_one_more_empty and row.number == FIRST_ROW
         if is_one_more_empty and ends_with_separator:
             return "skip"
@@ -66,7 +66,7 @@ def _find_longer_row(file: Path, names: int) -> tuple[int, int] | None:
                 opened.handle,
                 # One thread: only then are rows numbered. The header is checked like a line.
                 arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=columns),
-                arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+                arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=note),
                 # One column suffices, in the type that needs no parsing.
                 arrow_csv.ConvertOptions(include_columns=columns[:1], column_types={columns[0]: pa.binary()}),
             )

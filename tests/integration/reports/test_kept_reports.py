@@ -2,7 +2,6 @@
 
 import json
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,14 +29,14 @@ PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
 
 
 @pytest.fixture
-def kept(reported: Reported) -> Iterator[Reported]:
+def kept(reported: Reported) -> Reported:
     """The deployment with a monthly schedule since two and a half months, and a channel."""
     client = reported.service.client
     channel = {"name": "Audit", "kind": "webhook", "url": "https://example.com/hook"}
     client.put("/v1/alert-channels/audit", json=channel).raise_for_status()
     client.put("/v1/deployments/a-model/report-schedules/monthly", json=SCHEDULE).raise_for_status()
     run(reported, "UPDATE report_schedules SET since = date_trunc('month', now(), 'UTC') - interval '2 months'")
-    yield reported
+    return reported
 
 
 def run(reported: Reported, statement: str) -> None:
