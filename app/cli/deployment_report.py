@@ -34,6 +34,7 @@ def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> by
         controls=options.controls,
         tool=ToolKind(options.tool),
         preset=options.preset,
+        categories=options.categories,
     )
     made = Made(at=utc_now().replace(microsecond=0), by="evenhand report")
     settings = command_settings()

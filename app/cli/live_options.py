@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ..domain.category_schemes import CategoryMapping
+
 
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
@@ -14,3 +16,4 @@ class LiveOptions:
     controls: tuple[str, ...]
     preset: str | None
     tool: str
+    categories: tuple[CategoryMapping, ...] = ()

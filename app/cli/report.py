@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ..domain.category_schemes import CategoryMapping, parse_mappings
 from ..errors import InvalidInput
 from ..frames.selection_report import report_selections
 from ..impact.local_law_144 import LEAST_SHARE
@@ -66,6 +67,9 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
     least_share: Annotated[float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")] = LEAST_SHARE,
+    categories: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="JSON file that maps values, or weights, to categories.")
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="Format of the report.")] = Format.HTML,
     output: Annotated[Path | None, typer.Option(help="File to write to; by default the report is printed.")] = None,
 ) -> None:
@@ -79,17 +83,31 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
             raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
         if output is not None and file is not None:
             check_target(output, file)
+        mappings = () if categories is None else read_mappings(categories)
         if deployment is not None:
-            options = LiveOptions(start, end, tuple(sheets or ()), tuple(attribute or ()), tuple(control or ()), preset, tool.value)
+            chosen = (tuple(sheets or ()), tuple(attribute or ()), tuple(control or ()))
+            options = LiveOptions(start, end, *chosen, preset, tool.value, mappings)
             content = report_live(deployment, options, form)
         elif file is not None:
             outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [])
-            content = report_file(file, attribute or [], preset, outcomes, least_share=least_share, form=form)
+            content = report_file(file, attribute or [], preset, outcomes, mappings, least_share=least_share, form=form)
         if output is not None:
             write_bytes(content, output)
             return
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
+    """Returns the mappings of a JSON file.
+
+    Raises:
+        InvalidInput: they cannot be read or used.
+    """
+    try:
+        return parse_mappings(file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput.of("categories", f"{file.name} cannot be read: {error}") from error
 
 
 def report_live(deployment: str, options: LiveOptions, form: Format) -> bytes:
@@ -179,7 +197,14 @@ def schedule(  # noqa: PLR0913 - typer's way: one parameter for each option
 
 
 def report_file(
-    file: Path, attribute: list[str], preset: str | None, outcomes: OutcomeOptions, *, least_share: float, form: Format
+    file: Path,
+    attribute: list[str],
+    preset: str | None,
+    outcomes: OutcomeOptions,
+    mappings: Sequence[CategoryMapping],
+    *,
+    least_share: float,
+    form: Format,
 ) -> bytes:
     """Returns the report on a file.
 
@@ -194,6 +219,7 @@ def report_file(
         "attribute": attribute,
         "prediction": [outcomes.prediction],
         "score": [outcomes.score],
+        "categories": [name for one in mappings for name in one.weights],
     }
     frame = read(file, columns, texts=attribute)
     found = report_selections(
@@ -205,5 +231,6 @@ def report_file(
         favourable=parse_values(frame, outcomes.prediction, outcomes.favourable),
         unfavourable=parse_values(frame, outcomes.prediction, outcomes.unfavourable) or None,
         least_share=least_share,
+        categories=mappings,
     )
     return render_report(found, file.name, form)

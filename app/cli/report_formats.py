@@ -3,12 +3,13 @@
 import csv
 import io
 import json
+from dataclasses import asdict
 from enum import StrEnum
 
 from ..clock import utc_now
 from ..domain.spreadsheets import harmless
 from ..domain.values import number_of
-from ..frames.selection_report import SelectionReport
+from ..frames.selection_report import PROBABILISTIC, SelectionReport
 from ..impact.sheets import as_rows
 
 
@@ -39,6 +40,7 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
 def render_csv(report: SelectionReport) -> str:
     """Returns the rows of all sheets as one CSV with a header; what a sheet does not have is empty."""
     rows = [row for sheet in report.sheets for row in as_rows(sheet)]
+    rows += [{"sheet": PROBABILISTIC, "attribute": table.attribute} | asdict(row) for table in report.weighted for row in table.rows]
     names = list(dict.fromkeys(name for row in rows for name in row))
     written = io.StringIO()
     writer = csv.DictWriter(written, names)

@@ -57,7 +57,7 @@ def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
         if names.count(one.attribute) > 1:
             found.append(FieldProblem(place, "is mapped twice"))
         if bool(one.values) == bool(one.weights):
-            found.append(FieldProblem(place, "must have `values`, a category for each value, or `weights`, one for each column; one of the two"))
+            found.append(FieldProblem(place, "must have `values`, a category for each value, or `weights`, one for each column"))
         if max(len(one.values), len(one.weights)) > MAX_VALUES:
             found.append(FieldProblem(place, f"must have at most {MAX_VALUES} values or columns"))
         if one.scheme is not None and one.scheme not in SCHEMES:
@@ -115,6 +115,4 @@ def _read_mapping(name: str, found: Any) -> CategoryMapping:  # noqa: ANN401 - a
             raise InvalidInput.of(f"categories.{name}.{member}", "must be an object of texts: the name of the category by value or column")
     if not isinstance(found.get("scheme"), str | None):
         raise InvalidInput.of(f"categories.{name}.scheme", f"must be one of {', '.join(SCHEMES)}")
-    return CategoryMapping(
-        attribute=name, scheme=found.get("scheme"), values=found.get("values", {}), weights=found.get("weights", {})
-    )
+    return CategoryMapping(attribute=name, scheme=found.get("scheme"), values=found.get("values", {}), weights=found.get("weights", {}))

@@ -22,11 +22,13 @@ MOST_CATEGORIES = 500
 class Selection:
     """Counted people: the tables of each attribute and, of several, of all of them together.
 
-    `assessed` people have a prediction or a score. `not_assessed` have none, and are in no table. `unknown` of the assessed lack a
-    value of at least one attribute. `median` is that of the scores of everybody assessed; None without scores.
+    `answers` are those of each record. `assessed` people have a prediction or a score. `not_assessed` have none, and are in no table.
+    `unknown` of the assessed lack a value of at least one attribute. `median` is that of the scores of everybody assessed; None without
+    scores.
     """
 
     tables: tuple[CategoryTable, ...]
+    answers: "PersonAnswers"
     assessed: int
     not_assessed: int
     unknown: int
@@ -44,7 +46,7 @@ def count_selected(
         InvalidInput: names the argument that is wrong.
     """
     outcomes = outcomes_of(column_of(frame, prediction, "prediction"), OutcomeLists.of(favourable, unfavourable), "prediction")
-    answers = _Answers(outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE)
+    answers = PersonAnswers(outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE)
     if not answers.are_assessed.any():
         raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
     return _count(frame, attributes, answers)
@@ -62,11 +64,11 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
         raise InvalidInput.of("score", f"{score!r} has no number")
     median = float(np.median(scores[are_assessed]))
     # NaN is above no number.
-    return _count(frame, attributes, _Answers(are_assessed, scores > median, median))
+    return _count(frame, attributes, PersonAnswers(are_assessed, scores > median, median))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Answers:
+class PersonAnswers:
     """Answers of the tool [records]: whether it assessed the person, and whether it selected the person."""
 
     are_assessed: npt.NDArray[np.bool_]
@@ -74,13 +76,13 @@ class _Answers:
     median: float | None = None
 
 
-def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: _Answers) -> Selection:
+def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
     columns = [_encode_known(frame, name) for name in attribute_names(attributes)]
     together = [tuple(columns)] if len(columns) > 1 else []
     tables = tuple(_tabulate(several, answers) for several in [*((one,) for one in columns), *together])
     assessed = int(answers.are_assessed.sum())
     # The last table has all attributes together, or the only one.
-    return Selection(tables, assessed, len(frame) - assessed, tables[-1].unknown, answers.median)
+    return Selection(tables, answers, assessed, len(frame) - assessed, tables[-1].unknown, answers.median)
 
 
 def _encode_known(frame: pd.DataFrame, name: str) -> Encoded:
@@ -94,7 +96,7 @@ def _encode_known(frame: pd.DataFrame, name: str) -> Encoded:
     return encoded
 
 
-def _tabulate(columns: Sequence[Encoded], answers: _Answers) -> CategoryTable:
+def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> CategoryTable:
     """Counts the combinations of values that occur, in the order of their names."""
     shape = [len(one.texts) for one in columns]
     known = np.logical_and.reduce([one.codes != MISSING for one in columns]) & answers.are_assessed

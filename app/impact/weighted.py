@@ -6,7 +6,9 @@ and 1 give the rates and intervals of known categories.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -110,10 +112,14 @@ def weigh_categories(attribute: str, people: WeightedPeople) -> WeightedTable:
     )
 
 
+def weighted_json(tables: Sequence[WeightedTable]) -> dict[str, Any]:
+    """Returns the sheet as JSON: its tables, and the caution that belongs to every one of them."""
+    return {"tables": [asdict(one) | {"rows": [asdict(row) for row in one.rows]} for one in tables], "caution": CAUTION}
+
+
 def _half_width(weights: FloatArray, records: IntArray, selected: npt.NDArray[np.bool_], rates: FloatArray) -> float:
     """Returns half the width of the 95 % interval of the logarithm of the ratio of two rates; `weights` is [2, entries]."""
     sizes = weights @ records
     # The delta method, person by person: each moves the logarithm of each rate by this much.
     moved = weights * (selected - rates[:, None]) / (sizes * rates)[:, None]
     return Z * math.sqrt(float((moved[0] - moved[1]) ** 2 @ records))
-

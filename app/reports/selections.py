@@ -7,8 +7,10 @@ from ..frames.selection_report import SelectionReport
 from ..impact.four_fifths import FOUR_FIFTHS, Flag, ImpactTable
 from ..impact.local_law_144 import AuditSheet, AuditTable
 from ..impact.presets import NOTICE
+from ..impact.weighted import weighted_json
 from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section
 from .numbers import ABSENT, count, interval, number, share
+from .weighted_tables import weighted_tables
 
 FLAGS = {
     Flag.BELOW_FOUR_FIFTHS: "below four fifths",
@@ -37,6 +39,8 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
             sections.append(Section("Impact ratios", tables))
         else:
             sections.append(Section("Adverse impact", tuple(block for one in sheet.tables for block in _impact_tables(one))))
+    if report.weighted:
+        sections.append(Section("Probabilistic categories", tuple(weighted_tables(weighted_json(report.weighted)))))
     asked = f"The rule looks at {' and '.join(report.preset.attributes)}; this report, at {', '.join(report.attributes)}. It also asks for:"
     sections.append(Section("What else the rule asks for", (Paragraph(asked), Bullets(report.preset.not_in_file))))
     return Document(

@@ -1,10 +1,11 @@
 """Kept reports and their schedules as bodies."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ...domain.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
 from ...reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind
 from ...reports.regulator.presets import ReportPreset, choose_sheets
@@ -22,6 +23,7 @@ _SCHEDULE: dict[str, Any] = {
     "attributes": ["sex"],
     "controls": ["income"],
     "tool": "selecting",
+    "categories": {},
     "channels": [],
     "enabled": True,
 }
@@ -35,6 +37,7 @@ _REPORT: dict[str, Any] = {
     "attributes": ["sex"],
     "controls": ["income"],
     "tool": "selecting",
+    "categories": {},
     "state": "ready",
     "reason": None,
     "seal": "0f343b0931126a20f133d67c2b018a3b1d6d3a2f6b7a4c3e9d2f6a1b8c4e7d05",
@@ -44,6 +47,24 @@ _REPORT: dict[str, Any] = {
     "finished_at": "2026-10-01T06:00:14Z",
 }
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class CategoriesIn(In):
+    """Categories of an attribute: `values` gives that of each value, or `weights` that of each column of probabilities; one of the two."""
+
+    model_config = example({"scheme": "eeo-1", "values": {"W": "White", "B": "Black or African American"}, "weights": {}})
+
+    scheme: Literal["sex", "eeo-1", "bisg"] | None = Field(default=None, description="Scheme that has the categories; null: any names.")
+    values: dict[str, str] = Field(
+        default={}, max_length=MAX_VALUES, description="Category by value. A value that is not named is unknown, and is counted."
+    )
+    weights: dict[str, str] = Field(
+        default={}, max_length=MAX_VALUES, description="Category by column that holds the probability that a person is of it."
+    )
+
+    def to_mapping(self, attribute: str) -> CategoryMapping:
+        """Returns the mapping, not yet checked."""
+        return CategoryMapping(attribute=attribute, scheme=self.scheme, values=dict(self.values), weights=dict(self.weights))
 
 
 class WantedSheetsIn(In):
@@ -63,6 +84,10 @@ class WantedSheetsIn(In):
         default=ToolKind.SELECTING, description="Kind of tool, for the sheet of Local Law 144."
     )
 
+    categories: dict[_Name, CategoriesIn] = Field(
+        default={}, max_length=MAX_MAPPINGS, description="Categories by attribute, or by the title of a table of weights."
+    )
+
     def to_wanted(self) -> SheetsWanted:
         """Returns the content as a report has it, not yet compared with the deployment."""
         return SheetsWanted(
@@ -71,6 +96,7 @@ class WantedSheetsIn(In):
             controls=tuple(self.controls),
             tool=self.tool,
             preset=None if self.preset is None else self.preset.value,
+            categories=tuple(one.to_mapping(name) for name, one in self.categories.items()),
         )
 
 
@@ -93,6 +119,14 @@ class ReportScheduleIn(WantedSheetsIn):
             channels=tuple(sorted(set(self.channels))),
             enabled=self.enabled,
         )
+
+
+class CategoriesOut(Out):
+    """Categories of an attribute, by value or by column of weights."""
+
+    scheme: str | None
+    values: dict[str, str]
+    weights: dict[str, str]
 
 
 class ReportScheduleOut(Out):
@@ -118,6 +152,7 @@ class ReportScheduleOut(Out):
     attributes: list[str]
     controls: list[str]
     tool: ToolKind
+    categories: dict[str, CategoriesOut]
     channels: list[str]
     enabled: bool
     version: int
@@ -140,6 +175,7 @@ class ReportScheduleOut(Out):
             attributes=list(wanted.attributes),
             controls=list(wanted.controls),
             tool=wanted.tool,
+            categories={one.attribute: CategoriesOut.from_object(one) for one in wanted.categories},
             channels=list(content.channels),
             enabled=content.enabled,
             version=schedule.version,
@@ -179,6 +215,7 @@ class KeptReportOut(Out):
     attributes: list[str]
     controls: list[str]
     tool: ToolKind
+    categories: dict[str, CategoriesOut]
     state: KeptReportState
     reason: str | None = Field(description="Why it failed.")
     seal: str | None = Field(description="SHA-256 of its data, which `evenhand report verify` computes again.")
@@ -201,6 +238,7 @@ class KeptReportOut(Out):
             attributes=list(wanted.attributes),
             controls=list(wanted.controls),
             tool=wanted.tool,
+            categories={one.attribute: CategoriesOut.from_object(one) for one in wanted.categories},
             state=report.state,
             reason=report.reason,
             seal=report.seal,

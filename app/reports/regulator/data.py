@@ -9,12 +9,14 @@ import msgspec
 from sqlalchemy.orm import Session
 
 from ... import VERSION
+from ...domain.category_schemes import CategoryMapping, require_mappings
 from ...domain.checks import DataSet, Span
-from ...domain.deployments import Deployment
+from ...domain.deployments import Deployment, FieldKind
 from ...domain.monitors import Monitor
 from ...domain.outcomes import outcome_label
 from ...errors import Conflict, InvalidInput
 from ...impact.local_law_144 import LEAST_SHARE
+from ...impact.weighted import weighted_json
 from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
 from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions
@@ -29,8 +31,11 @@ from .people import PeopleWanted, PeriodPeople, choose_attributes, read_people
 from .sheets import audit_sheet, controls_sheet, impact_sheet, lending_sheet
 
 KIND = "evenhand-regulator-report"
-FORMAT = 1
+FORMAT = 2
 """Number of this form of the data; it grows with every change of a member."""
+
+READABLE_FORMATS = (1, FORMAT)
+"""Formats whose seal and chain this version computes again."""
 
 
 LIMITS = (
@@ -47,6 +52,7 @@ class PeriodSheet(StrEnum):
     ADVERSE_IMPACT = "adverse_impact"
     LL144 = "ll144"
     LENDING = "lending"
+    PROBABILISTIC = "probabilistic"
     CONTROLS = "controls"
     EVIDENCE = "evidence"
     ALERTS = "alerts"
@@ -63,13 +69,17 @@ class ToolKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetsWanted:
-    """Sheets to make, attributes (none: all of the monitor), controls by column, and whether the tool selects or scores."""
+    """Sheets to make, attributes (none: all of the monitor), controls by column, and whether the tool selects or scores.
+
+    `categories` map the values of attributes to those of a scheme, or name the columns of weights of the probabilistic sheet.
+    """
 
     sheets: tuple[PeriodSheet, ...]
     attributes: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     tool: ToolKind = ToolKind.SELECTING
     preset: str | None = None
+    categories: tuple[CategoryMapping, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns the content as it is stored; equal contents are equal there."""
@@ -94,7 +104,7 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     features = choose_attributes(monitor, wanted.attributes)
     controls = choose_controls(deployment, monitor, wanted)
     with_scores = PeriodSheet.LENDING in wanted.sheets or (PeriodSheet.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)
-    people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores))
+    people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores, wanted.categories))
     source = read_period(session, deployment, span)
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
@@ -107,6 +117,7 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "software": f"Evenhand {VERSION}",
         "monitor": _describe_monitor(monitor),
         "attributes": list(features),
+        "categories": [asdict(one) for one in wanted.categories],
         "controls": list(controls),
         "revisions": _add_up_revisions(logged),
         "population": describe_population(session, deployment, span, people, logged),
@@ -147,10 +158,28 @@ def choose_controls(deployment: Deployment, monitor: Monitor, wanted: SheetsWant
     features = choose_attributes(monitor, wanted.attributes)
     controls = tuple(dict.fromkeys(wanted.controls)) or (() if monitor.strata is None else (monitor.strata,))
     require_columns(deployment, controls)
+    require_categories(deployment, features, wanted.categories)
     own = next((name for name in controls if name in features), None)
     if own is not None:
         raise InvalidInput.of("control", f"{own} is an attribute of the report and cannot be its own control")
     return controls
+
+
+def require_categories(deployment: Deployment, features: Sequence[str], mappings: Sequence[CategoryMapping]) -> None:
+    """Refuses mappings that do not fit the deployment.
+
+    Raises:
+        InvalidInput: one is of no attribute of the report, or a column of weights is missing or no number.
+    """
+    require_mappings(mappings)
+    for one in mappings:
+        place = f"categories.{one.attribute}"
+        if one.values and one.attribute not in features:
+            raise InvalidInput.of(place, f"is not an attribute of the report, which has {', '.join(features)}")
+        for name in one.weights:
+            column = deployment.schema.column(name)
+            if column is None or column.kind is not FieldKind.NUMERIC:
+                raise InvalidInput.of(place, f"{name} is not a column of numbers of the deployment")
 
 
 def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
@@ -228,6 +257,8 @@ def make_sheet(
             found = audit_sheet(people, monitor, features, is_scoring=wanted.tool is ToolKind.SCORING)
         case PeriodSheet.LENDING:
             found = lending_sheet(people)
+        case PeriodSheet.PROBABILISTIC:
+            found = weighted_json(people.weighted) | {"reason": None if people.weighted else NO_WEIGHTS}
         case PeriodSheet.CONTROLS:
             found = controls_sheet(people)
         case PeriodSheet.EVIDENCE:
@@ -242,6 +273,7 @@ def make_sheet(
     return found
 
 
+NO_WEIGHTS = "no weights were given; name the columns that hold the probability of each category"
 FLIPS = frozenset({"flip_rate", "flip_rate_gained", "flip_rate_lost"})
 ALTERNATIVES = frozenset(
     {

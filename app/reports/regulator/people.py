@@ -3,7 +3,7 @@
 A category is a value of a categorical attribute, whether the monitor watches it or not, and a group of the monitor of a numeric one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...domain.category_schemes import CategoryMapping
 from ...domain.checks import Span
 from ...domain.deployments import Column, Deployment, FieldKind
 from ...domain.group_words import GroupWords
@@ -20,6 +21,7 @@ from ...domain.monitors import Monitor, MonitoredAttribute
 from ...domain.outcomes import Outcome
 from ...domain.values import canonical, label_of
 from ...errors import InvalidInput
+from ...impact.weighted import WeightedPeople, WeightedTable, weigh_categories
 from ...metrics.groups import FloatArray, IntArray
 from ...records.cells import MISSING, Codes, stored_cells
 from ...records.grouping import group_records
@@ -40,12 +42,16 @@ FIFTHS = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttributeCategories:
-    """Categories of one attribute; `codes` is per row the position of the category or MISSING, `roles` that of each in the monitor."""
+    """Categories of one attribute; `codes` is per row the position of the category or MISSING, `roles` that of each in the monitor.
+
+    `values` are the categories as the log has them, without the display names of `labels`.
+    """
 
     feature: str
     labels: tuple[str, ...]
     roles: tuple[str | None, ...]
     codes: Codes
+    values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +74,7 @@ class PeriodPeople:
     controls: tuple[Control, ...]
     scores: FloatArray | None
     no_scores: str
+    weighted: tuple[WeightedTable, ...] = ()
 
     def count(self, chosen: npt.NDArray[np.bool_]) -> int:
         """Returns the number of records in these rows."""
@@ -92,6 +99,7 @@ class PeopleWanted:
     attributes: tuple[str, ...]
     controls: tuple[str, ...]
     with_scores: bool
+    categories: tuple[CategoryMapping, ...] = ()
 
 
 def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, wanted: PeopleWanted) -> PeriodPeople:
@@ -101,7 +109,8 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
         InvalidInput: a control is not a column, an attribute has too many categories, or the period is too long.
     """
     schema = deployment.schema
-    names = tuple(dict.fromkeys((*wanted.attributes, *wanted.controls)))
+    weights = [name for one in wanted.categories for name in one.weights]
+    names = tuple(dict.fromkeys((*wanted.attributes, *wanted.controls, *weights)))
     columns = {}
     for name in names:
         column = schema.column(name)
@@ -123,11 +132,58 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
     return PeriodPeople(
         records,
         outcomes,
-        tuple(categorise(one, columns[one.feature], values[one.feature], words) for one in watched),
+        tuple(map_categories(categorise(one, columns[one.feature], values[one.feature], words), wanted.categories) for one in watched),
         tuple(divide_control(columns[name], values[name], records) for name in wanted.controls),
         scores,
         reason,
+        tuple(weigh_people(one, columns, values, records, outcomes) for one in wanted.categories if one.weights),
     )
+
+
+def weigh_people(
+    mapping: CategoryMapping,
+    columns: Mapping[str, Column],
+    values: Mapping[str, pa.ChunkedArray],
+    records: IntArray,
+    outcomes: Codes,
+) -> WeightedTable:
+    """Returns the table of the categories whose probabilities are in the columns of a mapping, over people with an outcome.
+
+    Raises:
+        InvalidInput: the columns hold no probabilities.
+    """
+    numbers = []
+    for name in mapping.weights:
+        found = stored_cells(values[name], columns[name]).floats()
+        if found is None:
+            raise InvalidInput.of(f"categories.{mapping.attribute}", f"{name} holds values that are no numbers")
+        numbers.append(found)
+    assessed = outcomes != int(Outcome.UNCLASSIFIED)
+    selected = outcomes[assessed] == int(Outcome.FAVOURABLE)
+    people = WeightedPeople(tuple(mapping.weights.values()), np.array(numbers)[:, assessed], records[assessed], selected)
+    try:
+        return weigh_categories(mapping.attribute, people)
+    except ValueError as error:
+        raise InvalidInput.of(f"categories.{mapping.attribute}", str(error)) from error
+
+
+def map_categories(attribute: AttributeCategories, mappings: Sequence[CategoryMapping]) -> AttributeCategories:
+    """Returns the attribute with the categories of its mapping, if it has one. A value that the mapping does not name is unknown.
+
+    A category of values with different roles in the monitor has none.
+    """
+    mapping = next((one for one in mappings if one.values and one.attribute == attribute.feature), None)
+    if mapping is None:
+        return attribute
+    named = [mapping.values.get(value) for value in attribute.values]
+    labels = tuple(sorted({one for one in named if one is not None}))
+    place = np.array([MISSING if one is None else labels.index(one) for one in named] + [MISSING], dtype=np.int64)
+    roles = []
+    for label in labels:
+        of_label = {role for role, one in zip(attribute.roles, named, strict=True) if one == label}
+        roles.append(of_label.pop() if len(of_label) == 1 else None)
+    # MISSING is -1, and so the place at the end.
+    return AttributeCategories(attribute.feature, labels, tuple(roles), place[attribute.codes], labels)
 
 
 def categorise(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, words: GroupWords) -> AttributeCategories:
@@ -140,7 +196,8 @@ def categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunked
     if column.kind is FieldKind.NUMERIC:
         grouping = group_records(attribute, column, values)
         labels = [words.label(feature, group.label) for group in grouping.groups]
-        return AttributeCategories(feature, tuple(labels), tuple(group.role for group in grouping.groups), grouping.codes)
+        own = tuple(group.label for group in grouping.groups)
+        return AttributeCategories(feature, tuple(labels), tuple(group.role for group in grouping.groups), grouping.codes, own)
     coded = stored_cells(values, column).coded()
     # An empty text is an unknown category, as in a file.
     known = [value for value in coded.values if canonical(value).strip()]
@@ -153,7 +210,7 @@ def categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunked
     place = {label: no for no, label in enumerate(labels)}
     codes = coded.spread((place.get(label_of(value), MISSING) for value in coded.values), missing=MISSING)
     of_group = tuple(None if roles[label] == NEITHER else groups[roles[label]].role for label in labels)
-    return AttributeCategories(feature, tuple(words.label(feature, label) for label in labels), of_group, codes)
+    return AttributeCategories(feature, tuple(words.label(feature, label) for label in labels), of_group, codes, tuple(labels))
 
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:

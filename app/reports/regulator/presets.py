@@ -71,7 +71,7 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
         ),
         ReportPreset.LENDING: SheetPreset(
             title="Fair lending practice",
-            sheets=(PeriodSheet.LENDING, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
+            sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
             attributes=MappingProxyType({"sex": _SEX, "race or ethnicity": _RACE, "age": ("age",)}),
             needs_scores=True,
             needs_controls=True,
@@ -86,7 +86,7 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
         ),
         ReportPreset.INSURANCE_CO: SheetPreset(
             title="Colorado, insurance",
-            sheets=(PeriodSheet.LENDING, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
+            sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
             attributes=MappingProxyType({"race or ethnicity": _RACE}),
             needs_scores=True,
             needs_controls=True,

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
 from ..numbers import ABSENT, count, interval, number, share
+from ..weighted_tables import weighted_tables
 
 FLAGS = {
     "below_four_fifths": "below 4/5",
@@ -16,6 +17,7 @@ TITLES = {
     "adverse_impact": "Adverse impact",
     "ll144": "Local Law 144: impact ratios",
     "lending": "Lending: rates and scores next to the reference",
+    "probabilistic": "Probabilistic categories",
     "controls": "Given the controls",
     "evidence": "Evidence over time",
     "alerts": "Alerts, and who acknowledged what",
@@ -31,6 +33,9 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     yield population_section(data)
     for name, sheet in data["sheets"].items():
         yield Section(TITLES[name], tuple(_SHEETS[name](sheet)))
+    mapped = [describe_mapping(one) for one in data["categories"]]
+    if mapped:
+        yield Section("Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(tuple(mapped))))
     yield Section("What these figures cannot say", (Bullets(tuple(data["limits"])),))
     rows = tuple((one["rule"], one["place"], one["state"], one["chapters"]) for one in data["clauses"])
     clauses = ReportTable("Rules that these chapters speak to", ("Rule", "Place", "State", "Chapters"), rows, is_last_wide=True)
@@ -223,6 +228,22 @@ def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, tuple(rows), note)
 
 
+def weighted_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields the tables of probabilistic categories."""
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.")
+        return
+    yield from weighted_tables(sheet)
+
+
+def describe_mapping(mapping: Mapping[str, Any]) -> str:
+    """Returns a mapping of categories in one sentence."""
+    scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
+    of = mapping["values"] or mapping["weights"]
+    named = ", ".join(f"{value} → {category}" for value, category in of.items())
+    return f"{mapping['attribute']}{scheme}: {'values' if mapping['values'] else 'columns of weights'} {named}."
+
+
 def evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields since when each comparison is unfair or fair."""
     if sheet["reason"]:
@@ -274,6 +295,7 @@ _SHEETS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Block]]] = {
     "adverse_impact": impact_blocks,
     "ll144": audit_blocks,
     "lending": lending_blocks,
+    "probabilistic": weighted_blocks,
     "controls": controls_blocks,
     "evidence": evidence_blocks,
     "alerts": alert_blocks,

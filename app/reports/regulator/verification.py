@@ -13,7 +13,7 @@ from ...domain.deployments import Deployment
 from ...errors import InvalidInput
 from .carrying import is_whole, read_csv, read_html, read_pdf
 from .chain import ChainLink, Difference, check_links, compare_chains, head_of, join_parts, make_chain, read_links
-from .data import FORMAT, KIND, seal_of
+from .data import FORMAT, KIND, READABLE_FORMATS, seal_of
 
 CHANGED_FILE = "its hash is not that of its content: the file was changed. Opening and saving a CSV in a spreadsheet changes it, too"
 
@@ -83,8 +83,8 @@ def _parse(content: bytes) -> Any:  # noqa: ANN401 - any JSON
 def _read_members(found: Any, *, whole: bool | None, has_figures: bool = True) -> ReadReport:  # noqa: ANN401 - any JSON
     if not isinstance(found, dict) or found.get("kind") != KIND:
         raise InvalidInput.of("file", "must be a report of `evenhand report --deployment`, and is another document")
-    if found.get("format") != FORMAT:
-        raise InvalidInput.of("file", f"must have the format {FORMAT}, and was made by another version of Evenhand")
+    if found.get("format") not in READABLE_FORMATS:
+        raise InvalidInput.of("file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand")
     try:
         period = found["period"]
         span = Span(start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"]))

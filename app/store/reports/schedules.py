@@ -47,7 +47,12 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
         return before
-    values: dict[str, Any] = {"name": content.name, "rhythm": content.rhythm.value, "wanted": dict(content.wanted), "enabled": content.enabled}
+    values: dict[str, Any] = {
+        "name": content.name,
+        "rhythm": content.rhythm.value,
+        "wanted": dict(content.wanted),
+        "enabled": content.enabled,
+    }
     if before is None:
         of_deployment = select(func.count()).select_from(ReportScheduleRow).where(ReportScheduleRow.deployment_no == deployment_no)
         if (session.scalar(of_deployment) or 0) >= most:

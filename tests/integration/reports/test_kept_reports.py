@@ -155,6 +155,8 @@ def test_a_report_that_cannot_be_made_any_more_fails_with_the_reason_and_is_anno
         ({"rhythm": "weekly"}, "rhythm"),
         ({"channels": ["nobody"]}, "channels[0]"),
         ({"name": ""}, "name"),
+        ({"categories": {"sex": {"scheme": "sex", "values": {"female": "Women"}}}}, "categories.sex"),
+        ({"categories": {"p": {"weights": {"salary": "White"}}}}, "categories.p"),
     ],
     ids=str,
 )

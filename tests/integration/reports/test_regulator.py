@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.report import command
+from app.domain.category_schemes import CategoryMapping
 from app.domain.checks import Span
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
@@ -243,3 +244,35 @@ def test_a_wrong_option_of_the_command_is_named(options: list[str], named: str) 
     ended = CliRunner().invoke(command, options)
     assert ended.exit_code == 2
     assert named in ended.output
+
+
+def test_the_groups_of_the_log_are_mapped_to_a_scheme_and_weighed(stage: Scene) -> None:
+    values = {"Black": "Black or African American", "White": "White"}
+    mapped = CategoryMapping(attribute="race", scheme="eeo-1", values=values)
+    found = json.loads(make(stage, wanted=SheetsWanted(sheets=(PeriodSheet.ADVERSE_IMPACT,), categories=(mapped,))))
+    race = found["sheets"]["adverse_impact"]["tables"][1]
+    rows = [row for seed in range(3) for row in people(seed)]
+
+    assert [row["category"] for row in race["rows"]] == ["Black or African American", "White"]
+    assert race["unknown"] == sum(row["race"] == "Asian" for row in rows)
+    assert race["reference"] == "White"
+    assert found["categories"][0]["scheme"] == "eeo-1"
+    for weights in ({"age": "White"}, {"salary": "White"}, {"job": "White"}):
+        with pytest.raises(InvalidInput, match=r"categories\.p"):
+            make(stage, wanted=SheetsWanted(sheets=tuple(PeriodSheet), categories=(CategoryMapping(attribute="p", weights=weights),)))
+
+
+def test_probabilities_in_the_log_are_weighed(database: Database) -> None:
+    columns = (*COLUMNS[:3], *(Column(name=name, type=FieldType.NUMBER, kind=FieldKind.NUMERIC) for name in ("age", "p_black", "p_white")))
+    made = scene(database, columns, MONITOR, endpoint=None)
+    rows = [one | {"p_black": 0.25 * (no % 4), "p_white": 0.5} for no, one in enumerate(people(0)) if 0.25 * (no % 4) <= 0.5]
+    made.log(rows, NOON)
+    weights = CategoryMapping(attribute="race (BISG)", scheme="bisg", weights={"p_black": "Black", "p_white": "White"})
+    wanted = SheetsWanted(sheets=(PeriodSheet.PROBABILISTIC,), categories=(weights,))
+    (table,) = json.loads(make(made, wanted=wanted))["sheets"]["probabilistic"]["tables"]
+
+    black, white = table["rows"]
+    assert black["people"] == pytest.approx(sum(row["p_black"] for row in rows))
+    assert black["selected"] == pytest.approx(sum(row["p_black"] * row["prediction"] for row in rows))
+    assert white["effective_n"] == pytest.approx(len(rows))
+    assert b"Probabilistic categories" in make(made, ReportForm.HTML, wanted=wanted)

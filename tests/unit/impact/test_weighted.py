@@ -27,7 +27,9 @@ def test_weights_of_0_and_1_give_the_figures_of_known_categories() -> None:
         assert expected.compared_with is not None
         assert found.compared_with == expected.compared_with.label
         for row, other in zip(found.rows, expected.rows, strict=True):
-            assert (row.people, row.selected, row.effective_n) == pytest.approx((other.category.applicants, other.category.selected, row.people))
+            assert (row.people, row.selected, row.effective_n) == pytest.approx(
+                (other.category.applicants, other.category.selected, row.people)
+            )
             if other.interval is not None:
                 ends = (other.ratio, other.interval.lower, other.interval.upper)
                 assert (row.impact_ratio, row.impact_ratio_low, row.impact_ratio_high) == pytest.approx(ends, rel=1e-9)
