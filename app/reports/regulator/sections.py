@@ -43,7 +43,7 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     checks = sum(1 for one in data["chain"] if one["part"].startswith("check "))
     verified = (
         f"The chain has {count(checks)} checks and the configuration as it was when the report was made. Its last link is"
-        f" {data['chain_head']}. `evenhand report verify FILE` of the JSON computes it again from the database, and names a changed"
+        f" {data['chain_head']}. `evenhand report verify FILE` of any form of this report computes it again from the database, and names a changed"
         " measurement, a deleted check and a changed configuration. It is no signature: somebody who can write to the database and to"
         " the file can change both."
     )
@@ -196,7 +196,9 @@ def _gap_cells(score: Mapping[str, Any] | None) -> tuple[str, str, str]:
     if residual is not None and residual["smd"] is not None:
         left = number(residual["smd"])
         left += f" ({interval(residual['lower'], residual['upper'])})" if residual["lower"] is not None else ""
-    return number(score["gap"]["smd"]), number(score["gap"]["smd_within"]), left
+    gap = score["gap"]
+    smd = ABSENT if gap["smd"] is None else f"{number(gap['smd'])} ({interval(gap['lower'], gap['upper'])})"
+    return smd, number(gap["smd_within"]), left
 
 
 def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
