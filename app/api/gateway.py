@@ -17,12 +17,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..clock import monotonic_seconds, utc_now
 from ..errors import EvenhandError, InvalidInput, NotFound
 from ..gateway.entries import CallSource, CompleteCall
-from ..gateway.forwarding import ForwardedModel, Headers, hold_answer, pick_answer_headers, pick_request_headers
+from ..gateway.forwarding import ForwardedModel, hold_answer, pick_answer_headers, pick_request_headers
 from ..gateway.plans import CallPlan
 from ..gateway.service import Gateway
 from ..ingest.exchanges import CapturedBody, Exchange
+from ..outbound.connection import Headers
 from ..outbound.failures import slow
-from ..outbound.transport import read_chunks
 from ..security.authenticator import Authenticator
 from ..telemetry.metrics import http_requests, http_seconds
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
@@ -134,7 +134,7 @@ class GatewayRoute:
         limit = call.model.endpoint.timeout_seconds
         try:
             async with asyncio.timeout(limit) as clock, call.model.answer(call.headers, call.body) as response:
-                chunks = read_chunks(response)
+                chunks = response.chunks()
                 held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
                 clock.reschedule(None)  # the limit is the model's, not the caller's
                 headers = pick_answer_headers(response.headers)

@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
 
-import httpcore
 import httpx
 
 from ..clock import monotonic_seconds
 from ..domain.deployments import CredentialsKind, Endpoint
 from ..errors import EndpointDown, ScoringFailed
+from ..outbound.connection import Headers, PinnedConnection, WireAnswer
 from ..outbound.credentials import encode_header, header_of, redacted_of
 from ..outbound.egress import EgressPolicy, parse_url
 from ..outbound.failures import CallFailure, failure_of_error
 from ..outbound.tokens import TokenSource
-from ..outbound.transport import PinnedConnection, PinnedTransport, Resolver, resolve
+from ..outbound.transport import PinnedConnection, PinnedTransport, resolve, Resolver
 from ..telemetry.metrics import model_calls, model_seconds
 
 CONNECTIONS = 256
@@ -51,8 +51,6 @@ PASSED_BACK = frozenset(
 """Headers of an answer that reach the caller, with those of CloudEvents (`ce-…`). Others, such as cookies, would be set for us."""
 
 _EVENT_PREFIX = b"ce-"
-
-Headers = list[tuple[bytes, bytes]]
 
 
 def pick_request_headers(sent: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -106,7 +104,7 @@ class ForwardedModel:
         self._is_retired = False
 
     @asynccontextmanager
-    async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpcore.Response]:
+    async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[WireAnswer]:
         """Yields the model's answer, whose body is still to be read; `timeout_seconds` is for the caller to keep.
 
         Raises:
@@ -152,7 +150,7 @@ class ForwardedModel:
     def _connect(self) -> PinnedConnection:
         return PinnedConnection(self._url, self._policy, tls=self.endpoint.tls, resolver=self._resolver)
 
-    async def _send(self, connection: PinnedConnection, headers: Headers, body: bytes) -> httpcore.Response:
+    async def _send(self, connection: PinnedConnection, headers: Headers, body: bytes) -> WireAnswer:
         if self._tokens is None:
             return await connection.post(headers, body)
         token = await self._token(self._tokens)

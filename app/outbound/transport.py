@@ -7,11 +7,11 @@ nothing. TLS still names and verifies the host.
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import httpcore
 import httpx
@@ -41,6 +41,34 @@ async def resolve(host: str, port: int) -> list[Address]:
     return [ip_address(str(entry[4][0])) for entry in found]
 
 
+async def resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, port: int) -> list[Address]:
+    """Returns the addresses of a host that the policy allows; a name with allowed and refused addresses is called at the allowed ones.
+
+    Raises:
+        EndpointRefused: the policy allows none of them.
+        OSError: the name could not be resolved.
+    """
+    policy.check_host(host)
+    literal = address_of(host)
+    try:
+        found = [literal] if literal is not None else await resolver(host, port)
+    except (OSError, UnicodeError) as error:
+        raise OSError(f"the host name {host} could not be resolved ({error})") from error
+
+    allowed: list[Address] = []
+    refusal: EndpointRefused | None = None
+    for address in dict.fromkeys(found):
+        try:
+            policy.check_address(host, address)
+        except EndpointRefused as error:
+            refusal = error
+        else:
+            allowed.append(address)
+    if refusal is not None and not allowed:
+        raise refusal
+    return allowed
+
+
 class PinnedTransport(httpx.AsyncHTTPTransport):
     """httpx's transport with keep-alive, but every connection goes to an address that `policy` has allowed.
 
@@ -51,7 +79,7 @@ class PinnedTransport(httpx.AsyncHTTPTransport):
     """
 
     def __init__(self, policy: EgressPolicy, *, connections: int, tls: EndpointTls | None = None, resolver: Resolver = resolve) -> None:
-        context = _load_tls_context(tls)
+        context = load_tls_context(tls)
         super().__init__(verify=context, trust_env=False)
         # httpx offers no way to pass its pool a network backend, so the pool is built here with the same class.
         self._pool = httpcore.AsyncConnectionPool(
@@ -61,80 +89,6 @@ class PinnedTransport(httpx.AsyncHTTPTransport):
             keepalive_expiry=KEPT_ALIVE_SECONDS,
             network_backend=_PinnedBackend(policy, resolver),
         )
-
-
-class PinnedConnection:
-    """One connection to one address, by the same policy, for callers with many small requests.
-
-    httpx and the pool of httpcore take more processor time than the connection itself, so this uses only the latter, and gives httpx's
-    errors. A connection that the server closed is made again.
-
-    Raises:
-        ScoringFailed: the PEM texts of `tls` cannot be used.
-    """
-
-    def __init__(self, url: httpx.URL, policy: EgressPolicy, *, tls: EndpointTls | None = None, resolver: Resolver = resolve) -> None:
-        self._url = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-        self._context = _load_tls_context(tls)
-        self._backend = _PinnedBackend(policy, resolver)
-        self._connection = self._make()
-
-    async def post(self, headers: list[tuple[bytes, bytes]], body: bytes) -> httpcore.Response:
-        """Returns the answer to a request with these headers, all that it has; its body is read with `read_chunks`, and it is closed then.
-
-        Raises:
-            httpx.TransportError: there is no answer.
-            EndpointRefused: the policy allows no address of the host.
-        """
-        # Says so, too, where the server has closed it meanwhile, which is looked up in the socket.
-        if self._connection.has_expired() or self._connection.is_closed():
-            await self._connection.aclose()
-            self._connection = self._make()
-        try:
-            return await self._connection.handle_async_request(httpcore.Request(b"POST", self._url, headers=headers, content=body))
-        except tuple(_ERRORS) as error:
-            raise _as_httpx(error) from error
-
-    async def aclose(self) -> None:
-        """Closes it; the next request makes another one."""
-        await self._connection.aclose()
-
-    def _make(self) -> httpcore.AsyncHTTPConnection:
-        return httpcore.AsyncHTTPConnection(
-            self._url.origin, ssl_context=self._context, keepalive_expiry=KEPT_ALIVE_SECONDS, network_backend=self._backend
-        )
-
-
-async def read_chunks(response: httpcore.Response) -> AsyncIterator[bytes]:
-    """Yields the body as it comes.
-
-    Raises:
-        httpx.TransportError: the server broke off.
-    """
-    try:
-        async for chunk in cast("AsyncIterable[bytes]", response.stream):
-            yield chunk
-    except tuple(_ERRORS) as error:
-        raise _as_httpx(error) from error
-
-
-def _as_httpx(error: BaseException) -> httpx.TransportError:
-    """Returns httpx's error of the same name, whose cause is then the given one."""
-    return next(_ERRORS[each] for each in type(error).__mro__ if each in _ERRORS)(str(error))
-
-
-_ERRORS: dict[type[BaseException], type[httpx.TransportError]] = {
-    httpcore.ConnectError: httpx.ConnectError,
-    httpcore.ConnectTimeout: httpx.ConnectTimeout,
-    httpcore.ReadError: httpx.ReadError,
-    httpcore.ReadTimeout: httpx.ReadTimeout,
-    httpcore.WriteError: httpx.WriteError,
-    httpcore.WriteTimeout: httpx.WriteTimeout,
-    httpcore.LocalProtocolError: httpx.LocalProtocolError,
-    httpcore.RemoteProtocolError: httpx.RemoteProtocolError,
-    httpcore.UnsupportedProtocol: httpx.UnsupportedProtocol,
-}
-"""Every error of httpcore that a request without a proxy can have."""
 
 
 class _PinnedBackend(httpcore.AsyncNetworkBackend):
@@ -152,34 +106,16 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
-        for address in await self._resolve_allowed(host, port):
+        try:
+            addresses = await resolve_allowed(self._policy, self._resolver, host, port)
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        for address in addresses:
             try:
                 return _OneWrite(await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure or httpcore.ConnectError(f"the host name {host} has no address")
-
-    async def _resolve_allowed(self, host: str, port: int) -> list[Address]:
-        self._policy.check_host(host)
-        literal = address_of(host)
-        try:
-            found = [literal] if literal is not None else await self._resolver(host, port)
-        except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(f"the host name {host} could not be resolved ({error})") from error
-
-        # A name that resolves to allowed and to refused addresses is called at the allowed ones.
-        allowed: list[Address] = []
-        refusal: EndpointRefused | None = None
-        for address in dict.fromkeys(found):
-            try:
-                self._policy.check_address(host, address)
-            except EndpointRefused as error:
-                refusal = error
-            else:
-                allowed.append(address)
-        if refusal is not None and not allowed:
-            raise refusal
-        return allowed
 
 
 class _OneWrite(httpcore.AsyncNetworkStream):
@@ -228,7 +164,12 @@ class _OneWrite(httpcore.AsyncNetworkStream):
 
 
 @lru_cache(maxsize=64)
-def _load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
+def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
+    """Returns the context of an endpoint's connections, the same one for the same PEM texts.
+
+    Raises:
+        ScoringFailed: they cannot be used.
+    """
     # Reads SSL_CERT_FILE and SSL_CERT_DIR, by which operators trust their own authority; loading takes some 20 ms.
     context = httpx.create_ssl_context(trust_env=True)
     if tls is not None:

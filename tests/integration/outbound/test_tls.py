@@ -38,9 +38,9 @@ def server(certificate: Path) -> Iterator[ModelServer]:
 @pytest.fixture(autouse=True)
 def fresh_trust() -> Iterator[None]:
     """The trusted authorities are read anew before and after a test that changes them."""
-    transport._load_tls_context.cache_clear()  # noqa: SLF001 - its environment changes between these tests
+    transport.load_tls_context.cache_clear()  # its environment changes between these tests
     yield
-    transport._load_tls_context.cache_clear()  # noqa: SLF001
+    transport.load_tls_context.cache_clear()
 
 
 async def loopback(host: str, port: int) -> list[Address]:
