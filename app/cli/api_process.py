@@ -15,10 +15,15 @@ from .startup import service_settings, spare_loaded_objects
 
 STOP_SECONDS = 10  # less than the supervisor waits
 
+SWITCH_SECONDS = 0.0005
+"""Seconds after which a thread that renders or stores lets the event loop go on. By Python's own 0.005 a call of a model, which needs
+several passes of the loop, would be late by several times that."""
+
 
 def main() -> None:
     """Serve on the socket whose descriptor is the only argument, until SIGTERM."""
     settings = service_settings()
+    sys.setswitchinterval(SWITCH_SECONDS)
     listener = socket.socket(fileno=int(sys.argv[1]))
     connections = Connections(HttpBounds.of(settings).within(raise_open_file_limit()))
     config = uvicorn.Config(

@@ -17,7 +17,7 @@ from .storing import CallStore
 BATCH_BYTES = 1024 * 1024
 """Bytes of entries that are settled together."""
 
-GATHER_SECONDS = 0.1
+GATHER_SECONDS = 0.25
 """Pause after the first new entry, so that those that follow share its commit."""
 
 HOUSEKEEPING_SECONDS = 1.0

@@ -44,12 +44,13 @@ class _Segment:
 class Spool:
     """The folder of this process, and those of the dead that it has taken over. Safe for several threads; one reader.
 
-    `max_bytes` bounds the bytes that wait, taken-over ones included.
+    `folder` is that of this process; `max_bytes` bounds the bytes that wait, taken-over ones included.
     """
 
     def __init__(self, root: Path, *, max_bytes: int) -> None:
         self.root = root
         self.owner = str(uuid4())
+        self.folder = root / self.owner
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._segments: deque[_Segment] = deque()
@@ -59,11 +60,6 @@ class Spool:
         self._number = 0
         self._is_dirty = False
         self._locks: dict[Path, int] = {}
-
-    @property
-    def folder(self) -> Path:
-        """Returns the folder of this process."""
-        return self.root / self.owner
 
     @property
     def waiting_bytes(self) -> int:

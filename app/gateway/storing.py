@@ -66,9 +66,15 @@ class CallStore:
             paired = found.keys
             calls.extend(found.calls)
 
+        turn = asyncio.Lock()
+
         async def work() -> None:
             while calls:
-                await self._store_call(calls.popleft())
+                # One call is read in each pass of the event loop: callers of models, who share it, never wait for several.
+                async with turn:
+                    await asyncio.sleep(0)
+                if calls:
+                    await self._store_call(calls.popleft())
 
         ended = await asyncio.gather(*(work() for _ in range(min(LANES, len(calls)))), return_exceptions=True)
         if fault := next((one for one in ended if one is not None), None):

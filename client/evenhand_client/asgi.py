@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 
-from .client import Evenhand
+from .client import EXIT_SECONDS, Evenhand
 from .identifiers import new_id
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -29,7 +29,7 @@ class EvenhandMiddleware:
 
     Both bodies must be JSON of a form that Evenhand reads as a pair: `fields` and `values`, or MLflow's. The answer is passed on unchanged
     but for one header, `evenhand-id`: row n of the request is the record `<evenhand-id>-<n>`, for its label. What the application raises
-    is raised.
+    is raised. When the server ends the application (the shutdown of ASGI's lifespan), the client is flushed.
     """
 
     def __init__(self, app: App, *, client: Evenhand, paths: Collection[str] = ("/invocations",), header: str = "evenhand-id") -> None:
@@ -40,6 +40,9 @@ class EvenhandMiddleware:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Passes a request on, and logs it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, self._flush_at_shutdown(send))
+            return
         is_wanted = scope["type"] == "http" and scope["method"] == "POST" and not self._paths.isdisjoint(_paths_of(scope))
         if not is_wanted or not self._client.is_enabled:
             await self._app(scope, receive, send)
@@ -67,6 +70,15 @@ class EvenhandMiddleware:
                 self._log(pair_id, request, answer)
 
         await self._app(scope, receive_too, send_too)
+
+    def _flush_at_shutdown(self, send: Send) -> Send:
+        async def send_flushed(message: Message) -> None:
+            # uvicorn, and gunicorn with its worker, end by the signal itself: what runs at the exit of Python never runs there.
+            if message["type"].startswith("lifespan.shutdown"):
+                self._client.flush(EXIT_SECONDS)
+            await send(message)
+
+        return send_flushed
 
     def _log(self, pair_id: str, request: _Body, answer: _Body) -> None:
         try:

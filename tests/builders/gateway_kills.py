@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -154,14 +154,19 @@ def killed_gateway() -> Iterator[KilledGateway]:
         server.stop()
 
 
-def kill_under_load(kills: int, *, callers: int, calls: int) -> int:
-    """Kills the service so often, each time after so many calls; returns the number of answered calls, each stored once."""
+def kill_under_load(kills: int, *, callers: int, calls: int, notice: Callable[[str], None] = lambda _: None) -> int:
+    """Kills the service so often, each time after so many calls; returns the number of answered calls, each stored once.
+
+    `notice` is called with a line about each step: a start of the service is most of the time, and takes long on a busy machine.
+    """
     with killed_gateway() as scene:
         with scene.load(callers):
-            for _ in range(kills):
+            for number in range(1, kills + 1):
                 with scene.service() as process:
                     scene.await_more(calls)
                     process.kill()
+                notice(f"killed {number} of {kills} times; {len(scene.answered):,} calls are answered")
+        notice(f"the load has ended; {len(scene.stored()):,} records are stored, the next process stores the rest")
         with scene.service():
             scene.await_all_stored()
         assert scene.statuses <= {200, 503}, scene.statuses

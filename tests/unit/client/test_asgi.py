@@ -53,3 +53,25 @@ def test_a_path_needs_no_prefix_under_which_a_server_has_the_application(
     client.flush()
 
     assert sum(len(sent.records) for sent in collector.requests) == logged
+
+
+@pytest.mark.parametrize("end", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
+def test_the_end_of_the_application_flushes_before_the_server_hears_of_it(make: Make, collector: Collector, end: str) -> None:
+    client = make(flush_interval=3600)
+    call(client, "/invocations", "")
+    arrived: list[int] = []
+
+    async def application(_scope: object, _receive: object, send: Any) -> None:  # noqa: ANN401 - as above
+        await send({"type": "lifespan.startup.complete"})
+        await send({"type": end})
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "lifespan.shutdown"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        del message
+        arrived.append(len(collector.records))
+
+    asyncio.run(EvenhandMiddleware(application, client=client)({"type": "lifespan"}, receive, send))
+
+    assert arrived == [0, 1]

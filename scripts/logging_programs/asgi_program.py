@@ -1,0 +1,19 @@
+"""A model under FastAPI with the middleware; `EVENHAND_…` says where it logs. Loaded once by gunicorn, before it forks its workers."""
+
+import os
+
+from evenhand_client import Evenhand, EvenhandMiddleware
+from fastapi import FastAPI
+
+app = FastAPI()
+app.add_middleware(EvenhandMiddleware, client=Evenhand(), paths=["/invocations"])
+
+
+@app.post("/invocations")
+def score(body: dict) -> dict:
+    return {"predictions": [1 for _ in body["inputs"]]}
+
+
+@app.get("/ready")
+def ready() -> dict:
+    return {"pid": os.getpid()}
