@@ -120,18 +120,17 @@ def judge(store: Store, steady: list[Program], killed: list[Program]) -> bool:
     again = sum(times - 1 for times in store.times.values())
     early = next(line for line in steady[0].lines if line["seconds"] >= SETTLING_SECONDS or line is steady[0].lines[-1])
     grown = spool["peak_mb"] - early["peak_mb"]
-    print(f"with a spool:      {int(spool['logged']):,} logged, {ids['spool']:,} stored; peak memory {spool['peak_mb']:.0f} MB, {grown:+.0f} MB after settling")
-    print(f"without:           {int(memory['logged']):,} logged, {ids['memory']:,} stored and {told:,} told as not received; peak memory {memory['peak_mb']:.0f} MB")
-    print(f"killed {len(killed) - 1} times:     {len(durable):,} were on disk, {len(lost):,} of them lost; {sum(count for name, count in ids.items() if name.startswith('killed')):,} stored")
-    print(f"sent again:        {again:,}, each stored once")
+    peak = f"peak memory {spool['peak_mb']:.0f} MB, {grown:+.0f} MB after settling"
+    print(f"with a spool:  {int(spool['logged']):,} logged, {ids['spool']:,} stored; {peak}")
+    peak = f"peak memory {memory['peak_mb']:.0f} MB"
+    print(f"without:       {int(memory['logged']):,} logged, {ids['memory']:,} stored and {told:,} told as not received; {peak}")
+    of_killed = sum(count for name, count in ids.items() if name.startswith("killed"))
+    print(f"killed {len(killed) - 1} times: {len(durable):,} were on disk, {len(lost):,} of them lost; {of_killed:,} stored")
+    print(f"sent again:    {again:,}, each stored once")
     for name, line in (("with a spool", spool), ("without", memory)):
-        print(f"log() {name:12} p50 {line['p50']:.1f}, p99 {line['p99']:.1f}, p99.9 {line['p999']:.1f} µs; thread's own time p99 {line['cpu99']:.1f} µs")
-    return (
-        ids["spool"] == int(spool["logged"])
-        and ids["memory"] + told == int(memory["logged"])
-        and not lost
-        and grown < MAX_GROWTH_MB
-    )
+        wall = f"p50 {line['p50']:.1f}, p99 {line['p99']:.1f}, p99.9 {line['p999']:.1f} µs"
+        print(f"log() {name:12} {wall}; the thread's own time p99 {line['cpu99']:.1f} µs")
+    return ids["spool"] == int(spool["logged"]) and ids["memory"] + told == int(memory["logged"]) and not lost and grown < MAX_GROWTH_MB
 
 
 def begin(name: str, url: str, spool: str, seconds: float, rate: int) -> Program:

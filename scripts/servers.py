@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from server_environments import PACKAGES, find_system_python, make_environment, versions
+from server_events import EventQuestion, events_of
 
 from app.checks.endpoint_tests import Question, find_format
 from app.clock import monotonic_seconds
@@ -44,6 +45,7 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
+from app.store.writing.targets import read_target
 from tests.models.speaking import MAPPING
 from tests.scenes import NOON, PlainSealer, Scene
 
@@ -289,6 +291,12 @@ class Comparison:
         tried = "" if not server.is_real else f"; found by trying: {_find(definition, rows[0])}"
         words = f"{len(found)} measurements, {balanced} of them from rescoring, largest difference {difference:.1e}{tried}"
         self._note(name, words, is_fault=difference > TOLERANCE or balanced == 0)
+        target = read_target(self._database, scene.deployment.id)
+        if target is not None and server.is_real:
+            codec = codec_for(way.payload_format)
+            question = EventQuestion(url=endpoint.url, codec=codec, target=target, rows=self._rows[kind], fields=list(TYPES[kind]))
+            for what, found_words in events_of(server.name, way.payload_format, question).items():
+                self._note(f"{server.name:<22} {kind:<6} {what:<22}", found_words, is_fault=found_words.startswith("!"))
 
     def try_triton_bytes(self, python: str) -> None:
         """Reads what Triton's client library writes, and lets it read what we write."""

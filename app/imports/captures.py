@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..domain.arrivals import LogKind
+from ..ingest.exchanges import ids_of_call
 from .files import InputFile
-from .logged_calls import LoggedCall, LoggedCallReader, id_of_row, read_bytes, read_labels
+from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_labels
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import usual_time, write_time
 
@@ -50,9 +51,7 @@ def _read_truth(line: dict[str, Any], file: InputFile, subject: ImportSubject) -
     body = read_bytes(truth.get("data"), f"{_TRUTH}.data", encoding=_encoding_of(truth))
     labels, call = read_labels(body, f"{_TRUTH}.data"), _read_id(line)
     time = usual_time(file, subject)
-    return [
-        {"id": id_of_row(call, number, len(labels)), "label": label, "labelled_at": time} for number, label in enumerate(labels, start=1)
-    ]
+    return [{"id": one, "label": label, "labelled_at": time} for one, label in zip(ids_of_call(call, len(labels)), labels, strict=True)]
 
 
 def _read_id(line: dict[str, Any]) -> str:

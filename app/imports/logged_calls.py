@@ -3,13 +3,14 @@
 import base64
 import binascii
 import json
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..domain.deployments import OutputFields
 from ..errors import InvalidInput, ScoringFailed
-from ..payloads.answers import Answer
+from ..ingest.exchanges import ids_of_call
+from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
 from ..payloads.registry import FINDABLE, codec_for
 from .halves import Half
@@ -34,6 +35,7 @@ class LoggedCallReader:
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
         self._codecs: list[Codec] = [codec_for(name) for name in FINDABLE]
+        self._columns = CallColumns(subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True)
 
     def records(self, call: LoggedCall) -> list[dict[str, Any]]:
         """Returns the records of a call. A call of one row gives its id to the record, others `{id}-{n}`.
@@ -41,69 +43,36 @@ class LoggedCallReader:
         Raises:
             RowRefused: no format fits; the reason is that of the format that came closest.
         """
-        closest: RowRefused | None = None
-        for position, codec in enumerate(self._codecs):
-            if codec.content_type == _CSV and call.request.lstrip()[:1] in (b"{", b"["):
-                continue  # of one column any text would be CSV
-            try:
-                found = self._read(codec, call)
-            except RowRefused as refused:
-                # A request that was read, and an answer that was not, says more than a request of another format.
-                if closest is None or (refused.field == "response" and closest.field != "response"):
-                    closest = refused
-            else:
-                self._codecs.insert(0, self._codecs.pop(position))
-                return found
-        raise closest or RowRefused("request", "is of no format that is known")
-
-    def _read(self, codec: Codec, call: LoggedCall) -> list[dict[str, Any]]:
-        features, subject = self._subject.feature_names, self._subject
+        subject = self._subject
+        # Of one column any text would be CSV.
+        is_json = call.request.lstrip()[:1] in (b"{", b"[")
+        candidates = [codec for codec in self._codecs if not (is_json and codec.content_type == _CSV)]
         try:
-            table = codec.read_request(call.request, features)
+            found = read_call(call.request, call.response, candidates, self._columns)
         except InvalidInput as error:
             problem = error.problems[0]
             raise RowRefused("request", f"{problem.field} {problem.message}") from error
-        known = {column.name for column in (*subject.schema.features, *subject.schema.meta)}
-        unknown = [name for name in table.fields if name not in known]
-        missing = [name for name in features if name not in table.fields]
-        if unknown or missing:
-            fault = f"has no feature {missing[0]}" if missing else "has a column that is not in the schema"
-            raise RowRefused("request", fault)
-        answer = self._read_answer(codec, call.response, len(table.values))
+        except ScoringFailed as error:
+            raise RowRefused("response", str(error)) from error
+        self._codecs.remove(found.codec)
+        self._codecs.insert(0, found.codec)
 
+        table = found.table
+        ids: Sequence[str | None] = [None] * len(table) if call.id is None else ids_of_call(call.id, len(table))
         records = []
-        for number, (row, prediction) in enumerate(zip(table.values, answer.predictions, strict=True), start=1):
-            cells = dict(zip(table.fields, row, strict=True))
+        for place, cells in enumerate(table.rows):
+            row = dict(zip(table.fields, cells, strict=True))
             record: dict[str, Any] = {
-                "id": id_of_row(call.id, number, len(table.values)),
+                "id": ids[place],
                 "scored_at": call.time,
-                "features": {name: cells[name] for name in features},
-                "prediction": prediction.prediction,
-                "probability": prediction.probability,
-                "label": prediction.label,
+                "features": {name: row[name] for name in subject.feature_names},
+                "prediction": table.predictions[place],
+                "probability": None if table.probabilities is None else table.probabilities[place],
+                "label": None if table.labels is None else table.labels[place],
             }
-            meta = {column.name: cells[column.name] for column in subject.schema.meta if column.name in cells}
+            meta = {column.name: row[column.name] for column in subject.schema.meta if column.name in row}
             records.append(record | {"meta": meta} if meta else record)
         return records
-
-    def _read_answer(self, codec: Codec, response: bytes, rows: int) -> Answer:
-        outputs = self._subject.outputs
-        try:
-            return codec.read_answer(response, outputs=outputs, expected_rows=rows)
-        except ScoringFailed as error:
-            refused = RowRefused("response", str(error))
-        # A log may hold the prediction alone, though the endpoint answers more. Other columns could be outputs under another name.
-        if outputs.probability is not None or outputs.label is not None:
-            with suppress(ScoringFailed):
-                answer = codec.read_answer(response, outputs=OutputFields(prediction=outputs.prediction), expected_rows=rows)
-                if len(answer.fields) == 1 and not outputs.has_only_probabilities:
-                    return answer
-        raise refused
-
-
-def id_of_row(call: str | None, number: int, rows: int) -> str | None:
-    """Returns the id of the record of a call's row, counted from 1: the call's own if it has one row."""
-    return call if call is None or rows == 1 else f"{call}-{number}"
 
 
 def read_bytes(value: Any, where: str, *, encoding: str) -> bytes:  # noqa: ANN401 - any member

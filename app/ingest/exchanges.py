@@ -2,18 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from msgspec import Struct
 
-from ..domain.deployments import Column, FieldType
 from ..domain.records import Rejection
-from ..errors import InvalidInput, ScoringFailed
-from ..payloads.answers import Answer
+from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
-from ..payloads.pairs import LoggedTable
 from ..payloads.registry import FINDABLE, codec_for
-from ..payloads.tables import Table
 from .bodies import decompressed
 from .cells import CellRefused, record_id
 from .checked import CheckedPayload
@@ -62,53 +57,11 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
         UnsupportedMediaType, TooLarge: a body is compressed with something other than gzip, or too large without.
         ScoringFailed: the answer has no usable prediction for each record.
     """
-    columns = [column.name for column in plan.target.schema.features]
-    request, body = exchange.request.read(), exchange.answer.read()
-    found: tuple[Table, Answer] | None = None
-    refusal: InvalidInput | ScoringFailed | None = None
-    for each in _candidates(codec, exchange.request.content_type):
-        try:
-            table = each.read_request(request, columns)
-            if missing := [name for name in columns if name not in table.fields]:
-                refusal = refusal or InvalidInput.of(f"features.{missing[0]}", "is not a column of the request")
-                continue
-            found = table, each.read_answer(body, outputs=plan.target.outputs, expected_rows=len(table.values))
-            break
-        except (InvalidInput, ScoringFailed) as error:
-            # The first is that of the deployment's own format, whose words help most; an unreadable answer says more than a misfit.
-            if refusal is None or (isinstance(error, ScoringFailed) and not isinstance(refusal, ScoringFailed)):
-                refusal = error
-    if found is None:
-        raise refusal or InvalidInput.of("request", "is in no format that is read here")
-    return _check(exchange, plan, *found)
-
-
-def _candidates(codec: Codec | None, content_type: str) -> Iterator[Codec]:
-    """Yields the formats to try. CSV is tried only where it was declared: almost any text can be read as CSV."""
-    if codec is not None:
-        yield codec
-    is_csv = _CSV in content_type.lower()
-    for name in FINDABLE:
-        each = codec_for(name)
-        if each is not codec and (_CSV in each.content_type) == is_csv:
-            yield each
-
-
-def _check(exchange: Exchange, plan: IngestPlan, table: Table, answer: Answer) -> CheckedPayload:
-    rows = len(table.values)
-    known = plan.features.names | plan.meta.names
-    # A request is made for the model, which may take columns that the schema does not have.
-    places = [place for place, name in enumerate(table.fields) if name in known]
-    fields = tuple(table.fields[place] for place in places)
-    types = {column.name: column for column in (*plan.target.schema.features, *plan.target.schema.meta)}
-    logged = LoggedTable(
-        fields=fields,
-        rows=[[_fit(row[place], types[table.fields[place]]) for place in places] for row in table.values],
-        predictions=[one.prediction for one in answer.predictions],
-        probabilities=[list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in answer.predictions],
-        labels=[one.label for one in answer.predictions],
-    )
-    refusals = Refusals()
+    schema = plan.target.schema
+    columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
+    candidates = _candidates(codec, exchange.request.content_type)
+    logged = read_call(exchange.request.read(), exchange.answer.read(), candidates, columns).table
+    rows, refusals = len(logged), Refusals()
     ids = ids_of_call(exchange.call_id, rows)
     for place, one in enumerate(ids):
         try:
@@ -123,8 +76,12 @@ def _check(exchange: Exchange, plan: IngestPlan, table: Table, answer: Answer) -
     return checked
 
 
-def _fit(cell: Any, column: Column) -> Any:  # noqa: ANN401 - a decoded cell
-    """Returns the cell as the column's type: a tensor of numbers carries true and false as 1 and 0."""
-    if column.type is FieldType.BOOLEAN and type(cell) in (int, float) and cell in (0, 1):
-        return bool(cell)
-    return cell
+def _candidates(codec: Codec | None, content_type: str) -> Iterator[Codec]:
+    """Yields the formats to try. CSV is tried only where it was declared: almost any text can be read as CSV."""
+    if codec is not None:
+        yield codec
+    is_csv = _CSV in content_type.lower()
+    for name in FINDABLE:
+        each = codec_for(name)
+        if each is not codec and (_CSV in each.content_type) == is_csv:
+            yield each

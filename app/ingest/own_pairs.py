@@ -4,9 +4,11 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..errors import InvalidInput, ScoringFailed
+from ..payloads.calls import CallColumns, join_call
 from ..payloads.codec import JSON, Codec
 from ..payloads.pairs import LoggedCodec, LoggedTable, read_stated
 from ..payloads.registry import codec_named, codec_of, codec_of_form, form_of, logged_codec_of
@@ -38,15 +40,9 @@ def read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
         answer = codec.read_answer(response, outputs=outputs, expected_rows=len(table.values))
     except ScoringFailed as error:
         raise InvalidInput.of("response", f"cannot be read: {error}") from error
-    return LoggedTable(
-        fields=tuple(table.fields),
-        rows=table.values,
-        predictions=[one.prediction for one in answer.predictions],
-        probabilities=[list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in answer.predictions],
-        labels=[one.label for one in answer.predictions],
-        scoring_id=stated["scoring_id"],
-        scoring_timestamp=stated["scoring_timestamp"],
-    )
+    schema = plan.target.schema
+    logged = join_call(table, answer, CallColumns(schema.features, schema.meta, outputs))
+    return replace(logged, scoring_id=stated["scoring_id"], scoring_timestamp=stated["scoring_timestamp"])
 
 
 def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:

@@ -18,7 +18,8 @@ class Credit:
     """Two replicas, each a process of its own."""
 
 
-ray.init(num_cpus=2, include_dashboard=False, runtime_env={"env_vars": {name: os.environ[name] for name in os.environ if name.startswith(("EVENHAND_", "PYTHON"))}})
+variables = {name: value for name, value in os.environ.items() if name.startswith(("EVENHAND_", "PYTHON"))}
+ray.init(num_cpus=2, include_dashboard=False, runtime_env={"env_vars": variables})
 serve.start(http_options={"host": "127.0.0.1", "port": int(sys.argv[1])})
 serve.run(Credit.bind(), name="credit", route_prefix="/credit")
 signal.sigwait({signal.SIGTERM, signal.SIGINT})

@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Callable
+from typing import Any
 
 from evenhand_client import Evenhand
 
@@ -9,7 +11,8 @@ client = Evenhand()
 client.log({"place": "before the fork"}, 0, id="before-the-fork")
 
 
-def app(environ, start_response):
+def app(environ: dict[str, Any], start_response: Callable[..., object]) -> list[bytes]:
+    """Predicts 1 for a row, and logs it."""
     if environ["REQUEST_METHOD"] == "GET":
         start_response("200 OK", [("content-type", "application/json")])
         return [json.dumps({"pid": os.getpid()}).encode()]
