@@ -15,6 +15,7 @@ from sqlalchemy.util import LRUCache
 
 from app.security import passwords
 from app.store.database import engine as product
+from tests.connections import KeptConnection
 
 
 def hash_passwords_cheaply() -> None:
@@ -34,12 +35,16 @@ def trust_one_authority(folder: Path) -> None:
 
 
 def compile_statements_once() -> None:
-    """Compiles a statement for the first database that needs it instead of for each: a tenth of what a test with a database takes."""
+    """Compiles a statement for the first database that needs it instead of for each: a tenth of what a test with a database takes.
+
+    Engines that are made later take connections that earlier ones have left, too.
+    """
     statements: LRUCache[Any, Any] = LRUCache(5000)
 
     def create(*arguments: Any, **options: Any) -> Engine:  # noqa: ANN401 - those of SQLAlchemy
         made = create_engine(*arguments, **options)
         made._compiled_cache = statements  # noqa: SLF001 - the only other way is one engine for all databases
+        made.dialect.connect = KeptConnection.connect  # type: ignore[method-assign]
         return made
 
     product.create_engine = create  # type: ignore[assignment]

@@ -22,6 +22,7 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months
 from tests.cheap import ask_servers_once, compile_statements_once, hash_passwords_cheaply, read_types_once, trust_one_authority
+from tests.connections import KEEPER
 from tests.databases import UNSAFE, Databases, address_of, execute
 from tests.progress import Watch, lift_limits
 from tests.scenes import SceneMemory
@@ -125,6 +126,13 @@ def database_url(databases: Databases) -> Iterator[str]:
     """The address of an empty, migrated database that no other test uses meanwhile."""
     with databases.lent() as url:
         yield url
+
+
+@pytest.fixture
+def connections_end() -> Iterator[None]:
+    """Ends connections that are closed, instead of keeping them for the next test: for tests that look at what is connected."""
+    with KEEPER.switched_off():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
+from tests.connections import KEEPER, connect
 from tests.progress import wait_until
 
 UNSAFE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
@@ -30,8 +31,21 @@ _SCHEMA = """
 
 _TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
 
-_OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-"""Connections to this database but ours."""
+_VERSIONS = """
+    SELECT count(*), max(xmin::text::bigint) FROM pg_class WHERE oid >= 16384
+    UNION ALL SELECT count(*), max(xmin::text::bigint) FROM pg_attribute WHERE attrelid >= 16384
+    UNION ALL SELECT count(*), max(xmin::text::bigint) FROM pg_constraint WHERE oid >= 16384
+    UNION ALL SELECT count(*), max(xmin::text::bigint) FROM pg_proc WHERE oid >= 16384
+    UNION ALL SELECT count(*), max(xmin::text::bigint) FROM pg_trigger WHERE oid >= 16384
+    UNION ALL SELECT count(*), max(xmin::text::bigint) FROM pg_namespace
+"""
+"""The number of rows of each catalogue and the last transaction that wrote one: while they are the same, so is the schema.
+
+Postgres itself has the numbers below 16384.
+"""
+
+_OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s)"
+"""Connections to this database but ours and idle ones that are kept."""
 
 _PARENTS = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
 """Tables, of which a partitioned one has the rows of its partitions."""
@@ -47,7 +61,7 @@ _RESTART = """
 
 
 class Databases:
-    """Copies of one template. Tests see no trace of each other: no rows, tables or connections, and numbers start at 1 again."""
+    """Copies of one template. Tests see no trace of each other: no rows or tables, no connections in use, and numbers start at 1 again."""
 
     def __init__(self, postgres_url: str, template: str) -> None:
         self._postgres_url = postgres_url
@@ -72,10 +86,12 @@ class Databases:
     def _made(self) -> "_Copy":
         name = f"test_{uuid4().hex}"
         execute(self._postgres_url, f"CREATE DATABASE {name} TEMPLATE {self._template}")
+        KEEPER.watch(name)
         return _Copy(name, address_of(self._postgres_url, name))
 
     def _drop(self, copy: "_Copy") -> None:
         copy.close()
+        KEEPER.forget(copy.name)
         execute(self._postgres_url, f"DROP DATABASE {copy.name} WITH (FORCE)")
 
 
@@ -85,18 +101,27 @@ class _Copy:
     def __init__(self, name: str, url: str) -> None:
         self.name = name
         self.url = url
-        self._connection = psycopg.connect(libpq(url), autocommit=True)
-        self._tables = self._tables_now()
+        # Foreign keys need not be followed from row to row: everything goes. A later SET would make Postgres plan all statements again.
+        self._connection = psycopg.connect(libpq(url), autocommit=True, options="-c session_replication_role=replica")
         self._schema = self._schema_now()
-        self._seeded = {table: self._rows(table) for table in self._filled(self._tables)}
+        self._versions = self._versions_now()
+        tables = self._tables_now()
+        self._look = _look(tables)
+        self._tables = tables
+        self._seeded = {table: self._rows(table) for table, size in self._sizes().items() if size is not None}
 
     def is_emptied(self) -> bool:
         """Takes the rows and new tables of a test away. False if it changed something else, so that the database is of no more use."""
         try:
             self._end_connections()
+            is_as_before = self._versions_now() == self._versions
             with self._connection.transaction():
-                self._empty()
-            return self._schema_now() == self._schema and all(self._rows(table) == rows for table, rows in self._seeded.items())
+                if not is_as_before:
+                    self._drop_new_tables()
+                is_truncated = self._empty()
+            # A truncated table has another version.
+            has_its_schema = (is_as_before and not is_truncated) or self._has_its_schema()
+            return has_its_schema and all(self._rows(table) == rows for table, rows in self._seeded.items())
         except psycopg.Error:
             return False
 
@@ -105,56 +130,69 @@ class _Copy:
         self._connection.close()
 
     def _end_connections(self) -> None:
-        self._connection.execute(f"SELECT pg_terminate_backend(pid) {_OTHERS}")
-        # Postgres itself would look only every 100 ms whether they have ended.
-        wait_until(lambda: self._connection.execute(f"SELECT NOT EXISTS (SELECT {_OTHERS})").fetchone() == (True,), "connections end")
+        kept = [KEEPER.pids(self.name)]
+        if self._connection.execute(f"SELECT pg_terminate_backend(pid) {_OTHERS}", kept).fetchall():
+            # Postgres itself would look only every 100 ms whether they have ended.
+            wait_until(
+                lambda: self._connection.execute(f"SELECT NOT EXISTS (SELECT {_OTHERS})", kept).fetchone() == (True,), "connections end"
+            )
 
-    def _empty(self) -> None:
-        # Foreign keys need not be followed from row to row: everything goes.
-        self._connection.execute("SET LOCAL session_replication_role = replica")
+    def _drop_new_tables(self) -> None:
         for table in self._tables_now() - self._tables:
             self._connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(sql.Identifier(table)))
-        filled = self._filled(self._tables - self._seeded.keys())
+
+    def _empty(self) -> bool:
+        """Deletes all rows but the seeded ones. Returns whether it truncated a table."""
+        filled = {table: size for table, size in self._sizes().items() if size is not None and table not in self._seeded}
         for table in filled:
-            self._connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
-        large = [sql.Identifier(table) for table in filled if self._bytes(table) > TRUNCATED_BYTES]
+            self._connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - a table of ours
+        large = [sql.Identifier(table) for table, size in filled.items() if size > TRUNCATED_BYTES]
         if large:
             self._connection.execute(sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(large)))
         self._connection.execute(_RESTART)
+        return bool(large)
 
     def _tables_now(self) -> frozenset[str]:
         return frozenset(name for (name,) in self._connection.execute(_TABLES))
 
-    def _filled(self, tables: Iterable[str]) -> list[str]:
-        """Those that have rows."""
-        ordered = sorted(tables)
-        found = sql.SQL(", ").join(sql.SQL("EXISTS (SELECT FROM {})").format(sql.Identifier(table)) for table in ordered)
-        row = self._connection.execute(sql.SQL("SELECT {}").format(found)).fetchone()
-        return [table for table, is_filled in zip(ordered, row or (), strict=True) if is_filled]
-
-    def _bytes(self, table: str) -> int:
-        row = self._connection.execute("SELECT pg_relation_size(quote_ident(%s)::regclass)", [table]).fetchone()
-        return row[0] if row else 0
+    def _sizes(self) -> dict[str, int | None]:
+        """The bytes of each table; None if it has no rows."""
+        return dict(zip(sorted(self._tables), self._connection.execute(self._look).fetchone() or (), strict=True))
 
     def _rows(self, table: str) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table))).fetchall()
+        return self._connection.execute(f'SELECT * FROM "{table}"').fetchall()  # noqa: S608 - a table of ours
+
+    def _has_its_schema(self) -> bool:
+        if self._schema_now() != self._schema:
+            return False
+        self._versions = self._versions_now()
+        return True
 
     def _schema_now(self) -> frozenset[tuple[Any, ...]]:
         return frozenset(self._connection.execute(_SCHEMA))
+
+    def _versions_now(self) -> list[tuple[int, ...]]:
+        return self._connection.execute(_VERSIONS).fetchall()
+
+
+def _look(tables: Iterable[str]) -> str:
+    """The statement that looks for rows in every table."""
+    sizes = (f'CASE WHEN EXISTS (SELECT FROM "{table}") THEN pg_relation_size(\'"{table}"\'::regclass) END' for table in sorted(tables))
+    return f"SELECT {', '.join(sizes)}"
 
 
 class Snapshot:
     """Rows and sequences of a database. Tables that are filled now must be there when they are restored."""
 
     def __init__(self, url: str) -> None:
-        with psycopg.connect(libpq(url)) as connection:
+        with connect(libpq(url)) as connection:
             tables = [table for (table,) in connection.execute(_PARENTS)]
             self._rows = {table: rows for table in tables for rows in [_copy_out(connection, table)] if rows}
             self._sequences = connection.execute(_SEQUENCES).fetchall()
 
     def restore(self, url: str) -> None:
         """Puts the rows into that database, which has none."""
-        with psycopg.connect(libpq(url)) as connection, connection.cursor() as cursor:
+        with connect(libpq(url)) as connection, connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
             for table, rows in self._rows.items():
                 cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))  # what the migrations put there

@@ -26,6 +26,7 @@ from app.store.database.partitions import ensure_months
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import monitor_of, put_monitor
 from app.store.tables import CheckRow
+from tests.connections import connect
 from tests.databases import Snapshot
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -203,7 +204,7 @@ class Scene:
             ensure_months(session, sorted(self._months))
 
     def _connection(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self.database.url)
+        return connect(self.database.url)
 
 
 class SceneMemory:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
 
-import psycopg
 from sqlalchemy import insert, select, text
 
 from app.alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
@@ -23,6 +22,7 @@ from app.store.checks.leases import fail, finish
 from app.store.checks.results import store_measurements
 from app.store.database.engine import Database
 from app.store.tables import AlertChannelRow, NotificationRow
+from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, scene
 
 COLUMNS = (Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),)
@@ -122,7 +122,7 @@ class History:
 
     def execute(self, statement: LiteralString, *values: str) -> None:
         """Changes the stored state behind everybody's back."""
-        with psycopg.connect(self.database.url) as connection:
+        with connect(self.database.url) as connection:
             connection.execute(statement, values)
 
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import psycopg
 
 from app.domain.checks import DataSet
 from app.domain.deployments import Column, FieldKind, FieldType
@@ -20,6 +19,7 @@ from app.store.evidence.changes import note_changed_hours
 from app.store.evidence.eras import Era, find_era, followed_deployment
 from app.store.evidence.figures import figures_of
 from app.tracking.updating import update_deployment
+from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, scene
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",), threshold=0.8, upper_threshold=1.25)
@@ -70,7 +70,7 @@ def log(stage: Scene, records: Iterable[Logged], *, first_no: int, noted: bool =
         if noted:
             note_changed_hours(session, stage.deployment.no, sorted({one.hour for one in several}))
     no = stage.deployment.no
-    with psycopg.connect(stage.database.url) as connection, connection.cursor() as cursor:
+    with connect(stage.database.url) as connection, connection.cursor() as cursor:
         rows = [
             (one, first_no + place, f"{first_no}-{place}", one.hour.replace(minute=one.minute, microsecond=place % 1_000_000))
             for place, one in enumerate(several)
@@ -102,7 +102,7 @@ def update(stage: Scene, until: datetime) -> int:
 def import_labels(stage: Scene, labels: Iterable[tuple[str, object]], known_at: datetime) -> None:
     """Stores labels of records that are there, known at that time, and notes the hours of the records, as a historical import does."""
     no = stage.deployment.no
-    with psycopg.connect(stage.database.url) as connection:
+    with connect(stage.database.url) as connection:
         for record_id, label in labels:
             found = connection.execute(
                 """INSERT INTO feedback_records (deployment_no, feedback_id, feedback_no, logged_at, schema_version, label,

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 
-import psycopg
-
 from app.domain.checks import Trigger
 from tests.builders.applicants import applicants
+from tests.connections import connect
 from tests.scenes import NOON, Result, Scene
 
 HOUR_MINUTES = 60
@@ -124,7 +123,7 @@ class History:
     def remove_oldest(self, count: int) -> None:
         """Removes the oldest records, as somebody does who makes room."""
         gone = sorted(self.records, key=lambda one: (one.at, one.no))[:count]
-        with psycopg.connect(self.stage.database.url) as connection:
+        with connect(self.stage.database.url) as connection:
             connection.execute(
                 "DELETE FROM payload_records WHERE deployment_no = %s AND record_no = ANY(%s)",
                 (self.stage.deployment.no, [one.no for one in gone]),

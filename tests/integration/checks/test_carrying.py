@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-import psycopg
 import pytest
 
 from app.checks.rollups import Period, roll_up
@@ -15,6 +14,7 @@ from app.domain.mitigation import MitigationSettings
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import applicants, monitor_of
+from tests.connections import connect
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, PlainSealer, Result, Scene
 
@@ -42,7 +42,7 @@ def women(result: Result) -> tuple[float, int]:
 
 
 def alter(stage: Scene, statement: str) -> None:
-    with psycopg.connect(stage.database.url) as connection:
+    with connect(stage.database.url) as connection:
         connection.execute(statement)
 
 

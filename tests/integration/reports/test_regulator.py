@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
 from typer.testing import CliRunner
 
@@ -26,6 +25,7 @@ from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.verification import check_database, check_file, read_report_file
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
+from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 
 COLUMNS = (
@@ -165,7 +165,7 @@ def test_the_chain_detects_a_change_of_the_database(stage: Scene, change: str, m
     report = read_report_file(make(stage))
     with stage.database.transaction() as session:
         assert list(check_file(report)) == list(check_database(session, stage.deployment, report)) == []
-    with psycopg.connect(stage.database.url) as connection:
+    with connect(stage.database.url) as connection:
         assert connection.execute(change).rowcount == 1
     with stage.database.transaction() as session:
         (difference,) = check_database(session, stage.deployment, report)
@@ -222,7 +222,7 @@ def test_the_command_makes_a_report_and_verifies_it(stage: Scene, monkeypatch: p
     assert list(json.loads(file.read_text())["sheets"]) == list(PeriodSheet)
 
     assert "Unchanged: the file and the database; 3 checks" in run.invoke(command, ["verify", str(file)]).output
-    with psycopg.connect(stage.database.url) as connection:
+    with connect(stage.database.url) as connection:
         connection.execute("DELETE FROM checks WHERE no = (SELECT max(no) FROM checks)")
     changed = run.invoke(command, ["verify", str(file)])
     assert changed.exit_code == 1

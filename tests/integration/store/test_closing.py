@@ -1,12 +1,15 @@
 """Connections end with their database, whoever holds them at that moment."""
 
 import psycopg
+import pytest
 from sqlalchemy import text
 
 from app.store.database.arrow import arrow_reader
 from app.store.database.engine import Database
 from tests.databases import libpq
 from tests.progress import wait_until
+
+pytestmark = pytest.mark.usefixtures("connections_end")
 
 CONNECTIONS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY pid"
 

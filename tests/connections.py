@@ -1,0 +1,146 @@
+"""Connections to the databases of tests, used again by later tests: Postgres takes 6 ms to begin one and to read its catalogue."""
+
+import os
+import select
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import ConnStatus, ExecStatus, PGconn
+
+OPTIONS_OF_PSYCOPG = frozenset({"autocommit", "prepare_threshold", "context", "row_factory", "cursor_factory"})
+"""Arguments of `connect()` that are no property of the server's side."""
+
+
+class Keeper:
+    """Idle connections of this process to databases that tests borrow. Others, and those of a process forked from it, really end."""
+
+    def __init__(self) -> None:
+        self._idle: dict[object, list[PGconn]] = defaultdict(list)
+        self._databases: set[str] = set()
+        self._is_on = True
+        # The server would take what two processes send on one connection for the words of one.
+        os.register_at_fork(after_in_child=self._disown)
+
+    def watch(self, database: str) -> None:
+        """Keeps connections to that database from now on."""
+        self._databases.add(database)
+
+    def forget(self, database: str) -> None:
+        """Ends those to that database."""
+        self._databases.discard(database)
+        self._end({database})
+
+    @contextmanager
+    def switched_off(self) -> Iterator[None]:
+        """Ends all connections, and keeps none while the block runs."""
+        self._end(self._databases)
+        self._is_on = False
+        yield
+        self._is_on = True
+
+    def keeps(self, database: str) -> bool:
+        """Whether connections to it are kept now."""
+        return self._is_on and database in self._databases
+
+    def take(self, key: object) -> PGconn | None:
+        """A connection made with these parameters; None if there is none."""
+        kept = self._idle[key]
+        while kept:
+            try:
+                connection = kept.pop()
+            except IndexError:  # another thread was faster
+                return None
+            # An idle one has something to say only if the server has ended it.
+            if connection.status == ConnStatus.OK and not select.select([connection.socket], [], [], 0)[0]:
+                return connection
+            connection.finish()
+        return None
+
+    def give(self, key: object, connection: PGconn) -> bool:
+        """Takes it back without what its last user set, locked, listened to and prepared. False if it is of no more use."""
+        try:
+            for command in (b"ROLLBACK", b"DISCARD ALL"):
+                if connection.exec_(command).status != ExecStatus.COMMAND_OK:
+                    return False
+        except psycopg.Error:
+            return False
+        self._idle[key].append(connection)
+        return True
+
+    def pids(self, database: str) -> list[int]:
+        """The server processes of the idle ones."""
+        return [one.backend_pid for kept in list(self._idle.values()) for one in list(kept) if one.db.decode() == database]
+
+    def _end(self, databases: set[str]) -> None:
+        for key, kept in list(self._idle.items()):
+            if any(one.db.decode() in databases for one in kept):
+                del self._idle[key]
+                for one in kept:
+                    one.finish()
+
+    def _disown(self) -> None:
+        self._is_on = False
+
+
+KEEPER = Keeper()
+
+
+class KeptConnection(psycopg.Connection[Any]):
+    """A connection whose server process goes to the next caller when it is closed. For its user it is closed then as any other."""
+
+    _key: object = None
+
+    @classmethod
+    def connect(cls, conninfo: str = "", **options: Any) -> Self:  # type: ignore[override]  # noqa: ANN401 - those of psycopg
+        """As psycopg does, or with a server process that is idle."""
+        parameters = {name: value for name, value in options.items() if name not in OPTIONS_OF_PSYCOPG}
+        if not KEEPER.keeps(str(parameters.get("dbname") or conninfo_to_dict(conninfo).get("dbname"))):
+            return super().connect(conninfo, **options)
+        key = (conninfo, tuple(sorted(parameters.items())))
+        idle = KEEPER.take(key)
+        if idle is None:
+            made = super().connect(conninfo, **options)
+        else:
+            made = cls(idle)
+            made._autocommit = bool(options.get("autocommit"))
+            made.prepare_threshold = options.get("prepare_threshold", 5)
+            made.row_factory = options.get("row_factory") or made.row_factory
+            made.cursor_factory = options.get("cursor_factory") or made.cursor_factory
+            if options.get("context"):
+                made._adapters = psycopg.adapt.AdaptersMap(options["context"].adapters)
+        made._key = key
+        return made
+
+    def close(self) -> None:
+        """Gives the server process back, if it can be used again."""
+        held = self.pgconn
+        if self.closed or self._key is None or not KEEPER.keeps(held.db.decode()) or self._pipeline is not None:
+            super().close()
+            return
+        held.notice_handler = held.notify_handler = None
+        if not KEEPER.give(self._key, held):
+            super().close()
+            return
+        self._closed = True
+        self.pgconn = _ended()
+
+
+def connect(url: str, **options: Any) -> KeptConnection:  # noqa: ANN401 - those of psycopg
+    """A connection for the statements of a test itself."""
+    return KeptConnection.connect(url, **options)
+
+
+def _ended() -> PGconn:
+    """A connection that has ended."""
+    global _ENDED  # noqa: PLW0603 - made on first use
+    if _ENDED is None:
+        _ENDED = PGconn.connect_start(b"host=/nowhere")
+        _ENDED.finish()
+    return _ENDED
+
+
+_ENDED: PGconn | None = None
