@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGALRM, pthread_kill, signal
+from time import process_time
 
 import httpx
 
@@ -79,7 +80,14 @@ class Watch:
     def _look(self) -> None:
         quiet = 0
         worked: dict[str, int] = {}  # a look takes milliseconds: no test that is shorter than a pause pays for one
+        ran = process_time()
         while not self._stopping.wait(self._pause_seconds):
+            before, ran = ran, process_time()
+            if ran - before >= QUIET_SHARE * self._pause_seconds:
+                # Enough without the other processes, of which a busy machine has hundreds to read.
+                self.looks += 1
+                quiet = max(quiet - 1, 0)
+                continue
             now = _work()
             moved = sum(nanoseconds - worked.get(task, 0) for task, nanoseconds in now.items())
             worked = now

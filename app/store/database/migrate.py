@@ -1,5 +1,6 @@
 """Brings a database to the schema this version of the program expects."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -41,6 +42,13 @@ def revision_of(connection: Connection) -> str | None:
     if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar() is None:
         return None
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+
+
+@cache
+def newest_revision() -> str | None:
+    """Returns the revision of the schema that this version of the program expects."""
+    # Alembic runs every migration's module to find it. Each start of a service and each look at its readiness asks.
+    return ScriptDirectory.from_config(alembic_config()).get_current_head()
 
 
 def is_known(revision: str) -> bool:
