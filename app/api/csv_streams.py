@@ -3,6 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from fastapi.concurrency import run_in_threadpool
@@ -14,6 +15,15 @@ PIECE = 1000
 """Rows of a CSV that are read and sent at once."""
 
 Item = TypeVar("Item")
+Place = TypeVar("Place")
+
+
+@dataclass(frozen=True, slots=True)
+class CsvPiece(Generic[Item, Place]):
+    """Items that were read at once. `next_place` is where the next ones begin; None at the end. A piece may be empty and have a next."""
+
+    items: Sequence[Item]
+    next_place: Place | None
 
 
 class CsvAnswer(StreamingResponse):
@@ -22,7 +32,7 @@ class CsvAnswer(StreamingResponse):
     media_type = "text/csv"
 
 
-class CsvExport(ABC, Generic[Item]):
+class CsvExport(ABC, Generic[Item, Place]):
     """One export: the names of its columns, its rows, and the way to read on."""
 
     @abstractmethod
@@ -34,25 +44,26 @@ class CsvExport(ABC, Generic[Item]):
         """Returns the rows of these items."""
 
     @abstractmethod
-    def read_after(self, last: Item, limit: int) -> list[Item]:
-        """Returns the items after this one, in a transaction of its own."""
+    def read_after(self, place: Place, limit: int) -> CsvPiece[Item, Place]:
+        """Returns at most `limit` items after that place, read in a transaction of their own."""
 
 
 async def stream_csv(
-    export: CsvExport[Item], first: list[Item], *, turns: asyncio.Semaphore, limit: int | None = None
+    export: CsvExport[Item, Place], first: CsvPiece[Item, Place], *, turns: asyncio.Semaphore, limit: int | None = None
 ) -> AsyncIterator[bytes]:
     """Yields the CSV in pieces, each read by itself: a slow reader holds neither a connection nor a snapshot of the database."""
 
-    def write(items: list[Item]) -> bytes:
+    def write(items: Sequence[Item]) -> bytes:
         return csv_lines(export.rows(items))
 
     piece, sent = first, 0
     yield csv_lines([export.header()])
-    while piece:
-        yield await run_in_threadpool(write, piece)
-        sent += len(piece)
+    while True:
+        if piece.items:
+            yield await run_in_threadpool(write, piece.items)
+        sent += len(piece.items)
         most = PIECE if limit is None else min(PIECE, limit - sent)
-        if not most:
+        if not most or piece.next_place is None:
             return
         async with turns:
-            piece = await run_in_threadpool(export.read_after, piece[-1], most)
+            piece = await run_in_threadpool(export.read_after, piece.next_place, most)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Depends, Query
+from sqlalchemy.orm import Session
 
 from ..domain.deployments import Deployment
 from ..domain.mitigation import ONLY_DIRECT
@@ -17,7 +18,7 @@ from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.times import Moment, in_utc
 from .answers import answers, problems_of_deployment
-from .csv_streams import PIECE, CsvAnswer, CsvExport, stream_csv
+from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
 from .exports import exported
 from .flagged_csv import csv_header, csv_row
 from .schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind
@@ -42,7 +43,7 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _FlagExport(CsvExport[FlaggedPayload]):
+class _FlagExport(CsvExport[FlaggedPayload, FlagPlace]):
     """The flagged records that a filter lets through."""
 
     services: Services
@@ -56,9 +57,17 @@ class _FlagExport(CsvExport[FlaggedPayload]):
     def rows(self, items: Sequence[FlaggedPayload]) -> Iterable[Sequence[str]]:
         return (csv_row(one, self.deployment.schema, is_raw=self.is_raw) for one in items)
 
-    def read_after(self, last: FlaggedPayload, limit: int) -> list[FlaggedPayload]:
+    def read_after(self, place: FlagPlace | None, limit: int) -> CsvPiece[FlaggedPayload, FlagPlace]:
         with self.services.database.transaction() as session:
-            return flagged_page(session, self.deployment.no, self.wanted, after=last.place, limit=limit).items
+            return read_piece(session, self.deployment.no, self.wanted, place, limit)
+
+
+def read_piece(
+    session: Session, deployment_no: int, wanted: FlaggedFilter, after: FlagPlace | None, limit: int
+) -> CsvPiece[FlaggedPayload, FlagPlace]:
+    """Returns the next flags after that position."""
+    items = flagged_page(session, deployment_no, wanted, after=after, limit=limit).items
+    return CsvPiece(items, items[-1].place if items else None)
 
 
 def wanted_flags(
@@ -147,7 +156,7 @@ def export_flagged_records(
     a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set; the id never has.
     """
     # Read before the answer begins: a fault is still a problem document and no broken CSV.
-    first = flagged_page(session, deployment.no, wanted, after=None, limit=PIECE if limit is None else min(limit, PIECE))
+    first = read_piece(session, deployment.no, wanted, None, PIECE if limit is None else min(limit, PIECE))
     export = _FlagExport(services, deployment, wanted, raw)
     name = f'attachment; filename="{deployment.id}-flagged-records.csv"'
-    return CsvAnswer(stream_csv(export, first.items, turns=services.turns, limit=limit), headers={"Content-Disposition": name})
+    return CsvAnswer(stream_csv(export, first, turns=services.turns, limit=limit), headers={"Content-Disposition": name})

@@ -1,8 +1,8 @@
-"""Route that sends payload records as CSV: those that a filter lets through, newest first, in the words of the present monitor."""
+"""Route that sends payload records as CSV: those that a filter lets through, newest first or by gap, in the words of the present monitor."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
@@ -13,23 +13,26 @@ from ..domain.spreadsheets import harmless
 from ..errors import Conflict
 from ..services import Services
 from ..store.deployments.monitors import monitor_of
+from ..store.records.record_conditions import GapPlace, RecordPlace
 from ..views.transactions import RecordSummary, RecordsWanted, records_of
 from ..web.access import ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.times import Moment, in_utc
 from .answers import problems_of_deployment
-from .csv_streams import PIECE, CsvAnswer, CsvExport, stream_csv
+from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
 from .exports import exported
 from .flagged_csv import take_free_name, write_cell
 from .payload_records import CheckId, filters
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
 
+RecordPiece: TypeAlias = CsvPiece[RecordSummary, RecordPlace | GapPlace]
+
 _OF_THE_LOG = ("logged_at", "scored_at", "model_revision", "prediction", "probability")
 
 
 @dataclass(frozen=True, slots=True)
-class _RecordExport(CsvExport[RecordSummary]):
+class _RecordExport(CsvExport[RecordSummary, RecordPlace | GapPlace]):
     """The payload records that a filter lets through. Each attribute of the monitor has a column of groups and one of changes."""
 
     services: Services
@@ -42,7 +45,7 @@ class _RecordExport(CsvExport[RecordSummary]):
         schema, attributes = self.deployment.schema, self._attributes()
         columns = [column.name for column in (*schema.features, *schema.meta)]
         taken = set(columns)
-        header = [take_free_name(taken, "id", "record_id"), *(take_free_name(taken, name) for name in (*_OF_THE_LOG, "outcome"))]
+        header = [take_free_name(taken, "id", "record_id"), *(take_free_name(taken, name) for name in (*_OF_THE_LOG, "outcome", "gap"))]
         groups = [take_free_name(taken, f"group of {one}") for one in attributes]
         names = [*header, *columns, *groups, *(take_free_name(taken, f"change of {one}") for one in attributes)]
         return names if self.is_raw else list(map(harmless, names))
@@ -50,9 +53,9 @@ class _RecordExport(CsvExport[RecordSummary]):
     def rows(self, items: Sequence[RecordSummary]) -> Iterable[Sequence[str]]:
         return map(self._row, items)
 
-    def read_after(self, last: RecordSummary, limit: int) -> list[RecordSummary]:
+    def read_after(self, place: RecordPlace | GapPlace, limit: int) -> RecordPiece:
         with self.services.database.transaction() as session:
-            return read_records(session, self.deployment.no, replace(self.wanted, after=last.record.place, limit=limit))
+            return read_piece(session, self.deployment.no, replace(self.wanted, after=place, limit=limit))
 
     def _attributes(self) -> list[str]:
         return [] if self.monitor is None else [one.feature for one in self.monitor.attributes]
@@ -64,7 +67,7 @@ class _RecordExport(CsvExport[RecordSummary]):
         groups = {group.attribute: group.group for group in one.groups}
         cells = [
             *(record.record_id, record.logged_at.isoformat(), record.scored_at.isoformat(), record.model_revision),
-            *(record.prediction if record.label is None else record.label, record.probability, one.outcome),
+            *(record.prediction if record.label is None else record.label, record.probability, one.outcome, one.gap),
             *(values.get(column.name) for column in (*schema.features, *schema.meta)),
             *(groups.get(attribute) for attribute in self._attributes()),
             *(one.changes.get(attribute) for attribute in self._attributes()),
@@ -72,13 +75,10 @@ class _RecordExport(CsvExport[RecordSummary]):
         return [write_cell(cell, is_raw=self.is_raw) for cell in cells]
 
 
-def read_records(session: Session, deployment_no: int, wanted: RecordsWanted) -> list[RecordSummary]:
-    """Returns the next records that fit; empty only at the end of the log."""
+def read_piece(session: Session, deployment_no: int, wanted: RecordsWanted) -> RecordPiece:
+    """Returns the next records that fit, from a bounded part of the log; where none of it fits, an empty piece that has a next one."""
     found = records_of(session, deployment_no, wanted)
-    # A page may be empty and still have a next one, because one request looks through a bounded part of the log.
-    while not found.records and found.next_place is not None:
-        found = records_of(session, deployment_no, replace(wanted, after=found.next_place))
-    return list(found.records)
+    return CsvPiece(found.records, found.next_place)
 
 
 def _filtered_records(
@@ -103,15 +103,15 @@ def export_payload_records(
     *,
     raw: Annotated[bool, Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas.")] = False,
 ) -> CsvAnswer:
-    """Returns the records of `GET …/payload-records`, whole, as CSV, newest first: columns as the present schema has them.
+    """Returns the records of `GET …/payload-records`, whole, as CSV in the same order: columns as the present schema has them.
 
-    `group of …` is the record's group in the monitor, `change of …` is `gained`, `lost` or `none` where copies were asked about. A text
+    `gap` is the largest gap of a record's flags, empty where none is known. `group of …` is the record's group in the monitor, `change of …` is `gained`, `lost` or `none` where copies were asked about. A text
     that a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set.
     """
     most = PIECE if limit is None else min(limit, PIECE)
     wanted = replace(filtered, limit=most)
     # Read before the answer begins: a fault is still a problem document and no broken CSV.
-    first = read_records(session, deployment.no, wanted)
+    first = read_piece(session, deployment.no, wanted)
     export = _RecordExport(services, deployment, monitor_of(session, deployment.no), wanted, raw)
     name = f'attachment; filename="{deployment.id}-payload-records.csv"'
     return CsvAnswer(stream_csv(export, first, turns=services.turns, limit=limit), headers={"Content-Disposition": name})

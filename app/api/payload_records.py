@@ -6,13 +6,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query
 
 from ..errors import Conflict
-from ..store.records.record_conditions import RecordPlace
 from ..views.one_record import record_details
 from ..views.record_lens import OutcomeWord
-from ..views.transactions import ChangedFilter, RecordsWanted, records_of
+from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted, records_of
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
-from ..web.paging import Limit
+from ..web.paging import Limit, PlaceCursor
 from ..web.record_places import read_record_cursor, write_record_cursor
 from ..web.times import Moment, in_utc
 from .answers import answers, problems_of_deployment
@@ -46,25 +45,29 @@ def filters(
         Literal["changed"] | None,
         Query(description="Only records that the debiased endpoint answered otherwise, or of which a check found that it would."),
     ] = None,
+    sort: Annotated[
+        RecordSort, Query(description="`gap`: the largest gap of the scores of a flag first; records without a flag last, newest first.")
+    ] = RecordSort.NEWEST,
 ) -> RecordsWanted:
-    """Returns the filters of an address, in the words of the present monitor."""
-    return RecordsWanted(attribute=attribute, group=group, outcome=outcome, changed=changed, debiased=debiased is not None)
+    """Returns the filters and the order of an address, in the words of the present monitor."""
+    return RecordsWanted(attribute=attribute, group=group, outcome=outcome, changed=changed, debiased=debiased is not None, sort=sort)
 
 
 def wanted_records(
     filtered: Annotated[RecordsWanted, Depends(filters)],
-    after: Annotated[RecordPlace | None, Depends(read_record_cursor)],
     *,
     check: CheckId = None,
     since: Moment = None,
     until: Moment = None,
     limit: Limit = 100,
+    cursor: PlaceCursor = None,
 ) -> RecordsWanted:
     """Returns the records that an address asks for.
 
     Raises:
-        InvalidInput: a time that cannot be expressed in UTC.
+        InvalidInput: a time that cannot be expressed in UTC, or a cursor of another list.
     """
+    after = read_record_cursor(cursor, filtered.sort)
     earliest, latest = in_utc("since", since), in_utc("until", until)
     return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)
 
@@ -73,7 +76,7 @@ def wanted_records(
 def list_payload_records(
     deployment: ReadableDeployment, session: SessionIn, wanted: Annotated[RecordsWanted, Depends(wanted_records)]
 ) -> PayloadRecordPage:
-    """Returns logged records, newest first, `since` <= `logged_at` < `until`, in the words of the present fairness monitor.
+    """Returns logged records, `since` <= `logged_at` < `until`, newest first or by `sort`, in the words of the present fairness monitor.
 
     One request looks through a bounded number of records: a filter that matches few gives short pages, even empty ones, with a
     `next_cursor` to go on. The records of a check are found by times and counts: those placed into past hours afterwards are among them.

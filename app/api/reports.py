@@ -24,7 +24,7 @@ from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionI
 from ..web.times import Moment, in_utc
 from .answers import Answers, problems_of_deployment
 from .checks import CheckId
-from .csv_streams import PIECE, CsvAnswer, CsvExport, stream_csv
+from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
 from .exports import exported
 from .figures_csv import CsvDownload, csv_file, text_rows
 from .measurements import wanted_series
@@ -74,7 +74,7 @@ class WantedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _MeasurementExport(CsvExport[Point]):
+class _MeasurementExport(CsvExport[Point, Point]):
     """The measurements that a filter lets through."""
 
     services: Services
@@ -87,11 +87,15 @@ class _MeasurementExport(CsvExport[Point]):
     def rows(self, items: Sequence[Point]) -> Iterable[Sequence[str]]:
         return text_rows(_write_row(point.measurement, point.check_id) for point in items)
 
-    def read_after(self, last: Point, limit: int) -> list[Point]:
+    def read_after(self, place: Point, limit: int) -> CsvPiece[Point, Point]:
         # Reading on from the last point's own moment keeps each piece as cheap as the first.
-        wanted = replace(self.wanted, since=last.measurement.at)
+        wanted = replace(self.wanted, since=place.measurement.at)
         with self.services.database.transaction() as session:
-            return series(session, self.deployment.no, wanted, after_no=last.no, limit=limit)
+            return _piece_of(series(session, self.deployment.no, wanted, after_no=place.no, limit=limit))
+
+
+def _piece_of(points: Sequence[Point]) -> CsvPiece[Point, Point]:
+    return CsvPiece(points, points[-1] if points else None)
 
 
 def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> Span:
@@ -208,7 +212,7 @@ def export_measurements(
 ) -> CsvAnswer:
     """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the filters of `GET …/measurements`."""
     # Read before the answer begins: a fault is still a problem document and no broken CSV.
-    first = series(session, deployment.no, wanted, after_no=0, limit=PIECE)
+    first = _piece_of(series(session, deployment.no, wanted, after_no=0, limit=PIECE))
     name = f'attachment; filename="{deployment.id}-measurements.csv"'
     export = _MeasurementExport(services, deployment, wanted)
     return CsvAnswer(stream_csv(export, first, turns=services.turns), headers={"Content-Disposition": name})

@@ -21,7 +21,7 @@ from ..store.checks import checks
 from ..store.checks.results import tables_of
 from ..views.check_source import counted_check
 from ..views.record_lens import OutcomeWord
-from ..views.transactions import ChangedFilter, RecordsWanted
+from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted
 from ..web.record_places import read_record_cursor
 from ..web.texts import Timestamp
 from ..web.times import in_utc
@@ -60,6 +60,7 @@ class ChosenRecords(BaseModel):
     outcome: OutcomeWord | Literal[""] = ""
     changed: ChangedFilter | Literal[""] = ""
     debiased: Literal["changed", ""] = ""
+    sort: RecordSort = RecordSort.NEWEST
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
     def wanted(self, *, limit: int) -> RecordsWanted:
@@ -78,7 +79,8 @@ class ChosenRecords(BaseModel):
             outcome=self.outcome or None,
             changed=self.changed or None,
             debiased=self.debiased == "changed",
-            after=read_record_cursor(self.cursor or None),
+            sort=self.sort,
+            after=read_record_cursor(self.cursor or None, self.sort),
             limit=limit,
         )
 
@@ -92,7 +94,7 @@ class Choice:
 
 
 def query_of(wanted: RecordsWanted) -> dict[str, str]:
-    """Returns the filter as the query of an address, of the pages and of the API alike; without the place of the page."""
+    """Returns the filter and the order as the query of an address, of the pages and of the API alike; without the place of the page."""
     members = {
         "check": wanted.check_id,
         "since": _iso(wanted.since),
@@ -102,6 +104,7 @@ def query_of(wanted: RecordsWanted) -> dict[str, str]:
         "outcome": wanted.outcome,
         "changed": wanted.changed,
         "debiased": "changed" if wanted.debiased else None,
+        "sort": None if wanted.sort is RecordSort.NEWEST else wanted.sort.value,
     }
     return {name: value for name, value in members.items() if value is not None}
 

@@ -143,6 +143,13 @@ TERMS: Final = (
         "p-value is below 0.05, or where there is none the 95 % interval leaves equality out. Otherwise it may be chance. Where p-value "
         "and interval disagree, it is a close call. Whether a gap is beyond a limit is another question.",
     ),
+    Term(
+        "score-gap",
+        "Gap of a record",
+        "How far apart the model's scores of a record are: as it was logged, and with reference values of one attribute. Only records that "
+        "a check flagged for a second look have a gap; of several attributes it is the largest. A record without one comes last when "
+        "records are sorted by gap.",
+    ),
     Term("fair", "Verdict: fair", "The figure lies inside the limits. There may be a gap all the same, smaller than the limits allow."),
     Term(
         "unwatched",

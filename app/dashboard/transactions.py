@@ -12,10 +12,11 @@ from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
 from ..domain.time_ranges import RangePreset
 from ..store.checks import checks
 from ..store.deployments.monitors import monitor_of
+from ..store.records.record_conditions import GapPlace
 from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
 from ..views.second_look import totals_of
-from ..views.transactions import Records, records_of
+from ..views.transactions import Records, RecordSort, records_of
 from ..web.access import NEEDS_LOGGED, NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.record_places import write_record_cursor
@@ -27,6 +28,8 @@ from .rendering import page
 router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE, NEEDS_LOGGED])
 
 SHOWN: Final = 50
+
+SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest gap first"}
 
 CheckId = Annotated[str, Query(pattern=CHECK_ID)]
 RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
@@ -42,7 +45,7 @@ def transactions_page(
     time_range: RangeIn,
     chosen: Annotated[ChosenRecords, Query()],
 ) -> Response:
-    """Returns records, newest first."""
+    """Returns records, newest first or by gap."""
     wanted = chosen.wanted(limit=SHOWN)
     span = chosen_span(time_range, now)
     # The records of a check are those that it read, and times of the filter's own say more than a range that was chosen elsewhere.
@@ -77,9 +80,12 @@ def transactions_page(
         "older": older,
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "is_first": wanted.after is None,
-        "is_filtered": bool(query),
+        "is_filtered": bool(query.keys() - {"sort"}),
+        "sorts": SORTS,
+        "is_among_flagged": isinstance(found.next_place, GapPlace) and found.next_place.gap is not None,
+        "by_gap": wanted.sort is RecordSort.GAP,
         "shown": SHOWN,
-        "scanned": SCANNED if wanted.changed is None else SCANNED_WITH_COPIES,
+        "scanned": SCANNED if wanted.changed is None and wanted.sort is RecordSort.NEWEST else SCANNED_WITH_COPIES,
         "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv" + (f"?{urlencode(query)}" if query else ""),
         "as_json": f"/v1/deployments/{deployment.id}/payload-records?" + urlencode(query | here | {"limit": SHOWN}),
     }

@@ -1,8 +1,9 @@
-"""Lists payload records for people: filtered in the words of the present monitor, newest first."""
+"""Lists payload records for people: filtered in the words of the present monitor, newest first or by gap."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
@@ -16,19 +17,29 @@ from ..domain.texts import TOGETHER
 from ..domain.value_tests import ValueTest, outcome_test
 from ..domain.values import GroupValue, label_of
 from ..errors import Conflict, InvalidInput
-from ..store.records.record_conditions import ColumnPlace, GroupTest, RecordFilter, RecordPlace
+from ..store.records.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace
+from ..store.records.records_by_gap import find_by_gap
 from ..store.records.transactions import StoredCopy, StoredRecord, copies_of, find_records, flags_of, shown_record
 from .check_window import CheckWindow, WindowPart, window_of_check
 from .record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
+from .second_look import known_gap
 
 ChangedFilter: TypeAlias = Literal["gained", "lost", "any", "none"]
+
+
+class RecordSort(StrEnum):
+    """Order of a list of records: the newest first, or the largest gap first and records without a flag last, newest first."""
+
+    NEWEST = "newest"
+    GAP = "gap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsWanted:
     """Request for records; an absent member allows all. Times are half-open [since, until).
 
-    `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies (`changed`) are meant.
+    `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies (`changed`) are meant. `after`
+    is a `GapPlace` of a list by gap, and a `RecordPlace` of another.
     """
 
     check_id: str | None = None
@@ -39,7 +50,8 @@ class RecordsWanted:
     outcome: OutcomeWord | None = None
     changed: ChangedFilter | None = None
     debiased: bool = False
-    after: RecordPlace | None = None
+    sort: RecordSort = RecordSort.NEWEST
+    after: RecordPlace | GapPlace | None = None
     limit: int = 100
 
     @property
@@ -63,16 +75,21 @@ class RecordSummary:
     flags: tuple[FlaggedRecord, ...]
     part: WindowPart | None
 
+    @property
+    def gap(self) -> float | None:
+        """The largest distance of two scores among its flags; None where none is known."""
+        return max((gap for flag in self.flags if (gap := known_gap(flag)) is not None), default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """A page of records, newest first. `next_place` is where the next page begins; None at the end.
+    """A page of records. `next_place` is where the next page begins; None at the end.
 
     A page may be short, or empty, and still have a next one: a request looks through a bounded part of the log.
     """
 
     records: tuple[RecordSummary, ...]
-    next_place: RecordPlace | None
+    next_place: RecordPlace | GapPlace | None
 
 
 def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> Records:
@@ -80,7 +97,7 @@ def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> R
 
     Raises:
         NotFound: there is no such check.
-        InvalidInput: the check read no records, or the monitor has no such attribute or group.
+        InvalidInput: the check read no records, the monitor has no such attribute or group, or the place is of another sort.
         Conflict: there is no monitor to say what is favourable, and who is in which group.
     """
     lens = open_lens(session, deployment_no)
@@ -88,12 +105,19 @@ def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> R
     if window is not None and window.oldest is None:
         return Records(records=(), next_place=None)
     condition = filter_of(wanted, lens, window)
-    found = find_records(session, deployment_no, condition, after=wanted.after, limit=wanted.limit + 1)
-    page, is_full = found.records[: wanted.limit], found.is_cut or len(found.records) > wanted.limit
-    return Records(
-        records=tuple(summaries(session, deployment_no, page, lens, window)),
-        next_place=page[-1].place if is_full else found.looked_through_to,
-    )
+    place: RecordPlace | GapPlace | None
+    if wanted.sort is RecordSort.GAP:
+        if isinstance(wanted.after, RecordPlace):
+            raise InvalidInput.of("cursor", "is not a cursor of the list by gap")
+        by_gap = find_by_gap(session, deployment_no, condition, after=wanted.after, limit=wanted.limit)
+        page, place = by_gap.records, by_gap.next_place
+    else:
+        if isinstance(wanted.after, GapPlace):
+            raise InvalidInput.of("cursor", "is a cursor of the list by gap")
+        found = find_records(session, deployment_no, condition, after=wanted.after, limit=wanted.limit + 1)
+        page, is_full = found.records[: wanted.limit], found.is_cut or len(found.records) > wanted.limit
+        place = page[-1].place if is_full else found.looked_through_to
+    return Records(records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=place)
 
 
 def summaries(

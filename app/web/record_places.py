@@ -1,31 +1,53 @@
-"""Cursors of a page of payload records, as places in the log: the same for every list of them."""
+"""Cursors of a page of payload records, as places in the list: the same for every list of them."""
 
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
-from ..store.records.record_conditions import RecordPlace
-from .paging import PlaceCursor, encode_place, read_place_cursor
+from ..store.records.record_conditions import GapPlace, RecordPlace
+from ..views.transactions import RecordSort
+from .paging import encode_place, read_place_cursor
+
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """A `RecordPlace` as a cursor holds it."""
 
-    logged_at: Annotated[datetime, msgspec.Meta(tz=True)]
-    record_no: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+    logged_at: _Moment
+    record_no: _Number
 
 
-def read_record_cursor(cursor: PlaceCursor = None) -> RecordPlace | None:
+class _PlaceByGap(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """A `GapPlace` as a cursor holds it."""
+
+    # JSON keeps every digit of a float, so that the place compares equal to the stored one.
+    gap: Annotated[float, msgspec.Meta(ge=0)] | None
+    logged_at: _Moment
+    record_no: _Number
+
+
+def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | GapPlace | None:
     """Returns the place after which the page begins; None for the first page.
 
     Raises:
-        InvalidInput: the cursor was not made by this service.
+        InvalidInput: the cursor was not made by this service, or for a list of another order.
     """
+    if sort is RecordSort.GAP:
+        by_gap = read_place_cursor(cursor, _PlaceByGap)
+        return None if by_gap is None else GapPlace(by_gap.gap, by_gap.logged_at, by_gap.record_no)
     place = read_place_cursor(cursor, _Place)
     return None if place is None else RecordPlace(place.logged_at, place.record_no)
 
 
-def write_record_cursor(place: RecordPlace | None) -> str | None:
+def write_record_cursor(place: RecordPlace | GapPlace | None) -> str | None:
     """Returns the cursor that `read_record_cursor` reads; None at the end of the list."""
-    return None if place is None else encode_place(_Place(place.logged_at, place.record_no))
+    match place:
+        case None:
+            return None
+        case GapPlace():
+            return encode_place(_PlaceByGap(place.gap, place.logged_at, place.record_no))
+        case _:
+            return encode_place(_Place(place.logged_at, place.record_no))

@@ -16,6 +16,15 @@ class RecordPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class GapPlace:
+    """The position of a record in the list by gap, where records without a flag (`gap` None) come last."""
+
+    gap: float | None
+    logged_at: datetime
+    record_no: int
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnPlace:
     """The position of a column in the records of some schema versions: among features, or else among meta fields."""
 
@@ -39,7 +48,8 @@ class RecordFilter:
 
     A record passes `groups` if it passes all tests of one of them. `oldest` is the last record that may be read, `version` the only
     schema version. `outcome` is favourable, unfavourable or unclassified, and `changed` gained, lost, any or none, under the copies
-    of these `targets`; both by the tests of outcomes. `debiased` leaves what mitigation changed, by `attribute` if one is given.
+    of these `targets`; both by the tests of outcomes. `debiased` leaves what mitigation changed, by `attribute` if one is given;
+    `without_flags` leaves records that no check flagged.
     """
 
     since: datetime | None = None
@@ -54,11 +64,12 @@ class RecordFilter:
     targets: tuple[int, ...] = ()
     debiased: bool = False
     attribute: str | None = None
+    without_flags: bool = False
 
     @property
     def is_selective(self) -> bool:
         """Returns whether records are left out within its bounds."""
-        return bool(self.groups) or self.outcome is not None or self.changed is not None or self.debiased
+        return bool(self.groups) or self.outcome is not None or self.changed is not None or self.debiased or self.without_flags
 
 
 @dataclass(slots=True)
@@ -123,6 +134,10 @@ def add_filters(statement: Statement, wanted: RecordFilter) -> None:
             " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no"
             f" AND f.kind = 'changed'{of}))",
             **({} if wanted.attribute is None else {"attribute": wanted.attribute}),
+        )
+    if wanted.without_flags:
+        statement.add(
+            "NOT EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no)"
         )
 
 

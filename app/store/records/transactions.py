@@ -70,9 +70,10 @@ class FoundRecords:
     is_cut: bool = False
 
 
-_COLUMNS = ", ".join(f"r.{name}" for name in StoredRecord.__dataclass_fields__)
-_VALUES = ("features", "meta", "prediction", "probability", "label", "debiased")
-_SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name in _VALUES)
+RECORD_COLUMNS = ", ".join(f"r.{name}" for name in StoredRecord.__dataclass_fields__)
+"""Columns of `payload_records r` that a `StoredRecord` is made of."""
+VALUE_COLUMNS = ("features", "meta", "prediction", "probability", "label", "debiased")
+_SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name in VALUE_COLUMNS)
 _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 
 
@@ -88,12 +89,12 @@ def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, 
     rows = session.execute(
         text(
             f"""WITH found AS (
-                    SELECT {_COLUMNS}, {_SIZE} AS size FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most
+                    SELECT {RECORD_COLUMNS}, {_SIZE} AS size FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most
                 ), filled AS (
                     SELECT r.*, sum(size) OVER ({_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - size AS before, count(*) OVER () AS available
                     FROM found r
                 )
-                SELECT {_COLUMNS}, available FROM filled r WHERE before < :room {_NEWEST_FIRST}"""  # noqa: S608 - constants
+                SELECT {RECORD_COLUMNS}, available FROM filled r WHERE before < :room {_NEWEST_FIRST}"""  # noqa: S608 - constants
         ),
         statement.values | {"most": limit, "room": MAX_PAGE_BYTES},
     ).all()
@@ -106,7 +107,7 @@ def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRec
     """Returns the record of that id."""
     found = session.execute(
         text(
-            f"""SELECT {_COLUMNS} FROM payload_keys k JOIN payload_records r
+            f"""SELECT {RECORD_COLUMNS} FROM payload_keys k JOIN payload_records r
                   ON r.deployment_no = k.deployment_no AND r.logged_at = k.logged_at AND r.record_no = k.record_no
                 WHERE k.deployment_no = :deployment_no AND k.record_id = :record_id"""  # noqa: S608 - constants
         ),
@@ -118,7 +119,7 @@ def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRec
 
 def shown_record(record: StoredRecord) -> StoredRecord:
     """Returns the record as people see it, without the ends of texts that are longer than may be logged now."""
-    shown = {name: shown_value(getattr(record, name)) for name in _VALUES}
+    shown = {name: shown_value(getattr(record, name)) for name in VALUE_COLUMNS}
     return replace(record, **shown)
 
 
