@@ -3,8 +3,9 @@
     scripts/bench overview [--deployments 15 500] [--records 4000000] [--rounds 30]
 
 The rows are written by plain SQL into a Postgres of its own with fsync on. Every deployment has two days of hourly checks, and records in
-each of the last 30 minutes; the first has `records` of them. Printed are the statements of one overview, the wall's and the processor's
-milliseconds of its view, and the page over HTTP. Goal: under 100 ms of the view, at the median.
+each of the last 30 minutes; the first has `records` of them. Printed are the statements of one overview, and of its view and of the page
+over HTTP the processor time, in which all processes and Postgres are counted, and the median by the clock, in milliseconds. Goal: under
+100 ms of processor time for the page.
 """
 
 import argparse
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import psycopg
 from bench_pages import fill
-from bench_service import service
+from bench_service import processor_seconds, service
 from sqlalchemy import event
 
 from app.clock import utc_now
@@ -84,8 +85,8 @@ def _measure(url: str, folder: Path, deployments: int, records: int, rounds: int
     view()
     statements = len(sent)
     print(f"{deployments} deployments, {records:,} records of one in this hour, {statements} statements")
-    wall, processor = _times(view, rounds)
-    print(f"  the view: {wall:.1f} ms, {processor:.1f} ms of them of this process's processor time")
+    processor, wall = _times(database, view, rounds)
+    print(f"  the view: {processor:.1f} ms of processor time, {wall:.1f} ms by the clock")
     with service(url, folder) as port:
         asked = http.client.HTTPConnection("127.0.0.1", port)
 
@@ -94,20 +95,21 @@ def _measure(url: str, folder: Path, deployments: int, records: int, rounds: int
             asked.getresponse().read()
 
         page()
-        print(f"  the page over HTTP: {_times(page, rounds)[0]:.1f} ms")
+        processor, wall = _times(database, page, rounds)
+        print(f"  the page over HTTP: {processor:.1f} ms of processor time, {wall:.1f} ms by the clock")
     database.close()
-    return wall > GOAL_MILLISECONDS
+    return processor > GOAL_MILLISECONDS
 
 
-def _times(work: Callable[[], None], rounds: int) -> tuple[float, float]:
-    """Returns the medians of the wall's and of the processor's milliseconds."""
-    wall, processor = [], []
+def _times(database: Database, work: Callable[[], None], rounds: int) -> tuple[float, float]:
+    """Returns the mean of the milliseconds of processors, and the median of those of the clock."""
+    wall = []
+    before = processor_seconds(database)
     for _ in range(rounds):
-        began, used = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
         work()
         wall.append((time.perf_counter() - began) * 1000)
-        processor.append((time.process_time() - used) * 1000)
-    return statistics.median(wall), statistics.median(processor)
+    return (processor_seconds(database) - before) * 1000 / rounds, statistics.median(wall)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
     scripts/bench pages [--deployments 200] [--days 30] [--rounds 50]
 
 The service runs on its own Postgres with fsync on. The rows are written by plain SQL: `deployments` deployments with `days` days of
-hourly checks of 72 measurements each, one of them with a whole year, and a month of payload records in that one. Medians and the
-slowest of the rounds are printed in milliseconds. Goal: under 200 ms each. Two more lines are about the panels over a year of hourly
-points: the statements of one reading, and the processor time of this process and of Postgres. Goal: under 50 ms of both together.
+hourly checks of 72 measurements each, one of them with a whole year, and a month of payload records in that one. Printed are the
+processor time of one round, in which all processes and Postgres are counted, and the median and the slowest of the rounds by the clock,
+in milliseconds. Goal: under 200 ms of processor time each. Two more lines are about the panels over a year of hourly points: the
+statements of one reading, and the processor time of this process and of Postgres. Goal: under 50 ms of both together.
 """
 
 import argparse
@@ -27,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import psutil
 import psycopg
-from bench_service import service
+from bench_service import processor_seconds, service
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
@@ -166,6 +167,16 @@ class Question:
     ask: Callable[[], object]
 
 
+@dataclass(frozen=True)
+class Spent:
+    """Milliseconds of one question: of processors, and by the clock."""
+
+    name: str
+    processor: float
+    median: float
+    slowest: float
+
+
 def main() -> None:
     """Fills the database, times every request in turns, and prints the table; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -176,11 +187,11 @@ def main() -> None:
     with _filled(options.deployments, options.days) as (database, folder), service(database.url, folder) as port:
         gc.freeze()  # as the service does
         is_slow = [_time_panels(database, options.rounds, earlier) for earlier in (None, Earlier.PERIOD)]
-        rows = [_measured(question, options.rounds) for question in (*_requests(database, port), *_views(database))]
-    print(f"{'':62}{'median ms':>10}{'slowest':>10}")
-    for name, median, slowest in rows:
-        print(f"{name:62}{median:10.1f}{slowest:10.1f}")
-    sys.exit(any(is_slow) or any(median > GOAL_MILLISECONDS for _, median, _ in rows))
+        rows = [_measure(database, question, options.rounds) for question in (*_requests(database, port), *_views(database))]
+    print(f"{'':62}{'processor ms':>13}{'median ms':>10}{'slowest':>10}")
+    for row in rows:
+        print(f"{row.name:62}{row.processor:13.1f}{row.median:10.1f}{row.slowest:10.1f}")
+    sys.exit(any(is_slow) or any(row.processor > GOAL_MILLISECONDS for row in rows))
 
 
 @contextlib.contextmanager
@@ -199,6 +210,7 @@ def _requests(database: Database, port: int) -> Iterator[Question]:
     """Yields the requests sent over one kept connection."""
     with database.transaction() as session:
         key = create_key(session, role=Role.READ, name="bench")
+        newest = session.scalar(text("SELECT id FROM checks WHERE deployment_no = 1 AND state = 'succeeded' ORDER BY no DESC LIMIT 1"))
     connection = http.client.HTTPConnection("127.0.0.1", port)
     records = "/v1/deployments/model-1/payload-records"
 
@@ -206,8 +218,9 @@ def _requests(database: Database, port: int) -> Iterator[Question]:
         def ask() -> None:
             connection.request("GET", path, headers={"Authorization": f"Bearer {key}"})
             answer = connection.getresponse()
-            if answer.status != http.HTTPStatus.OK or not answer.read():
-                raise RuntimeError(f"GET {path} was answered {answer.status}")
+            body = answer.read()
+            if answer.status != http.HTTPStatus.OK or not body:
+                raise RuntimeError(f"GET {path} was answered {answer.status}: {body[:500]!r}")
 
         return Question(f"GET {name}", ask)
 
@@ -219,6 +232,8 @@ def _requests(database: Database, port: int) -> Iterator[Question]:
     chart = "/v1/deployments/model-1/charts/series.vl.json?metric=disparate_impact&attribute=age"
     yield question("chart of the last week", f"{chart}&since={(utc_now() - timedelta(days=7)):%Y-%m-%dT%H:00:00Z}")
     yield question("chart of a year of hours", chart)
+    yield question("report of its newest check, HTML", f"/v1/deployments/model-1/checks/{newest}/report.html")
+    yield question("report of its newest check, PDF", f"/v1/deployments/model-1/checks/{newest}/report.pdf")
     yield question("overview, all deployments", "/v1/overview?limit=1000")
     yield question("payload records, newest 100", records)
     yield question("payload records of an empty group", f"{records}?attribute=age&group=18-25&outcome=unclassified")
@@ -282,14 +297,16 @@ def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> bo
     return sum(spent) > GOAL_OF_A_YEAR
 
 
-def _measured(question: Question, rounds: int) -> tuple[str, float, float]:
+def _measure(database: Database, question: Question, rounds: int) -> Spent:
     question.ask()
     milliseconds = []
+    before = processor_seconds(database)
     for _ in range(rounds):
         began = time.perf_counter()
         question.ask()
         milliseconds.append((time.perf_counter() - began) * 1000)
-    return question.name, statistics.median(milliseconds), max(milliseconds)
+    processor = (processor_seconds(database) - before) * 1000 / rounds
+    return Spent(question.name, processor, statistics.median(milliseconds), max(milliseconds))
 
 
 if __name__ == "__main__":

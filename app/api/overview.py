@@ -1,6 +1,6 @@
 """The overview: every deployment the caller may see, the most urgent first."""
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Annotated
 
 import msgspec
@@ -70,7 +70,7 @@ def read_overview(
     A check that ends between two pages may move a deployment from one to the other; with `sort=name` each comes exactly once.
     """
     found = overview(session, replace(wanted, limit=limit + 1), now=now)
-    page, next_cursor = cut_at_place(found.deployments, limit, lambda one: _Place(wanted.sort, *astuple(place_of(one, wanted.sort))))
+    page, next_cursor = cut_at_place(found.deployments, limit, lambda one: _Place(wanted.sort, *place_of(one, wanted.sort)))
     return OverviewOut(
         deployments=[OverviewEntryOut.of(one) for one in page],
         states={one.value: count for one, count in found.counts.items()},

@@ -4,7 +4,7 @@ Paths hold numbers only, so nothing in them needs escaping. Across, a picture is
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
@@ -86,10 +86,15 @@ class TimeAxis:
     """The time across. Moments outside it are placed beyond its ends."""
 
     span: Span
+    _known: dict[datetime, float] = field(default_factory=dict, compare=False, repr=False)
+    """Places of moments. The steps of all panels begin at the same ones."""
 
     def place(self, at: datetime) -> float:
         """Returns the place of a moment in units."""
-        return WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
+        known = self._known.get(at)
+        if known is None:
+            known = self._known[at] = WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
+        return known
 
     def percent(self, at: datetime) -> float:
         """Returns the same in per cent, within the axis."""
@@ -141,7 +146,8 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
         else:
             carried.append(path)
     ideal = CATALOGUE[metric].ideal
-    moved = _bars(panel.earlier, TimeAxis(span=Span(start=time.span.start - shift, end=time.span.end - shift)), levels)
+    before = TimeAxis(span=Span(start=time.span.start - shift, end=time.span.end - shift))
+    moved = _bars(panel.earlier, before, levels) if panel.earlier else []
     segments = _segments(places)
     is_single = all(one.step.figures + one.step.carried == 1 for one in places)
     return PanelPicture(

@@ -27,7 +27,7 @@ from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks import checks
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
-from ..store.overviews.overview import ranked_figures
+from ..store.overviews.overview import RankedKey, ranked_figures
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.check_views import GroupShare, ViewKind
 from ..views.figures import DATA_SETS
@@ -95,7 +95,8 @@ def checks_page(
     older = f"?{urlencode({'state': state, 'cursor': cursor})}" if cursor else None
 
     # The gravest verdict on the disparate impact of a group, as logged or with copies: graver ones replace others.
-    figures = ranked_figures(session, {check.no: IMPACT for check in shown if check.state is CheckState.SUCCEEDED})
+    succeeded = [RankedKey(deployment.no, one.no, one.span.end, IMPACT) for one in shown if one.state is CheckState.SUCCEEDED]
+    figures = ranked_figures(session, succeeded)
     verdicts: dict[int, str] = {}
     for grade in reversed(GRAVEST):
         verdicts |= {one.check_no: grade for one in figures if grade and one.data in _HEADLINES and one.verdict == grade}

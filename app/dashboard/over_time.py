@@ -173,20 +173,22 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
 def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: PanelPicture, axis: TimeAxis) -> ShownPanel:
     # Numbers for the script, which words them where the pointer is: a sentence for each of a thousand steps would take longer to make
     # than everything else on the page.
-    steps = [
-        (
-            bar.x,
-            round(one.start.timestamp()) if one.figures + one.carried > 1 else None,
-            round((one.end if one.figures + one.carried > 1 else one.at).timestamp()),
-            *(None if end is None else round(end, 5) for end in (one.lowest, one.highest, one.lower, one.upper)),
-            one.n,
-            one.carried,
-            [one.verdicts.get(verdict, 0) for verdict in _VERDICTS],
-            one.check_no,
+    steps = []
+    for bar in picture.places:
+        one = bar.step
+        is_joined, count = one.figures + one.carried > 1, one.verdicts.get
+        steps.append(
+            (
+                bar.x,
+                int(one.start.timestamp()) if is_joined else None,
+                int((one.end if is_joined else one.at).timestamp()),
+                *[None if end is None else round(end, 5) for end in (one.lowest, one.highest, one.lower, one.upper)],
+                one.n,
+                one.carried,
+                [count(verdict, 0) for verdict in _VERDICTS],
+                one.check_no,
+            )
         )
-        for bar in picture.places
-        for one in (bar.step,)
-    ]
     match CATALOGUE[metric].measure:
         case RateOf():
             form = "share"

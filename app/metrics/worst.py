@@ -1,7 +1,7 @@
 """Chooses the headline of an attribute: the monitored value whose figure is furthest out. The scope is called `worst`."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
@@ -48,16 +48,29 @@ def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
 
     Inside the limits that are set, those and the mirror image of a lone one count. Without limits it is the distance from equality.
     """
+    return distance_under(metric, limits)(value)
+
+
+def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
+    """Returns the function that `how_far_out` is, for many values under the same limits."""
     of_ratio = is_ratio(metric)
-    number = _scale(value, is_ratio=of_ratio)
-    lower, upper = both_sides(metric, limits) if is_inside(value, limits) else limits
-    beyond = []
-    # A limit of zero limits no ratio.
-    if upper is not None and (upper > 0 or not of_ratio):
-        beyond.append(number - _scale(upper, is_ratio=of_ratio))
-    if lower is not None and (lower > 0 or not of_ratio):
-        beyond.append(_scale(lower, is_ratio=of_ratio) - number)
-    return max(beyond, default=abs(number) if of_ratio else abs(value - (metric.ideal or 0.0)))
+
+    def scale_limits(sides: Limits) -> Limits:
+        # A limit of zero limits no ratio.
+        lower, upper = (None if one is None or (of_ratio and one <= 0) else _scale(one, is_ratio=of_ratio) for one in sides)
+        return lower, upper
+
+    marks, marks_inside = scale_limits(limits), scale_limits(both_sides(metric, limits))
+
+    def measure(value: float) -> float:
+        number = _scale(value, is_ratio=of_ratio)
+        lower, upper = marks_inside if is_inside(value, limits) else marks
+        if lower is None:
+            equal = abs(number) if of_ratio else abs(value - (metric.ideal or 0.0))
+            return equal if upper is None else number - upper
+        return lower - number if upper is None else max(number - upper, lower - number)
+
+    return measure
 
 
 def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:

@@ -93,6 +93,9 @@ _STEPS: Mapping[Cause, str] = {
 
 def advice_of(because: Because) -> Advice:
     """Returns the cause in words."""
+    # The usual case of hundreds of deployments: there is nothing to say.
+    if not _REASONS[because.cause] and not _STEPS[because.cause]:
+        return Advice(cause=because.cause, reason=None, next_step=None)
     workers = because.outlook.workers
     notice, silence = notice_of(workers), silence_of(workers) or ""
 

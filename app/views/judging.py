@@ -1,8 +1,9 @@
 """Chooses the figure that a deployment is judged by: the gravest of its newest check. The overview says what follows from it."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy.orm import Session
 
@@ -13,9 +14,18 @@ from ..metrics.choice import interval_for_choice
 from ..metrics.intervals import Interval
 from ..metrics.sides import Disadvantaged
 from ..metrics.statements import JudgedFigure, other_side
-from ..metrics.verdicts import GRAVEST, Verdict
-from ..metrics.worst import how_far_out
-from ..store.overviews.overview import Compared, GroupFigure, OverviewEntry, RankedFigure, Success, group_figures, ranked_figures
+from ..metrics.verdicts import GRAVEST, Limits, Verdict
+from ..metrics.worst import distance_under
+from ..store.overviews.overview import (
+    Compared,
+    GroupFigure,
+    OverviewEntry,
+    RankedFigure,
+    RankedKey,
+    Success,
+    group_figures,
+    ranked_figures,
+)
 
 HEADLINE = "disparate_impact"
 """Metric that deployments are judged by here, on payload and balanced data."""
@@ -38,11 +48,9 @@ _JUDGED_ON: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstGroup:
-    """The group with the gravest verdict; if several have it, the one furthest out.
+    """The group with the gravest verdict; if several have it, the one furthest out. `no` is the store's number of the measurement."""
 
-    The group at a disadvantage may be its reference: `other_side` then says so in words, and is None otherwise.
-    """
-
+    no: int
     metric: str
     data: DataSet
     attribute: str
@@ -55,9 +63,6 @@ class WorstGroup:
     reason: str | None
     lower_limit: float | None
     upper_limit: float | None
-    disadvantaged: Disadvantaged | None
-    disadvantaged_group: str | None
-    other_side: str | None
     beyond: float
     """Distance beyond the limits; 0 without a value. It serves only to sort."""
 
@@ -65,7 +70,6 @@ class WorstGroup:
     carried_forward: bool
     check_id: str
     compared: Compared
-    details: Details = field(repr=False)
     for_choice: Interval | None = None
     """Interval that is valid although the figure was chosen from all groups; None for one figure, or without the counts for it."""
 
@@ -74,21 +78,41 @@ class WorstGroup:
         """Returns both ends of `for_choice`."""
         return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
 
-    @classmethod
-    def of(cls, figure: GroupFigure, metric: str, success: Success) -> "WorstGroup":
-        """Returns the figure of that metric, as that check measured it."""
-        judged = JudgedFigure(
-            metric=metric,
+    @property
+    def judged(self) -> JudgedFigure:
+        """Returns the figure as statements are made of it. They take time to make for hundreds, and few of them are shown."""
+        return JudgedFigure(
+            metric=self.metric,
             scope="group",
-            value=figure.value,
-            lower=figure.lower,
-            upper=figure.upper,
+            value=self.value,
+            lower=self.lower,
+            upper=self.upper,
             method=None,
-            limits=(figure.lower_limit, figure.upper_limit),
-            verdict=figure.verdict,
-            details=Details(monitored=figure.group, reference=figure.compared.reference),
+            limits=(self.lower_limit, self.upper_limit),
+            verdict=self.verdict,
+            details=Details(monitored=self.group, reference=self.compared.reference),
         )
+
+    @property
+    def disadvantaged(self) -> Disadvantaged | None:
+        """Returns the role of the group at a disadvantage, which may be the reference."""
+        return self.judged.disadvantaged
+
+    @property
+    def disadvantaged_group(self) -> str | None:
+        """Returns the name of that group."""
+        return self.judged.disadvantaged_group
+
+    @property
+    def other_side(self) -> str | None:
+        """Returns in words that the reference is at a disadvantage; None where it is not."""
+        return other_side(self.judged)
+
+    @classmethod
+    def of(cls, figure: GroupFigure, metric: str, success: Success, beyond: float) -> "WorstGroup":
+        """Returns the figure of that metric, as that check measured it, so far beyond its limits."""
         return cls(
+            no=figure.no,
             metric=metric,
             data=figure.data,
             attribute=figure.attribute,
@@ -101,22 +125,18 @@ class WorstGroup:
             reason=figure.reason,
             lower_limit=figure.lower_limit,
             upper_limit=figure.upper_limit,
-            disadvantaged=judged.disadvantaged,
-            disadvantaged_group=judged.disadvantaged_group,
-            other_side=other_side(judged),
-            beyond=_beyond(figure, metric),
+            beyond=beyond,
             measured_at=success.measured_at,
             carried_forward=success.carried_forward,
             check_id=success.id,
             compared=figure.compared,
-            details=figure.details,
         )
 
-    def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
-        """Returns the figure with the interval that allows for the choice from so many figures of one deployment."""
+    def allow_for_choice(self, chosen_from: int, details: Details) -> "WorstGroup":
+        """Returns the figure, whose details these are, with the interval that allows for the choice from so many figures."""
         if self.value is None or chosen_from <= 1:
             return self
-        found = interval_for_choice(CATALOGUE[self.metric].measure, self.details, point=self.value, chosen_from=chosen_from)
+        found = interval_for_choice(CATALOGUE[self.metric].measure, details, point=self.value, chosen_from=chosen_from)
         return replace(self, for_choice=found)
 
 
@@ -135,38 +155,52 @@ NOTHING_JUDGED = JudgedBy()
 def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedBy]:
     """Returns for each newest success, by its number, what its deployment is judged by."""
     of_check: dict[int, tuple[Success, str]] = {}
+    keys = []
     for one in found:
         if one.success is not None and one.monitor_version is not None:
             # Disparate impact, or where it is not measured the first picked metric that has limits.
             picked = [] if one.picked is None or HEADLINE in one.picked else [key for key in one.picked if key in CATALOGUE]
             limited = (key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None))
-            of_check[one.success.no] = (one.success, next(limited, HEADLINE))
+            metric = next(limited, HEADLINE)
+            of_check[one.success.no] = (one.success, metric)
+            keys.append(RankedKey(one.no, one.success.no, one.success.at, metric))
 
     figures: dict[int, list[RankedFigure]] = {}
-    for figure in ranked_figures(session, {no: metric for no, (_, metric) in of_check.items()}):
+    for figure in ranked_figures(session, keys):
         if figure.data in _JUDGED_ON[of_check[figure.check_no][1]]:
             figures.setdefault(figure.check_no, []).append(figure)
 
-    # Many figures are ranked, and only those of the gravest verdict by their distance; the details of one per deployment are read.
+    beyond = _Distances()
+    # Many figures are ranked, and only those of the gravest verdict by their distance; one per deployment is read in full.
     worst = {}
     for no, ranked in figures.items():
         gravity = min(_GRAVITY[one.verdict] for one in ranked)
         gravest = [one for one in ranked if _GRAVITY[one.verdict] == gravity]
-        worst[no] = max(gravest, key=lambda one: _beyond(one, of_check[one.check_no][1])) if len(gravest) > 1 else gravest[0]
-    details = {figure.no: figure for figure in group_figures(session, [one.no for one in worst.values()])}
+        worst[no] = max(gravest, key=partial(beyond.of, of_check[no][1])) if len(gravest) > 1 else gravest[0]
+    figures_of = {figure.no: figure for figure in group_figures(session, [one.no for one in worst.values()])}
     judged_by = {}
     for no, ranked in figures.items():
         success, metric = of_check[no]
         judged_by[no] = JudgedBy(
-            worst=WorstGroup.of(details[worst[no].no], metric, success),
+            worst=WorstGroup.of(figures_of[worst[no].no], metric, success, beyond.of(metric, worst[no])),
             groups=len(ranked),
             judged=sum(one.verdict in _ON_FAIRNESS for one in ranked),
         )
     return judged_by
 
 
-def _beyond(figure: RankedFigure | GroupFigure, metric: str) -> float:
-    beyond = 0.0
-    if figure.value is not None:
-        beyond = how_far_out(figure.value, CATALOGUE[metric], (figure.lower_limit, figure.upper_limit))
-    return min(max(beyond, -FURTHEST), FURTHEST)
+class _Distances:
+    """Distances beyond limits. Most deployments have the same metric and limits, whose marks are computed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Limits], Callable[[float], float]] = {}
+
+    def of(self, metric: str, figure: RankedFigure) -> float:
+        """Returns the distance of the figure beyond its limits; 0 without a value."""
+        if figure.value is None:
+            return 0.0
+        limits = figure.lower_limit, figure.upper_limit
+        measure = self._known.get((metric, limits))
+        if measure is None:
+            measure = self._known[metric, limits] = distance_under(CATALOGUE[metric], limits)
+        return min(max(measure(figure.value), -FURTHEST), FURTHEST)

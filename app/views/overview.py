@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -14,7 +15,16 @@ from ..domain.workers import WorkersSeen
 from ..metrics.verdicts import Verdict
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
-from ..store.overviews.overview import EndedCheck, GroupKey, OverviewEntry, TrendPoint, Unacknowledged, overview_entries, trends
+from ..store.overviews.overview import (
+    EndedCheck,
+    GroupKey,
+    OverviewEntry,
+    TrendPoint,
+    Unacknowledged,
+    figure_details,
+    overview_entries,
+    trends,
+)
 from .advice import advice_of
 from .causes import (
     Because,
@@ -58,6 +68,8 @@ _JUDGED: Mapping[Verdict | None, DeploymentState] = {
 }
 """State for each verdict on fairness."""
 
+_URGENCY: Mapping[DeploymentState, int] = {state: place for place, state in enumerate(DeploymentState)}
+
 
 class OverviewSort(StrEnum):
     """Order of an overview: the most urgent first, the alphabet, or the deployment that was checked last first."""
@@ -96,8 +108,7 @@ class DeploymentOverview:
     words: GroupWords = field(default_factory=GroupWords)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class OverviewPlace:
+class OverviewPlace(NamedTuple):
     """Position of a deployment in an overview, under one sort."""
 
     rank: float
@@ -176,7 +187,7 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
 
 
 def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, points: int) -> Iterator[DeploymentOverview]:
-    """Yields the listed deployments with what only they show: trends and evidence, each of one statement, and the wider interval."""
+    """Yields the listed deployments with what only they show, in three statements: trends, evidence and the wider interval."""
     keys = [
         GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
         for one in listed
@@ -184,11 +195,12 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
     ]
     of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True))
     evidence = evidence_counts(session, [one.no for one in listed])
+    details = figure_details(session, [one.worst.no for one in listed if one.worst is not None])
     for one in listed:
         yield replace(
             one,
             # It takes time to compute for hundreds.
-            worst=None if one.worst is None else one.worst.allow_for_choice(one.groups),
+            worst=None if one.worst is None else one.worst.allow_for_choice(one.groups, details[one.worst.no]),
             trend=tuple(of_deployment.get(one.no, ())),
             evidence=evidence.get(one.no),
         )
@@ -207,9 +219,8 @@ def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
             ended = 0.0 if one.last_check is None else one.last_check.at.timestamp()
             return OverviewPlace(rank=-ended, nearness=0.0, name=name, no=one.no)
         case OverviewSort.SEVERITY:
-            states = list(DeploymentState)
             known = one.state if one.worst is None else _JUDGED.get(_verdict(one.worst), one.state)
-            rank = min(states.index(one.state), states.index(known))
+            rank = min(_URGENCY[one.state], _URGENCY[known])
             return OverviewPlace(rank=float(rank), nearness=-one.worst.beyond if one.worst else 0.0, name=name, no=one.no)
 
 

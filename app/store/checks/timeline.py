@@ -4,7 +4,7 @@ A step ends with its last moment: a check that ends at midnight is about the day
 are kept with the checks that they are of.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
@@ -222,12 +222,12 @@ def version_changes(session: Session, deployment_no: int, span: Span) -> list[Ve
 
 def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
     """Returns the earliest start of a check's span; None without a check."""
-    return cast("datetime | None", next(_read(session, _OLDEST, {"deployment_no": deployment_no}))[0])
+    return cast("datetime | None", _read(session, _OLDEST, {"deployment_no": deployment_no})[0][0])
 
 
 def revision_before(session: Session, deployment_no: int, end: datetime) -> tuple[str | None, datetime] | None:
     """Returns the model revision before the one in use at `end`, and the end of its last succeeded check; None without one."""
-    found = next(_read(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end}), None)
+    found = next(iter(_read(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
     return None if found is None else (cast("str | None", found[0]), cast("datetime", found[1]))
 
 
@@ -236,8 +236,8 @@ def _attribute_of(statement: str, wanted: FiguresWanted) -> str:
     return statement.replace("{attribute}", "NULL" if wanted.of_all else "NOT NULL")
 
 
-def _read(session: Session, statement: str, values: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """Yields the rows one by one, in the binary form of the wire: half the time of rows of SQLAlchemy's."""
+def _read(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Returns the rows, fetched at once in the binary form of the wire: less than half the time of rows of SQLAlchemy's."""
     connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
     with connection.cursor(binary=True) as cursor:
-        yield from cursor.execute(statement, values)
+        return cursor.execute(statement, values).fetchall()

@@ -102,6 +102,15 @@ class Compared:
     reference_favourable: float | None
 
 
+class RankedKey(NamedTuple):
+    """The metric by which a deployment is judged, in its newest success. `at` is the end of that check's span."""
+
+    deployment_no: int
+    check_no: int
+    at: datetime
+    metric: str
+
+
 class RankedFigure(NamedTuple):
     """One metric of one group, as the check of that number measured it: as much as a choice among many figures needs."""
 
@@ -131,7 +140,6 @@ class GroupFigure:
     lower_limit: float | None
     upper_limit: float | None
     compared: Compared
-    details: Details
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +185,9 @@ _ENTRIES = text(f"""
            l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of('l."window"')} AS last_counts,
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
-           {_counts_of('coalesce(o."window", s."window")')} AS success_counts,
+           -- Mostly both are one check, whose counts are read once.
+           CASE WHEN s.no IS DISTINCT FROM l.no OR o.no IS NOT NULL THEN {_counts_of('coalesce(o."window", s."window")')}
+           END AS success_counts,
            u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at, coalesce(r.records, 0) AS records,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
@@ -219,10 +229,13 @@ _ENTRIES = text(f"""
     ORDER BY d.no
 """)  # noqa: S608 - only the constant above is put in
 
+# The index of series leads to the metric's rows; by check_no alone every other metric would be read, too.
 _RANKED = text("""
     SELECT m.no, m.check_no, m.data, m.value, m.verdict, m.lower_limit, m.upper_limit
-    FROM unnest(CAST(:check_nos AS bigint[]), CAST(:metrics AS text[])) AS wanted(check_no, metric)
-    JOIN measurements m ON m.check_no = wanted.check_no AND m.metric = wanted.metric
+    FROM unnest(CAST(:deployment_nos AS int[]), CAST(:check_nos AS bigint[]), CAST(:ats AS timestamptz[]), CAST(:metrics AS text[]))
+         AS wanted(deployment_no, check_no, at, metric)
+    JOIN measurements m ON m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.at = wanted.at
+         AND m.check_no = wanted.check_no
     WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
     ORDER BY m.no
 """)
@@ -234,9 +247,11 @@ _FIGURES = text("""
                AS monitored_records,
            CAST(coalesce(m.details->'reference_own_n', m.details->'reference_original_n', m.details->'reference_n') AS int)
                AS reference_records,
-           CAST(m.details->'reference_favourable' AS float) AS reference_favourable, m.details
+           CAST(m.details->'reference_favourable' AS float) AS reference_favourable
     FROM measurements m WHERE m.no = ANY (:nos)
 """)
+
+_DETAILS = text("SELECT no, details FROM measurements WHERE no = ANY (:nos)")
 
 _TRENDS = text(f"""
     SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit
@@ -307,13 +322,13 @@ def _read_success(row: Any) -> Success | None:  # noqa: ANN401 - as above
         measured_at=row.origin_at or row.success_at,
         carried_forward=bool(row.carried_forward),
         monitor_version=row.success_version,
-        counts=WindowCounts.of(row.success_counts),
+        counts=WindowCounts.of(row.success_counts or row.last_counts),
     )
 
 
-def ranked_figures(session: Session, metric_of_check: dict[int, str]) -> list[RankedFigure]:
+def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFigure]:
     """Returns for each check the given metric of every group on every data set, in the order measured."""
-    wanted = {"check_nos": list(metric_of_check), "metrics": list(metric_of_check.values())}
+    wanted = {f"{name}s": [getattr(key, name) for key in keys] for name in RankedKey._fields}
     return [RankedFigure._make(row) for row in session.execute(_RANKED, wanted).all()]
 
 
@@ -339,10 +354,14 @@ def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
                 reference_records=row.reference_records,
                 reference_favourable=row.reference_favourable,
             ),
-            details=Details.from_json(omit_columns(row.details)),
         )
         for row in session.execute(_FIGURES, {"nos": list(nos)}).all()
     ]
+
+
+def figure_details(session: Session, nos: Sequence[int]) -> dict[int, Details]:
+    """Returns the details of the figures of those numbers, by number."""
+    return {row.no: Details.from_json(omit_columns(row.details)) for row in session.execute(_DETAILS, {"nos": list(nos)}).all()}
 
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
