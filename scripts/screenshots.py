@@ -2,14 +2,21 @@
 
 import argparse
 import shutil
+import tempfile
 from pathlib import Path
 from typing import get_args
 
 from playwright.sync_api import Browser, ViewportSize
 
+from app.embedded import embedded_postgres
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, running_browser, visiting
 from tests.example_run import Example, running_example
+from tests.builders.heartbeats import let_a_worker_answer
+from tests.builders.page_states import build_states
 from tests.page_list import pages
+from tests.service import running_service
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 README_PICTURE = REPOSITORY / "docs" / "screenshot.png"
@@ -24,6 +31,7 @@ def main() -> None:
     parser.add_argument("--hours", type=int, default=72, help="hours of history (72)")
     parser.add_argument("--to", type=Path, default=REPOSITORY / "build" / "screenshots", help="the folder (build/screenshots)")
     parser.add_argument("--only", action="append", help="the name of a page; may be given several times")
+    parser.add_argument("--states", action="store_true", help="deployments in many states, on screen and on paper, instead of the example")
     parser.add_argument("--readme", action="store_true", help="only the picture in the README")
     chosen = parser.parse_args()
     if chosen.readme:
@@ -31,11 +39,44 @@ def main() -> None:
         return
     shutil.rmtree(chosen.to, ignore_errors=True)
     chosen.to.mkdir(parents=True)
+    if chosen.states:
+        _take_states(chosen.to)
+        return
     with running_browser() as browser, running_example(hours=chosen.hours) as example:
         for width in (DESKTOP, PHONE):
             for scheme in get_args(Scheme):
                 _take(browser, example, chosen.to, width, scheme, chosen.only)
     print(f"The pictures are in {chosen.to}.")
+
+
+def _take_states(folder: Path) -> None:
+    """Takes the overview and the page of each deployment of `build_states`: in both widths and schemes, at 200 %, and on paper."""
+    with tempfile.TemporaryDirectory(prefix="evenhand-states-") as name:
+        Path(name).chmod(0o711)
+        with embedded_postgres(Path(name) / "data") as url:
+            database = Database(url)
+            upgrade(database)
+            let_a_worker_answer(database)
+            build_states(database)
+            with running_browser() as browser, running_service(database, Path(name)) as service:
+                ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
+                paths = {"overview": "/"} | {one: f"/deployments/{one}" for one in ids}
+                for width in (DESKTOP, PHONE):
+                    for scheme in get_args(Scheme):
+                        with visiting(browser, service.base_url, width=width, scheme=scheme) as visit:
+                            visit.log_in(service.admin_key)
+                            for state, path in paths.items():
+                                visit.go(path)
+                                _shoot(visit, folder / f"{state}-{width}-{scheme}.png")
+                                if (width, scheme) == (DESKTOP, "light"):
+                                    visit.page.pdf(path=folder / f"{state}.pdf", format="A4")
+                with visiting(browser, service.base_url, width=DESKTOP, scale=2) as visit:
+                    visit.log_in(service.admin_key)
+                    for state, path in paths.items():
+                        visit.go(path)
+                        _shoot(visit, folder / f"{state}-at-200-percent.png")
+            database.close()
+    print(f"The pictures are in {folder}.")
 
 
 def _take_for_readme(hours: int) -> None:

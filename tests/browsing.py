@@ -127,10 +127,16 @@ class Visit:
 
 
 @contextmanager
-def visiting(browser: Browser, base_url: str, *, width: int = DESKTOP, scheme: Scheme = "light") -> Iterator[Visit]:
-    """A fresh tab at that service: no cookies, everything watched. It waits without limit, as every test does."""
+def visiting(browser: Browser, base_url: str, *, width: int = DESKTOP, scheme: Scheme = "light", scale: int = 1) -> Iterator[Visit]:
+    """A fresh tab at that service: no cookies, everything watched. It waits without limit, as every test does.
+
+    `scale` is how many times larger everything is: at 2, a window of 1280 px shows 640 CSS pixels.
+    """
     context: BrowserContext = browser.new_context(
-        viewport={"width": width, "height": HEIGHTS[width]}, color_scheme=scheme, reduced_motion="reduce"
+        viewport={"width": width // scale, "height": HEIGHTS[width] // scale},
+        device_scale_factor=scale,
+        color_scheme=scheme,
+        reduced_motion="reduce",
     )
     context.set_default_timeout(0)
     expect.set_options(timeout=FOR_EVER)

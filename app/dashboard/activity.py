@@ -1,10 +1,12 @@
-"""Activity page: changes, and who made them."""
+"""Activity page: changes, and who made them. The filter and the pages of the list are those of the page Audit, too."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..store.people import activities
@@ -24,12 +26,29 @@ CHECK_REQUESTED = "check.requested"
 Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
 
-class ChosenActivities(BaseModel):
-    """Filter of a person; an empty member allows all, except that check requests are shown only if `checks` or `action` says so."""
+class ListedEvent(Protocol):
+    """What both lists have of an event."""
+
+    @property
+    def no(self) -> int:
+        """Its number, by which pages are cut."""
+
+    @property
+    def actor(self) -> str:
+        """Who did it."""
+
+
+class ChosenEvents(BaseModel):
+    """Filter of a person; an empty member allows all."""
 
     deployment: Text = ""
     actor: Text = ""
     action: Text = ""
+
+
+class ChosenActivities(ChosenEvents):
+    """The same, except that check requests are shown only if `checks` or `action` says so."""
+
     checks: Literal["shown", ""] = ""
 
 
@@ -51,7 +70,12 @@ def activity_page(
         without_action=None if chosen.checks or chosen.action else CHECK_REQUESTED,
     )
     found = activities.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
+    return page(request, "activity.html", {"now": now, **list_events(session, found, chosen)})
+
+
+def list_events(session: Session, found: Sequence[ListedEvent], chosen: ChosenEvents) -> dict[str, object]:
+    """Returns the values that both templates need: the events of the page, the names of people, the way to older ones, the filter."""
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
-    older = f"?{urlencode({**chosen.model_dump(), 'cursor': cursor})}" if cursor else None
-    names = people(session, (one.actor for one in shown))
-    return page(request, "activity.html", {"activities": shown, "names": names, "older": older, "now": now, **chosen.model_dump()})
+    filled = chosen.model_dump()
+    older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None
+    return {"events": shown, "names": people(session, (one.actor for one in shown)), "older": older, **filled}

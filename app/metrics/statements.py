@@ -230,10 +230,14 @@ def _excludes(figure: JudgedFigure, equal: float | None) -> bool:
 
 
 def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
-    """Says how far the interval reaches, with digits that show on which side of the limit, or that it has no end."""
+    """Says how far the interval reaches, or that it has no end.
+
+    It has the decimals of the figure's own sentence, and more where only those show on which side of the limit it is.
+    """
     if end is None:
         return f"has no {'lower' if figure.lower is None else 'upper'} end"
-    return f"reaches {end:.{digits_apart(end, (limit, figure.row.ideal), _HUNDREDTHS)}f}"
+    least = _HUNDREDTHS if figure.value is None else format_figure(figure.value, figure.lower, figure.upper).decimals
+    return f"reaches {end:.{digits_apart(end, (limit, figure.row.ideal), least)}f}"
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:

@@ -34,7 +34,7 @@ MEASUREMENT: dict[str, Any] = {
     "definition": 1,
     "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.800 (95 %: 0.694 to 0.922).",
     "gap": "The gap is larger than chance explains (p = 0.0013).",
-    "beyond_limit": "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.92.",
+    "beyond_limit": "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.922.",
     "details": {
         "formula": "favourable_rate(monitored) / favourable_rate(reference)",
         "monitored": "female",

@@ -32,7 +32,7 @@ FIGURE = JudgedFigure(
 
 def test_a_clear_gap_at_an_unclear_limit_is_told_in_two_statements() -> None:
     assert gap_statement(FIGURE) == "The gap is larger than chance explains (p = 0.0002)."
-    assert limit_statement(FIGURE) == "Whether it is beyond the limit of 0.8 is not certain: its interval reaches 0.83."
+    assert limit_statement(FIGURE) == "Whether it is beyond the limit of 0.8 is not certain: its interval reaches 0.830."
 
 
 @pytest.mark.parametrize(

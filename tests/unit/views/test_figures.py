@@ -63,20 +63,20 @@ UNCERTAINTY = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "uncer
             0.80,
             0.99,
             (0.85, 1.2),
-            "It is inside the limits (0.85 to 1.2), but its interval reaches 0.80, so a value beyond the limit of 0.85 is not ruled out.",
+            "It is inside the limits (0.85 to 1.2), but its interval reaches 0.800, so a value beyond the limit of 0.85 is not ruled out.",
         ),
         (
             0.86,
             1.30,
             (0.85, 1.2),
-            "It is inside the limits (0.85 to 1.2), but its interval reaches 1.30, so a value beyond the limit of 1.2 is not ruled out.",
+            "It is inside the limits (0.85 to 1.2), but its interval reaches 1.300, so a value beyond the limit of 1.2 is not ruled out.",
         ),
         (
             0.80,
             None,
             (0.85, 1.2),
             (
-                "It is inside the limits (0.85 to 1.2), but its interval reaches 0.80 and has no upper end, so a value beyond either limit"
+                "It is inside the limits (0.85 to 1.2), but its interval reaches 0.800 and has no upper end, so a value beyond either limit"
                 " is not ruled out."
             ),
         ),
@@ -106,7 +106,7 @@ def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict() -> None
     assert found.limits == "Watched from 0.85 up only."
     assert found.statements == (
         "The gap is larger than chance explains (p = 0.0010).",
-        "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.92.",
+        "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.920.",
     )
     assert found.caution == "It rests on few."
     assert (found.subject, found.data) == ("female (Sex)", "logged records")

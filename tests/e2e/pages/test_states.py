@@ -1,0 +1,51 @@
+"""Deployments with one, three and 20 groups, of a regression and of several classes, failing, stale and empty, in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from app.store.database.engine import Database
+from tests.browsing import PHONE, visiting
+from tests.builders.heartbeats import let_a_worker_answer
+from tests.builders.page_states import build_states
+from tests.service import RunningService, running_service
+
+A4 = "A4"
+MOST_PAPER = 400_000
+"""Max bytes of one deployment's page on paper."""
+
+
+@pytest.fixture
+def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[RunningService]:  # noqa: ARG001 - first, lest it is made in vain
+    """The service with every deployment of `build_states`."""
+    let_a_worker_answer(database)
+    build_states(database)
+    with running_service(database, tmp_path) as service:
+        yield service
+
+
+def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, service: RunningService) -> None:
+    ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
+    paths = ["/", *(f"/deployments/{one}" for one in ids)]
+    wrong: dict[str, list[str]] = {}
+    with (
+        visiting(browser, service.base_url) as wide,
+        visiting(browser, service.base_url, width=PHONE, scheme="dark") as narrow,
+        visiting(browser, service.base_url, scale=2) as large,
+    ):
+        for visit in (wide, narrow, large):
+            visit.log_in(service.admin_key)
+        for path in paths:
+            for visit in (wide, narrow, large):
+                visit.go(path)
+            found = wide.serious_findings() + narrow.serious_findings()
+            found += [name for name, visit in (("1280", wide), ("390", narrow), ("200 %", large)) if visit.overflows()]
+            paper = wide.page.pdf(format=A4)
+            found += [] if paper.startswith(b"%PDF") and len(paper) < MOST_PAPER else ["paper"]
+            wrong |= {path: found} if found else {}
+        assert wide.faults + narrow.faults + large.faults == []
+
+    assert len(ids) == 9  # noqa: PLR2004 - those of `build_states`
+    assert wrong == {}
