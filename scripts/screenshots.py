@@ -12,9 +12,9 @@ from app.embedded import embedded_postgres
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, running_browser, visiting
-from tests.example_run import Example, running_example
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_states import build_states
+from tests.example_run import Example, running_example
 from tests.page_list import pages
 from tests.service import running_service
 

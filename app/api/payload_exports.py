@@ -1,4 +1,4 @@
-"""Route that sends payload records as CSV: those that a filter lets through, newest first or by gap, in the words of the present monitor."""
+"""Route that sends payload records as CSV: those that a filter lets through, in the order and the words of the list."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -105,8 +105,9 @@ def export_payload_records(
 ) -> CsvAnswer:
     """Returns the records of `GET …/payload-records`, whole, as CSV in the same order: columns as the present schema has them.
 
-    `gap` is the largest gap of a record's flags, empty where none is known. `group of …` is the record's group in the monitor, `change of …` is `gained`, `lost` or `none` where copies were asked about. A text
-    that a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set.
+    `gap` is the largest gap of a record's flags, empty where none is known; `group of …` is the record's group in the monitor, `change of
+    …` is `gained`, `lost` or `none` where copies were asked about. A text that a spreadsheet would take for a formula has an apostrophe
+    before it, unless `raw` is set.
     """
     most = PIECE if limit is None else min(limit, PIECE)
     wanted = replace(filtered, limit=most)

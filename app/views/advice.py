@@ -126,7 +126,8 @@ def advice_of(because: Because) -> Advice:
         "start": "" if notice is None else notice.next_step,
         "since": _moment(because.since),
         "measured_at": _moment(because.measured_at),
-        "stated": because.stated or "no reason is known",
+        # Only of a figure it continues a sentence.
+        "stated": because.stated or ("no reason is known" if because.cause is Cause.NOT_COMPUTABLE else "No reason is known."),
         "have": _records(have),
         "needed": "more" if needed is None else f"{needed:,}",
         "lacking": "more records" if have is None or needed is None else _records(max(1, needed - have), "more record"),

@@ -88,7 +88,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
     if row.verdict is Verdict.FAIR:
         unjudged = sum(other.verdict is not Verdict.FAIR for other in forest.rows)
         fair = "No comparison with a verdict is outside its limits" if unjudged else "Every comparison is inside its limits"
-        lead = f"{fair}. Nearest to one: {clause.text}"
+        lead = f"{fair}. Nearest to a limit: {clause.text}"
         return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, parts=parts, row=row)
     return ForestHeadline(lead=capitalise(clause.text), interval=clause.interval, note=clause.note, parts=parts, row=row)
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sqlalchemy import text
+
 from app.clock import HOUR, hour_of, utc_now
 from app.domain.checks import Trigger
 from app.domain.deployments import Column, FieldKind, FieldType, ProblemType
@@ -54,6 +56,8 @@ def build_states(database: Database) -> None:
     failing.stop_running()
     _watch(database, "stale", monitor_of(SEX), applicants(60, 60, 20), 1, hours_ago=60)
     scene(database, APPLICANT, monitor_of(SEX), endpoint=None, deployment_id="empty")
+    with database.transaction() as session:
+        session.execute(text("UPDATE deployments SET name = id"))
 
 
 def _watch(
@@ -69,9 +73,7 @@ def _watch(
     """Logs the records in each of so many hours up to the last one, and checks every hour."""
     columns = _COLUMNS if "race" in records[0] else APPLICANT
     probability = None if problem_type is ProblemType.REGRESSION else "probability"
-    stage = scene(
-        database, columns, monitor, endpoint=None, deployment_id=name, problem_type=problem_type, probability=probability
-    )
+    stage = scene(database, columns, monitor, endpoint=None, deployment_id=name, problem_type=problem_type, probability=probability)
     last = hour_of(utc_now()) - (1 + hours_ago) * HOUR
     for before in reversed(range(checks)):
         hour = last - before * HOUR
@@ -88,7 +90,11 @@ def _people(answer: Callable[[int, int], object]) -> list[dict[str, Any]]:
     """
     return [
         {
-            **{"sex": sex, "race": race, "income": 1, "age": 30, "probability": 0.5},
+            "sex": sex,
+            "race": race,
+            "income": 1,
+            "age": 30,
+            "probability": 0.5,
             "prediction": answer(place, (30 if race == RACES[1] else 12 + order) + (6 if sex == "female" else 0)),
         }
         for order, race in enumerate(RACES)

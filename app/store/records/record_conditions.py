@@ -136,9 +136,7 @@ def add_filters(statement: Statement, wanted: RecordFilter) -> None:
             **({} if wanted.attribute is None else {"attribute": wanted.attribute}),
         )
     if wanted.without_flags:
-        statement.add(
-            "NOT EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no)"
-        )
+        statement.add("NOT EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no)")
 
 
 def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:

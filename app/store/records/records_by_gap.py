@@ -3,13 +3,12 @@
 The gap of a record is the largest of its flags, which checks store; nothing is asked or computed here.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import text
+from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
 from ..database.page_size import fill_page
@@ -94,5 +93,5 @@ def _find_without_flags(session: Session, deployment_no: int, wanted: RecordFilt
     return RecordsByGap(records=page, next_place=None if place is None else GapPlace(None, place.logged_at, place.record_no))
 
 
-def _size_of(row: Mapping[str, Any]) -> int:
+def _size_of(row: RowMapping) -> int:
     return len(msgspec.json.encode([row[name] for name in VALUE_COLUMNS]))

@@ -47,5 +47,5 @@ def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, 
             wrong |= {path: found} if found else {}
         assert wide.faults + narrow.faults + large.faults == []
 
-    assert len(ids) == 9  # noqa: PLR2004 - those of `build_states`
+    assert len(ids) == 9
     assert wrong == {}

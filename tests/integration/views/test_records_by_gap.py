@@ -52,8 +52,8 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
                 )
             session.execute(
                 text(
-                    "INSERT INTO flagged_records SELECT f.deployment_no, f.record_no, 'age', f.logged_at, f.model_revision, '30-39', 'likely',"
-                    " f.direction, 0.1, 0.75, 0.65, 1, f.check_no"
+                    "INSERT INTO flagged_records SELECT f.deployment_no, f.record_no, 'age', f.logged_at, f.model_revision, '30-39',"
+                    " 'likely', f.direction, 0.1, 0.75, 0.65, 1, f.check_no"
                     " FROM flagged_records f JOIN payload_keys k ON k.record_no = f.record_no AND k.record_id = '16'"
                 )
             )

@@ -75,9 +75,9 @@ def test_inside_its_limits_nobody_is_at_a_disadvantage() -> None:
 
     assert (
         found.text
-        == "Every comparison is inside its limits. Nearest to one: women are rated No Risk 0.95 times as often as men (0.85–1.05)"
+        == "Every comparison is inside its limits. Nearest to a limit: women are rated No Risk 0.95 times as often as men (0.85–1.05)"
     )
-    assert some.lead.startswith("No comparison with a verdict is outside its limits. Nearest to one: women")
+    assert some.lead.startswith("No comparison with a verdict is outside its limits. Nearest to a limit: women")
 
 
 def test_evidence_is_named_where_the_newest_check_is_fair() -> None:
@@ -163,7 +163,7 @@ def test_a_fair_headline_allows_for_the_choice_as_well() -> None:
     near = {"verdict": "fair", "lower": 0.8, "upper": 1.0, "counts": ((90, 100), (100, 100))}
     found = headline_of(figure_of(0.9, **near), figure_of(1.0, attribute="age", group="18-25", **near), monitor=NAMED)
 
-    assert found.lead.startswith("Every comparison is inside its limits. Nearest to one: ")
+    assert found.lead.startswith("Every comparison is inside its limits. Nearest to a limit: ")
     assert found.note.startswith("95 % interval; it allows for the choice of this comparison from 2")
 
 
