@@ -15,7 +15,7 @@ from ..outbound.credentials import encode_header, header_of, redacted_of
 from ..outbound.egress import EgressPolicy, parse_url
 from ..outbound.failures import CallFailure, failure_of_error
 from ..outbound.tokens import TokenSource
-from ..outbound.transport import PinnedConnection, PinnedTransport, resolve, Resolver
+from ..outbound.transport import PinnedTransport, Resolver, resolve
 from ..telemetry.metrics import model_calls, model_seconds
 
 CONNECTIONS = 256

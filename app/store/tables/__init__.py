@@ -33,8 +33,8 @@ from .openscale import (
 )
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UsedLogInRow, UserRow
-from .retention import ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
 from .reports import KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
+from .retention import ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
 from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .workers import ListenerRow, WorkerRow
@@ -75,12 +75,12 @@ __all__ = [
     "FigureDayRow",
     "FlaggedRecordRow",
     "IntakeCountRow",
+    "KeptReportFileRow",
+    "KeptReportRow",
     "KeyLimitsRow",
     "KeyUseRow",
     "LegalHoldRow",
     "ListedFileRow",
-    "KeptReportFileRow",
-    "KeptReportRow",
     "ListenerRow",
     "MeasurementRow",
     "MissingRecordRow",
@@ -97,9 +97,9 @@ __all__ = [
     "PayloadRecordRow",
     "RecordCountRow",
     "RejectionCountRow",
-    "RetentionPolicyRow",
     "ReportScheduleChannelRow",
     "ReportScheduleRow",
+    "RetentionPolicyRow",
     "Row",
     "SessionRow",
     "SubgroupCandidateRow",

@@ -5,7 +5,7 @@ from alembic import command
 from sqlalchemy import text
 
 from app.store.database.engine import Database
-from app.store.database.migrate import alembic_config, upgrade
+from app.store.database.migrate import alembic_config, newest_revision, upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months
 
 
@@ -21,7 +21,7 @@ def test_migrating_again_and_at_once_changes_nothing(database: Database) -> None
         list(pool.map(lambda _: upgrade(database), range(4)))
 
     with database.transaction() as session:
-        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == ["0028"]
+        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == [newest_revision()]
 
 
 def test_partitions_cover_the_coming_months_and_december_is_followed_by_january(database: Database) -> None:
