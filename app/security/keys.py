@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from ..clock import utc_now
 from ..errors import Conflict, InvalidInput
 from ..store.people.api_keys import ApiKey, ApiKeys, NewApiKey
+from ..store.people.key_limits import limits_of, put_limits
 from .principals import Role
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
@@ -96,7 +97,7 @@ def create_key(
 
 
 def rotate_key(session: Session, key_id: str, *, overlap: timedelta, expires_at: datetime | None = None) -> Rotation:
-    """Stores a new key with the name, role and deployment of another one, which stays valid for `overlap` at most.
+    """Stores a new key with the name, role, deployment and limits of another one, which stays valid for `overlap` at most.
 
     Without `expires_at`, the new key lives as long as the old one was to live when it was made: not at all limited if that was not.
 
@@ -123,7 +124,9 @@ def rotate_key(session: Session, key_id: str, *, overlap: timedelta, expires_at:
     role = Role(old.role)
     text = create_key(session, role=role, name=old.name, deployment_no=old.deployment_no, expires_at=expires_at, replaces=old.id)
     keys.end_at(old, min(now + overlap, old.expires_at or now + overlap))
-    return Rotation(text=text, old=keys.get(old.id), new=keys.get(str(key_id_of(text))))
+    new = keys.get(str(key_id_of(text)))
+    put_limits(session, new.id, limits_of(session, old.id))
+    return Rotation(text=text, old=keys.get(old.id), new=new)
 
 
 def key_refusal(key: ApiKey, now: datetime) -> str | None:

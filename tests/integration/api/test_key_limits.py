@@ -157,3 +157,12 @@ def test_callers_are_answered_with_the_limit_and_the_pause(service: RunningServi
     assert used()["limits"]["requests_per_second"] == 0.01
     assert service.client.put("/v1/api-keys/aaaaaaaa/limits", json={}).status_code == 404
     assert service.client.put(address, json={"max_bytes": -1}).status_code == 422
+
+
+def test_a_rotated_key_hands_its_limits_to_its_successor(service: RunningService) -> None:
+    made = service.client.post("/v1/api-keys", json={"name": "batch", "role": "ingest"}).raise_for_status().json()
+    limits = {"requests_per_second": 20.0, "records_per_second": 5000.0, "max_bytes": None}
+    service.client.put(f"/v1/api-keys/{made['id']}/limits", json=limits).raise_for_status()
+    rotated = service.client.post(f"/v1/api-keys/{made['id']}/rotations", json={"overlap_hours": 1}).raise_for_status().json()
+
+    assert service.client.get(f"/v1/api-keys/{rotated['new']['id']}/limits").raise_for_status().json() == limits
