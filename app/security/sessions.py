@@ -100,7 +100,7 @@ def log_out(session: Session, token: str, principal: Principal, *, address: str)
 
 
 def log_in_at_issuer(session: Session, identity: Identity, wanted: IssuerLogIn, *, address: str) -> str:
-    """Returns a new session's token for somebody whom the issuer has just named. `wanted.state_hash` is accepted once.
+    """Returns a new session's token for a person that the issuer has just named. `wanted.state_hash` is accepted once.
 
     Raises:
         Unauthenticated: the state was used before, or the user is disabled here.

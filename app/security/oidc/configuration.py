@@ -1,4 +1,4 @@
-"""What the operator says about the issuer: its address, this client, and the roles of its claims."""
+"""Configuration of the issuer: its address, this client, and the roles of its claims."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,6 +1,7 @@
 """Roles and names from claims, log-ins sealed into cookies, and settings that are refused."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,3 +143,16 @@ def test_without_an_issuer_there_is_nothing_to_configure() -> None:
     assert read_configuration(Settings()) is None
     assert configured().redirect_uri == "https://evenhand.example.com/login/oidc/callback"
     assert configured(oidc_issuer="http://127.0.0.1:8080/realms/x").issuer == "http://127.0.0.1:8080/realms/x"
+
+
+def test_the_examples_of_the_documentation_can_be_used() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "operations" / "log-in-at-an-issuer.md").read_text()
+    examples = [block.partition("```")[0].strip() for block in page.split("```text")[1:]]
+    found = []
+    for example in examples:
+        values = dict(line.removeprefix("EVENHAND_").split("=", 1) for line in example.splitlines())
+        settings = {name.lower(): value for name, value in values.items() if not name.endswith("_FILE")}
+        found.append(configured(**settings))
+
+    assert [len(one.rules) for one in found] == [3, 2, 3]
+    assert [one.audience for one in found] == [None, "evenhand-api", "CLIENT-ID"]
