@@ -57,6 +57,8 @@ class LocalIssuer:
     published: list[str] = field(default_factory=lambda: ["first"])
     forged: str | None = None
     """ID token to answer with, whatever was asked."""
+    sends_back_to: str | None = None
+    """Where browsers are sent back to, instead of the public address that the service names."""
     fetches: int = 0
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -94,7 +96,10 @@ class LocalIssuer:
         """The address to which the browser is sent back."""
         code = secrets.token_urlsafe(16)
         self.codes[code] = dict(sent)
-        return f"{sent['redirect_uri']}?{urlencode({'code': code, 'state': sent['state'], 'iss': self.url, 'session_state': 'x'})}"
+        back = sent["redirect_uri"]
+        if self.sends_back_to is not None:
+            back = f"{self.sends_back_to}{urlsplit(back).path}"
+        return f"{back}?{urlencode({'code': code, 'state': sent['state'], 'iss': self.url, 'session_state': 'x'})}"
 
     def exchange(self, sent: Mapping[str, str], authorization: str) -> dict[str, Any] | None:
         """The answer of the token endpoint; None for a code that is not accepted."""
