@@ -10,10 +10,11 @@ batches; the erasure of a person of every 100th record. Prints p50 and p99 of ea
 import argparse
 import contextlib
 import json
+import multiprocessing
+import os
 import statistics
 import sys
 import tempfile
-import threading
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -44,6 +45,9 @@ from app.store.retention.policies import put_policy
 
 PERSON, EVERY = "c-1815", 100
 """The customer to erase, and how many records there are for one of this person's."""
+
+NICENESS = 5
+"""Niceness of a worker."""
 
 _FILL = """
 WITH added AS (INSERT INTO payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at,
@@ -79,27 +83,38 @@ class Stage:
                 connection.execute(_FILL, values)
             connection.execute("VACUUM ANALYZE payload_records, payload_keys")
 
-    def expire(self) -> None:
-        """Applies a policy to the aged deployment."""
-        with self.database.transaction() as session:
-            put_policy(session, self.aged.no, RetentionPolicy(records_months=6))
-        apply_policies(self.database)
-        with self.database.transaction() as session:
-            put_policy(session, self.aged.no, RetentionPolicy())
-
-    def erase_person(self) -> None:
-        """Erases the person from the aged deployment."""
-        selector = RecordSelector(field="customer", value=PERSON)
-        with self.database.transaction() as session:
-            request_erasure(session, self.aged.no, self.aged.id, erasure_id=str(uuid.uuid4()), selector=selector, by="script")
-        while not perform_erasures(self.database, settled_after=timedelta(0)):
-            pass
-
     def count(self, no: int) -> int:
         """Returns the number of records of a deployment, by SQL of its own."""
         with psycopg.connect(self.url) as connection:
             row = connection.execute("SELECT count(*) FROM payload_records WHERE deployment_no = %s", [no]).fetchone()
             return 0 if row is None else int(row[0])
+
+
+def expire(url: str, no: int) -> None:
+    """Applies a policy to the deployment, as the worker does: in a process of its own, at a lower priority."""
+    os.nice(NICENESS)
+    database = Database(url)
+    with database.transaction() as session:
+        put_policy(session, no, RetentionPolicy(records_months=6))
+    apply_policies(database)
+    with database.transaction() as session:
+        put_policy(session, no, RetentionPolicy())
+
+
+def erase_person(url: str, no: int) -> None:
+    """Erases the person from the deployment, likewise."""
+    os.nice(NICENESS)
+    database = Database(url)
+    selector = RecordSelector(field="customer", value=PERSON)
+    with database.transaction() as session:
+        request_erasure(session, no, "aged", erasure_id=str(uuid.uuid4()), selector=selector, by="script")
+    while not perform_erasures(database, settled_after=timedelta(0)):
+        pass
+
+
+def rest(_url: str, _no: int) -> None:
+    """Starts as the others do, and does nothing."""
+    os.nice(NICENESS)
 
 
 def main() -> None:
@@ -118,12 +133,13 @@ def main() -> None:
 
 
 def _run(stage: Stage, port: int, options: argparse.Namespace) -> None:
-    sides: dict[str, tuple[Callable[[], None], Callable[[], None], Callable[[], int]]] = {
-        "logging alone": (lambda: None, lambda: None, lambda: 0),
-        "a month is dropped": (lambda: stage.fill(stage.aged.no), stage.expire, lambda: stage.count(stage.aged.no)),
-        "records in batches": (lambda: stage.fill(stage.aged.no, stage.other.no), stage.expire, lambda: stage.count(stage.aged.no)),
-        "a person": (lambda: stage.fill(stage.aged.no), stage.erase_person, lambda: _persons(stage)),
+    sides: dict[str, tuple[Callable[[], None], Callable[[str, int], None], Callable[[], int]]] = {
+        "logging alone": (lambda: None, rest, lambda: 0),
+        "a month is dropped": (lambda: stage.fill(stage.aged.no), expire, lambda: stage.count(stage.aged.no)),
+        "records in batches": (lambda: stage.fill(stage.aged.no, stage.other.no), expire, lambda: stage.count(stage.aged.no)),
+        "a person": (lambda: stage.fill(stage.aged.no), erase_person, lambda: _persons(stage)),
     }
+    context = multiprocessing.get_context("spawn")
     found: dict[str, list[Load]] = {name: [] for name in sides}
     left = dict.fromkeys(sides, 0)
     uvloop.run(drive(port, _requests(stage.key, 2000), 8))  # warm
@@ -131,10 +147,12 @@ def _run(stage: Stage, port: int, options: argparse.Namespace) -> None:
         for name, (prepare, work, count) in sides.items():
             print(f"round {number + 1} of {options.rounds}: {name} …", file=sys.stderr, flush=True)
             prepare()
-            worker = threading.Thread(target=work)
+            worker = context.Process(target=work, args=(stage.url, stage.aged.no))
             worker.start()
             load = uvloop.run(drive(port, _requests(stage.key, options.rate * options.seconds), 32, rate=options.rate))
             worker.join()
+            if worker.exitcode:
+                sys.exit(f"{name}: the process that erases ended with {worker.exitcode}")
             refused = [body for body in load.bodies if not body.startswith(b'{"sent":1,"accepted":1,')]
             if refused:
                 sys.exit(f"{len(refused)} requests were not accepted; one answer: {refused[0][:300]!r}")

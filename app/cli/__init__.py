@@ -26,6 +26,7 @@ COMMANDS = (
     "users",
     "audit",
     "retention",
+    "doctor",
     "backup",
     "restore",
     "rotate-secret-key",

@@ -1,0 +1,197 @@
+"""`evenhand doctor`: looks at everything an installation needs, one line each, with what to do where something is wrong."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from ..clock import utc_now
+from ..errors import EvenhandError
+from ..outbound.egress import EgressPolicy, check_url
+from ..security.secrets import KEY_FILE, find_secret_box
+from ..settings import Settings
+from ..store.checks.checks import current_time
+from ..store.database.engine import cause_of, public_address
+from ..store.database.migrate import alembic_config, is_known, revision_of
+from ..store.database.partitions import months_ahead
+from ..store.database.restoring import unreadable_secrets
+from .database import open_database, require_answer
+from .startup import command_settings
+
+command = typer.Typer(add_completion=False)
+
+MAX_SKEW = timedelta(seconds=5)
+"""Clock difference to the database that is still normal: times of records are the database's, those of alerts' retries ours."""
+
+MIN_FREE_BYTES = 2 * 2**30
+"""Free bytes below which the disk is reported as nearly full."""
+
+MIN_MONTHS_AHEAD = 1
+"""Months ahead below which the partitions are reported."""
+
+_WORKER = text("SELECT now() - max(beat_at) FROM workers")
+
+
+class Verdict(StrEnum):
+    """The state of one thing."""
+
+    GOOD = "ok"
+    WARNING = "warning"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: what was looked at, its state, and what to do."""
+
+    subject: str
+    verdict: Verdict
+    words: str
+
+
+@command.command()
+def doctor() -> None:
+    """Look at everything that an installation needs, one line each. Changes nothing. Ends with 1 if there is a fault."""
+    settings = command_settings()
+    faults = 0
+    for finding in examine(settings):
+        typer.echo(f"{finding.verdict.value:<8} {finding.subject:<10} {finding.words}")
+        faults += finding.verdict is Verdict.FAULT
+    if faults:
+        raise typer.Exit(1)
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Yields a finding for each thing that can be looked at; after a database that does not answer, only for those without it."""
+    yield look_at_disk(settings.data_dir)
+    yield look_at_secrets(settings)
+    try:
+        with open_database(settings) as database:
+            require_answer(database.url)
+            yield Finding("database", Verdict.GOOD, f"{public_address(database.url)} answers.")
+            with database.transaction() as session:
+                schema = look_at_schema(session)
+                yield schema
+                if schema.verdict is Verdict.FAULT:
+                    return
+                looks: tuple[Callable[[Session], Finding], ...] = (look_at_clock, look_at_worker, look_at_keys, look_at_months)
+                for look in looks:
+                    yield look(session)
+                yield look_at_stored_secrets(settings, session)
+                yield from look_at_endpoints(settings, session)
+    except DBAPIError as error:
+        yield Finding("database", Verdict.FAULT, f"refused a statement: {cause_of(error)}. Look at its log.")
+    except EvenhandError as error:
+        yield Finding("database", Verdict.FAULT, str(error))
+
+
+def look_at_disk(folder: Path) -> Finding:
+    """Returns the state of the disk of the data folder."""
+    existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    free = shutil.disk_usage(existing).free
+    words = f"{free / 2**30:.1f} GiB are free at {existing}."
+    if free < MIN_FREE_BYTES:
+        return Finding("disk", Verdict.WARNING, f"{words} Make room: on a full disk nothing more is stored.")
+    return Finding("disk", Verdict.GOOD, words)
+
+
+def look_at_secrets(settings: Settings) -> Finding:
+    """Returns whether there is a key for stored secrets."""
+    if settings.secret_key is not None:
+        return Finding("secret key", Verdict.GOOD, "is set by EVENHAND_SECRET_KEY.")
+    file = settings.data_dir.absolute() / KEY_FILE
+    if file.exists():
+        return Finding("secret key", Verdict.GOOD, f"is in {file}. Keep a copy of it elsewhere.")
+    return Finding("secret key", Verdict.WARNING, f"is neither set nor in {file}. The service makes one at its start; keep a copy of it.")
+
+
+def look_at_schema(session: Session) -> Finding:
+    """Returns whether this version of the program can work with the schema."""
+    revision, head = revision_of(session.connection()), ScriptDirectory.from_config(alembic_config()).get_current_head()
+    if revision is None:
+        return Finding("schema", Verdict.FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
+    if revision == head:
+        return Finding("schema", Verdict.GOOD, f"{revision} is that of this version.")
+    if is_known(revision):
+        return Finding("schema", Verdict.FAULT, f"{revision} is older than {head}, which this version needs. Run evenhand migrate.")
+    return Finding("schema", Verdict.WARNING, f"{revision} is of a newer version. Finish the upgrade: start that version here, too.")
+
+
+def look_at_clock(session: Session) -> Finding:
+    """Returns how far this machine's clock is from the database's."""
+    before = utc_now()
+    theirs: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
+    skew = theirs - before - (utc_now() - before) / 2
+    words = f"The clock of this machine differs from the database's by {abs(skew.total_seconds()):.1f} s."
+    if abs(skew) > MAX_SKEW:
+        return Finding("clock", Verdict.WARNING, f"{words} Synchronise both with NTP.")
+    return Finding("clock", Verdict.GOOD, words)
+
+
+def look_at_worker(session: Session) -> Finding:
+    """Returns whether a worker answers."""
+    silent: timedelta | None = session.execute(_WORKER).scalar()
+    if silent is None:
+        return Finding(
+            "worker", Verdict.FAULT, "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker."
+        )
+    words = f"The newest heartbeat is {silent.total_seconds():.0f} s old."
+    if silent > timedelta(seconds=45):
+        return Finding("worker", Verdict.FAULT, f"{words} Nothing is checked: see the runbook, No worker answers.")
+    return Finding("worker", Verdict.GOOD, words)
+
+
+def look_at_keys(session: Session) -> Finding:
+    """Returns whether somebody can administer the installation."""
+    admins: int = session.execute(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL")).scalar_one()
+    people: int = session.execute(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL")).scalar_one()
+    if admins + people == 0:
+        return Finding("keys", Verdict.WARNING, "No key and no user may administer. Run evenhand keys create --role admin.")
+    return Finding("keys", Verdict.GOOD, f"{admins} admin keys and {people} admin users are in use.")
+
+
+def look_at_months(session: Session) -> Finding:
+    """Returns whether next month's records have a place."""
+    months = months_ahead(session, current_time(session))
+    words = f"Records can be stored {months} months ahead."
+    if months < MIN_MONTHS_AHEAD:
+        return Finding("months", Verdict.WARNING, f"{words} A worker makes them every minute: look at its log for tick_failed.")
+    return Finding("months", Verdict.GOOD, words)
+
+
+def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
+    """Returns whether the stored secrets can be read with the key that is configured."""
+    unreadable = unreadable_secrets(session, find_secret_box(settings))
+    if unreadable.endpoints or unreadable.channels:
+        words = f"This key cannot read the secrets of {unreadable.endpoints} endpoints and {unreadable.channels} alert channels."
+        return Finding("secrets", Verdict.FAULT, f"{words} Set EVENHAND_SECRET_KEY to the key that they were encrypted with.")
+    return Finding("secrets", Verdict.GOOD, "All stored secrets can be read.")
+
+
+def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]:
+    """Yields for each deployment with an endpoint whether it may be called, and whether it answered the last checks."""
+    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on)
+    rows = session.execute(
+        text(
+            """SELECT d.id, d.endpoint->>'url' AS url, f.failures, f.reason FROM deployments d
+               LEFT JOIN endpoint_failures f ON f.deployment_no = d.no WHERE d.endpoint IS NOT NULL ORDER BY d.no"""
+        )
+    )
+    for row in rows:
+        try:
+            check_url(row.url, policy)
+        except EvenhandError as error:
+            yield Finding("endpoint", Verdict.FAULT, f"{row.id}: {error}")
+            continue
+        if row.failures:
+            yield Finding("endpoint", Verdict.WARNING, f"{row.id}: did not answer {row.failures} checks in a row. {row.reason}")
+        else:
+            yield Finding("endpoint", Verdict.GOOD, f"{row.id}: may be called; the last check had an answer, or there was none.")

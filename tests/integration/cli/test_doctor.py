@@ -1,0 +1,91 @@
+"""`evenhand doctor`: every fault has a line that says what to do."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from sqlalchemy import text
+
+from app.cli.doctor import Finding, Verdict, examine
+from app.domain.deployments import Endpoint
+from app.domain.monitors import Monitor
+from app.domain.outcomes import OutcomeRule
+from app.domain.workers import FORGOTTEN_AFTER
+from app.settings import Settings
+from app.store.checks.workers import record_beat
+from app.store.database.engine import Database
+from tests.builders.lender import COLUMNS, HOUSING
+from tests.scenes import scene
+
+
+def look(url: str, folder: Path, **settings: object) -> dict[str, Finding]:
+    chosen = Settings(database_url=SecretStr(url), data_dir=folder, **settings)  # type: ignore[arg-type]
+    return {finding.subject: finding for finding in examine(chosen)}
+
+
+def test_an_installation_that_lacks_nothing_has_no_fault(database: Database, tmp_path: Path) -> None:
+    with database.transaction() as session:
+        record_beat(session, "w", forgotten_after=FORGOTTEN_AFTER)
+        session.execute(text("INSERT INTO api_keys (id, name, role, secret_hash) VALUES ('abcdefgh', 'a', 'admin', '')"))
+    scene(
+        database,
+        COLUMNS,
+        Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(HOUSING,)),
+        endpoint=Endpoint(url="http://127.0.0.1:9/"),
+    )
+    found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
+
+    assert {name: finding.words for name, finding in found.items() if finding.verdict is not Verdict.GOOD and name != "disk"} == {}
+    assert found.keys() == {"disk", "secret key", "database", "schema", "clock", "worker", "keys", "months", "secrets", "endpoint"}
+
+
+def test_what_is_missing_is_named_with_what_to_do(database: Database, tmp_path: Path) -> None:
+    with database.transaction() as session:
+        session.execute(text("INSERT INTO workers (id, beat_at) VALUES ('w', now() - interval '1 hour')"))
+    found = look(database.url, tmp_path)
+
+    assert found["worker"].verdict is Verdict.FAULT
+    assert "3600 s" in found["worker"].words
+    assert found["keys"].verdict is Verdict.WARNING
+    assert "evenhand keys create" in found["keys"].words
+    assert found["secret key"].verdict is Verdict.WARNING
+
+
+@pytest.mark.parametrize(
+    ("revision", "verdict", "words"), [("0001", Verdict.FAULT, "evenhand migrate"), ("9999", Verdict.WARNING, "newer")]
+)
+def test_the_schema_of_another_version_is_named(database: Database, tmp_path: Path, revision: str, verdict: Verdict, words: str) -> None:
+    with database.transaction() as session:
+        right = session.scalar(text("SELECT version_num FROM alembic_version"))
+        session.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+    found = look(database.url, tmp_path)
+    with database.transaction() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": right})
+
+    assert found["schema"].verdict is verdict
+    assert words in found["schema"].words
+    assert ("worker" in found) is (verdict is Verdict.WARNING)
+
+
+def test_a_database_that_does_not_answer_is_one_fault(tmp_path: Path) -> None:
+    found = look("postgresql://nobody@127.0.0.1:1/none", tmp_path)
+
+    assert found["database"].verdict is Verdict.FAULT
+    assert "DATABASE_URL" in found["database"].words
+    assert found.keys() == {"disk", "secret key", "database"}
+
+
+def test_secrets_of_another_key_and_endpoints_that_may_not_be_called_are_faults(database: Database, tmp_path: Path) -> None:
+    scene(
+        database,
+        COLUMNS,
+        Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(HOUSING,)),
+        endpoint=Endpoint(url="http://169.254.169.254/"),
+    )
+    with database.transaction() as session:
+        session.execute(text("UPDATE deployments SET credentials = 'sealed by somebody else'"))
+    found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
+
+    assert found["secrets"].verdict is Verdict.FAULT
+    assert "1 endpoints" in found["secrets"].words
+    assert found["endpoint"].verdict is Verdict.FAULT
