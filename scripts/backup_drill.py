@@ -24,6 +24,7 @@ from pathlib import Path
 import httpx
 import psycopg
 from bench_service import service
+from psycopg import sql
 
 from app.embedded import embedded_postgres
 from app.security.keys import create_key
@@ -34,7 +35,7 @@ from app.store.database.migrate import upgrade
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "the key of this drill, kept apart from the backup"  # noqa: S105 - of nobody
 _GROWING = {"payload_records", "payload_keys", "record_counts", "arrivals", "key_use", "audit_events"}
-"""Tables that callers write to while the backup runs; `payload_records` stands for its months."""
+"""Tables that callers write to while the backup runs; `payload_records` has the rows of its months."""
 
 
 def main() -> None:
@@ -75,11 +76,8 @@ def _drill(folder: Path, records: int) -> int:
     restored = time.monotonic() - began
     with embedded_postgres(second) as url:
         after = _rows(url)
-        faults = [
-            table
-            for table in before
-            if table not in _GROWING and not table.startswith("payload_records_") and before[table] != after.get(table)
-        ]
+        kept = {name for name in before if name not in _GROWING and not name.startswith("payload_records_")}
+        faults = [name for name in sorted(kept) if before[name] != after.get(name)]
         faults += _compare_records(url, acknowledged)
         with service(url, second) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=_bearer(key), timeout=60) as client:
             if client.get("/health/ready").is_error or client.get("/v1/deployments/drill").is_error:
@@ -108,10 +106,11 @@ def _rows(url: str) -> dict[str, str]:
     """Returns a digest of every table's rows."""
     with psycopg.connect(url) as connection:
         names = [name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
-        return {
-            name: hashlib.sha256(repr(connection.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1').fetchall()).encode()).hexdigest()
-            for name in names
-        }
+        rows = {name: connection.execute(_ALL.format(sql.Identifier(name))).fetchall() for name in names}
+    return {name: hashlib.sha256(repr(found).encode()).hexdigest() for name, found in rows.items()}
+
+
+_ALL = sql.SQL("SELECT t::text FROM {} t ORDER BY 1")
 
 
 def _register(client: httpx.Client) -> None:

@@ -91,9 +91,8 @@ class _Gauges(Collector):
         yield GaugeMetricFamily("evenhand_notification_age_seconds", "Age of the oldest of them.", value=age)
         answering = self._found.workers.answering
         yield GaugeMetricFamily("evenhand_workers_answering", "Workers that gave a heartbeat in the last 45 seconds.", value=answering)
-        if self._found.newest_record_age_seconds is not None:
-            age = self._found.newest_record_age_seconds
-            yield GaugeMetricFamily("evenhand_newest_record_age_seconds", "Time since the minute of the newest record.", value=age)
+        age = self._found.newest_record_age_seconds
+        yield GaugeMetricFamily("evenhand_newest_record_age_seconds", "Time since the minute of the newest record.", value=age)
         delay = self._found.check_delay_seconds
         yield GaugeMetricFamily("evenhand_check_delay_seconds", "Time since the end of the oldest hour that is not checked.", value=delay)
         yield GaugeMetricFamily("evenhand_erasures_waiting", "Erasures without a receipt yet.", value=self._found.erasures_waiting)

@@ -40,7 +40,7 @@ MIN_MONTHS_AHEAD = 1
 _WORKER = text("SELECT now() - max(beat_at) FROM workers")
 
 
-class Verdict(StrEnum):
+class ExamResult(StrEnum):
     """The state of one thing."""
 
     GOOD = "ok"
@@ -53,7 +53,7 @@ class Finding:
     """One line: what was looked at, its state, and what to do."""
 
     subject: str
-    verdict: Verdict
+    verdict: ExamResult
     words: str
 
 
@@ -64,7 +64,7 @@ def doctor() -> None:
     faults = 0
     for finding in examine(settings):
         typer.echo(f"{finding.verdict.value:<8} {finding.subject:<10} {finding.words}")
-        faults += finding.verdict is Verdict.FAULT
+        faults += finding.verdict is ExamResult.FAULT
     if faults:
         raise typer.Exit(1)
 
@@ -76,11 +76,11 @@ def examine(settings: Settings) -> Iterator[Finding]:
     try:
         with open_database(settings) as database:
             require_answer(database.url)
-            yield Finding("database", Verdict.GOOD, f"{public_address(database.url)} answers.")
+            yield Finding("database", ExamResult.GOOD, f"{public_address(database.url)} answers.")
             with database.transaction() as session:
                 schema = look_at_schema(session)
                 yield schema
-                if schema.verdict is Verdict.FAULT:
+                if schema.verdict is ExamResult.FAULT:
                     return
                 looks: tuple[Callable[[Session], Finding], ...] = (look_at_clock, look_at_worker, look_at_keys, look_at_months)
                 for look in looks:
@@ -88,41 +88,44 @@ def examine(settings: Settings) -> Iterator[Finding]:
                 yield look_at_stored_secrets(settings, session)
                 yield from look_at_endpoints(settings, session)
     except DBAPIError as error:
-        yield Finding("database", Verdict.FAULT, f"refused a statement: {cause_of(error)}. Look at its log.")
+        yield Finding("database", ExamResult.FAULT, f"refused a statement: {cause_of(error)}. Look at its log.")
     except EvenhandError as error:
-        yield Finding("database", Verdict.FAULT, str(error))
+        yield Finding("database", ExamResult.FAULT, str(error))
 
 
 def look_at_disk(folder: Path) -> Finding:
     """Returns the state of the disk of the data folder."""
+    # The folder may not be there yet; its disk is that of the nearest one above.
     existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
     free = shutil.disk_usage(existing).free
     words = f"{free / 2**30:.1f} GiB are free at {existing}."
     if free < MIN_FREE_BYTES:
-        return Finding("disk", Verdict.WARNING, f"{words} Make room: on a full disk nothing more is stored.")
-    return Finding("disk", Verdict.GOOD, words)
+        return Finding("disk", ExamResult.WARNING, f"{words} Make room: on a full disk nothing more is stored.")
+    return Finding("disk", ExamResult.GOOD, words)
 
 
 def look_at_secrets(settings: Settings) -> Finding:
     """Returns whether there is a key for stored secrets."""
     if settings.secret_key is not None:
-        return Finding("secret key", Verdict.GOOD, "is set by EVENHAND_SECRET_KEY.")
+        return Finding("secret key", ExamResult.GOOD, "is set by EVENHAND_SECRET_KEY.")
     file = settings.data_dir.absolute() / KEY_FILE
     if file.exists():
-        return Finding("secret key", Verdict.GOOD, f"is in {file}. Keep a copy of it elsewhere.")
-    return Finding("secret key", Verdict.WARNING, f"is neither set nor in {file}. The service makes one at its start; keep a copy of it.")
+        return Finding("secret key", ExamResult.GOOD, f"is in {file}. Keep a copy of it elsewhere.")
+    return Finding(
+        "secret key", ExamResult.WARNING, f"is neither set nor in {file}. The service makes one at its start; keep a copy of it."
+    )
 
 
 def look_at_schema(session: Session) -> Finding:
     """Returns whether this version of the program can work with the schema."""
     revision, head = revision_of(session.connection()), ScriptDirectory.from_config(alembic_config()).get_current_head()
     if revision is None:
-        return Finding("schema", Verdict.FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
+        return Finding("schema", ExamResult.FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
     if revision == head:
-        return Finding("schema", Verdict.GOOD, f"{revision} is that of this version.")
+        return Finding("schema", ExamResult.GOOD, f"{revision} is that of this version.")
     if is_known(revision):
-        return Finding("schema", Verdict.FAULT, f"{revision} is older than {head}, which this version needs. Run evenhand migrate.")
-    return Finding("schema", Verdict.WARNING, f"{revision} is of a newer version. Finish the upgrade: start that version here, too.")
+        return Finding("schema", ExamResult.FAULT, f"{revision} is older than {head}, which this version needs. Run evenhand migrate.")
+    return Finding("schema", ExamResult.WARNING, f"{revision} is of a newer version. Finish the upgrade: start that version here, too.")
 
 
 def look_at_clock(session: Session) -> Finding:
@@ -132,8 +135,8 @@ def look_at_clock(session: Session) -> Finding:
     skew = theirs - before - (utc_now() - before) / 2
     words = f"The clock of this machine differs from the database's by {abs(skew.total_seconds()):.1f} s."
     if abs(skew) > MAX_SKEW:
-        return Finding("clock", Verdict.WARNING, f"{words} Synchronise both with NTP.")
-    return Finding("clock", Verdict.GOOD, words)
+        return Finding("clock", ExamResult.WARNING, f"{words} Synchronise both with NTP.")
+    return Finding("clock", ExamResult.GOOD, words)
 
 
 def look_at_worker(session: Session) -> Finding:
@@ -141,12 +144,12 @@ def look_at_worker(session: Session) -> Finding:
     silent: timedelta | None = session.execute(_WORKER).scalar()
     if silent is None:
         return Finding(
-            "worker", Verdict.FAULT, "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker."
+            "worker", ExamResult.FAULT, "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker."
         )
     words = f"The newest heartbeat is {silent.total_seconds():.0f} s old."
     if silent > timedelta(seconds=45):
-        return Finding("worker", Verdict.FAULT, f"{words} Nothing is checked: see the runbook, No worker answers.")
-    return Finding("worker", Verdict.GOOD, words)
+        return Finding("worker", ExamResult.FAULT, f"{words} Nothing is checked: see the runbook, No worker answers.")
+    return Finding("worker", ExamResult.GOOD, words)
 
 
 def look_at_keys(session: Session) -> Finding:
@@ -154,8 +157,8 @@ def look_at_keys(session: Session) -> Finding:
     admins: int = session.execute(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL")).scalar_one()
     people: int = session.execute(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL")).scalar_one()
     if admins + people == 0:
-        return Finding("keys", Verdict.WARNING, "No key and no user may administer. Run evenhand keys create --role admin.")
-    return Finding("keys", Verdict.GOOD, f"{admins} admin keys and {people} admin users are in use.")
+        return Finding("keys", ExamResult.WARNING, "No key and no user may administer. Run evenhand keys create --role admin.")
+    return Finding("keys", ExamResult.GOOD, f"{admins} admin keys and {people} admin users are in use.")
 
 
 def look_at_months(session: Session) -> Finding:
@@ -163,8 +166,8 @@ def look_at_months(session: Session) -> Finding:
     months = months_ahead(session, current_time(session))
     words = f"Records can be stored {months} months ahead."
     if months < MIN_MONTHS_AHEAD:
-        return Finding("months", Verdict.WARNING, f"{words} A worker makes them every minute: look at its log for tick_failed.")
-    return Finding("months", Verdict.GOOD, words)
+        return Finding("months", ExamResult.WARNING, f"{words} A worker makes them every minute: look at its log for tick_failed.")
+    return Finding("months", ExamResult.GOOD, words)
 
 
 def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
@@ -172,8 +175,8 @@ def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
     unreadable = unreadable_secrets(session, find_secret_box(settings))
     if unreadable.endpoints or unreadable.channels:
         words = f"This key cannot read the secrets of {unreadable.endpoints} endpoints and {unreadable.channels} alert channels."
-        return Finding("secrets", Verdict.FAULT, f"{words} Set EVENHAND_SECRET_KEY to the key that they were encrypted with.")
-    return Finding("secrets", Verdict.GOOD, "All stored secrets can be read.")
+        return Finding("secrets", ExamResult.FAULT, f"{words} Set EVENHAND_SECRET_KEY to the key that they were encrypted with.")
+    return Finding("secrets", ExamResult.GOOD, "All stored secrets can be read.")
 
 
 def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]:
@@ -189,9 +192,9 @@ def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]
         try:
             check_url(row.url, policy)
         except EvenhandError as error:
-            yield Finding("endpoint", Verdict.FAULT, f"{row.id}: {error}")
+            yield Finding("endpoint", ExamResult.FAULT, f"{row.id}: {error}")
             continue
         if row.failures:
-            yield Finding("endpoint", Verdict.WARNING, f"{row.id}: did not answer {row.failures} checks in a row. {row.reason}")
+            yield Finding("endpoint", ExamResult.WARNING, f"{row.id}: did not answer {row.failures} checks in a row. {row.reason}")
         else:
-            yield Finding("endpoint", Verdict.GOOD, f"{row.id}: may be called; the last check had an answer, or there was none.")
+            yield Finding("endpoint", ExamResult.GOOD, f"{row.id}: may be called; the last check had an answer, or there was none.")

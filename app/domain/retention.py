@@ -124,6 +124,7 @@ def months_before(moment: datetime, months: int) -> datetime:
 
     31 August less 6 months is 28 or 29 February. Months before the year 1 give the first moment that there is.
     """
+    # Months are counted through, so that December follows January backwards.
     at = moment.astimezone(UTC)
     year, month = divmod(at.year * 12 + at.month - 1 - months, 12)
     if year < 1:

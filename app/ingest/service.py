@@ -227,6 +227,7 @@ class Ingestion:
             )
             raise
         checked.source = request.source
+        # Sent before its erasure and late: in the spool of a gateway or of a client, say.
         erased = find_erased(checked.ids, plan.target)
         if erased:
             reject(checked, erased, field="id")

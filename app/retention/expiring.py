@@ -121,6 +121,7 @@ class _Ageing:
         before = self._cut_off(self.applied.policy.answers_months)
         if before is None:
             return
+        # Without it, every run would look through all records that outlast their answers.
         since = self.applied.answers_until
         last = None if since is None else StoredPlace(0, "", since)
 
@@ -175,6 +176,7 @@ def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> Non
     with database.transaction() as session:
         months = log_months(session)
     for month in months:
+        # Detached ones, too: a process that died left them out of the log.
         with database.transaction() as session:
             owners = deployments_in(session, month)
         if all(_is_past(ageing.get(no), month) for no in owners):
@@ -198,6 +200,7 @@ def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) ->
     # Read again: until it was out, a historical record could still be written to it.
     with database.transaction() as session:
         owners = deployments_in(session, month)
+    # In this order: a month that may not be dropped must keep what was derived from its records, too.
     may_drop = all(_is_past(ageing.get(no), month) and _erase_derived(database, month, ageing[no]) for no in owners)
     with database.transaction() as session:
         if may_drop and all(may_erase(session, no) for no in owners):

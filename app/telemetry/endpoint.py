@@ -34,6 +34,7 @@ def counters_served(host: str, port: int) -> Iterator[int]:
         raise SetupError(
             f"The worker cannot listen on {host}:{port} for its counters: {error}. Set EVENHAND_METRICS_HOST or EVENHAND_METRICS_PORT."
         ) from error
+    # A daemon: a scrape that hangs must not keep the worker from ending.
     thread = threading.Thread(target=server.serve_forever, name="counters", daemon=True)
     thread.start()
     log.info("counters_served", host=host, port=server.server_port)

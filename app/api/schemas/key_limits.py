@@ -35,7 +35,7 @@ class KeyLimitsOut(Out):
 
 
 class KeyUseOut(Out):
-    """What one key used of the routes that log records."""
+    """Use of the routes that log records by one key."""
 
     key_id: str
     name: str

@@ -1,5 +1,6 @@
 """The state of the store, in a few numbers."""
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +21,7 @@ class Vitals:
     """Counts of the moment. `queue_age_seconds` is how long the check that waits longest has been claimable; 0 if none is.
 
     `notification_age_seconds` is the age of the oldest notification that is not yet delivered; 0 if all are.
-    `newest_record_age_seconds` is None if no record was logged in the last two hours. `check_delay_seconds` is the time since the end of
+    `newest_record_age_seconds` is infinite if no record was logged in the last two hours. `check_delay_seconds` is the time since the end of
     the oldest hour whose scheduled check has not ended; 0 if all have. `months_ahead` counts the months after this one that records can be
     stored in.
     """
@@ -32,7 +33,7 @@ class Vitals:
     notifications_waiting: int
     notification_age_seconds: float
     workers: WorkersSeen
-    newest_record_age_seconds: float | None
+    newest_record_age_seconds: float
     check_delay_seconds: float
     erasures_waiting: int
     months_ahead: int
@@ -56,7 +57,7 @@ def vitals(session: Session, now: datetime) -> Vitals:
         notifications_waiting=waiting,
         notification_age_seconds=max(0.0, (now - written_at).total_seconds()) if written_at else 0.0,
         workers=workers_seen(session),
-        newest_record_age_seconds=None if minute is None else max(0.0, (now - minute).total_seconds()),
+        newest_record_age_seconds=math.inf if minute is None else max(0.0, (now - minute).total_seconds()),
         check_delay_seconds=max(0.0, (now - span_end).total_seconds()) if span_end else 0.0,
         erasures_waiting=session.scalar(select(func.count()).where(ErasureRow.finished_at.is_(None))) or 0,
         months_ahead=months_ahead(session, now),

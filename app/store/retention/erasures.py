@@ -102,6 +102,7 @@ def finish_erasure(session: Session, no: int) -> Erasure:
     """Ends the erasure: empties its selector, and stores the hash of its receipt. Returns it."""
     values = {"state": ErasureState.FINISHED.value, "finished_at": func.now(), "selector": None}
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values).execution_options(synchronize_session=False))
+    # Read again: the hash is of the times that Postgres stored.
     row = session.get_one(ErasureRow, no, populate_existing=True)
     row.hash = hash_receipt(receipt_document(_erasure(row)))
     session.flush()

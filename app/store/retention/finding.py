@@ -101,6 +101,7 @@ def find_person(
         "wanted": msgspec.json.encode(selector.value).decode(),
         "limit": looked_through,
     }
+    # Records first: a label that was sent with its record goes with it.
     if after is None or after.label_id is None:
         return _find_in_records(session, values, None if after is None else after.record)
     return _find_in_labels(session, values, after.label_id)

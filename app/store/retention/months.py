@@ -58,6 +58,7 @@ def detach_month(database: Database, month: LogMonth) -> None:
     Raises:
         DBAPIError: it was broken off, and is finished by the next call for the month.
     """
+    # Postgres allows one pending detachment for a table: the broken one must be finished before another begins.
     how = "FINALIZE" if month.is_pending else "CONCURRENTLY"
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text(f"ALTER TABLE payload_records DETACH PARTITION {month.table} {how}"))

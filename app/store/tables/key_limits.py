@@ -20,7 +20,7 @@ class KeyLimitsRow(Row):
 
 
 class KeyUseRow(Row):
-    """What one key used of the ingestion routes since it was first seen: requests, records and bytes that were stored, refused requests."""
+    """Use of the ingestion routes by one key since it was first seen: requests, records and bytes that were stored, refused requests."""
 
     __tablename__ = "key_use"
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from app.cli.doctor import Finding, Verdict, examine
+from app.cli.doctor import ExamResult, Finding, examine
 from app.domain.deployments import Endpoint
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
@@ -35,7 +35,7 @@ def test_an_installation_that_lacks_nothing_has_no_fault(database: Database, tmp
     )
     found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
 
-    assert {name: finding.words for name, finding in found.items() if finding.verdict is not Verdict.GOOD and name != "disk"} == {}
+    assert {name: finding.words for name, finding in found.items() if finding.verdict is not ExamResult.GOOD and name != "disk"} == {}
     assert found.keys() == {"disk", "secret key", "database", "schema", "clock", "worker", "keys", "months", "secrets", "endpoint"}
 
 
@@ -44,17 +44,17 @@ def test_what_is_missing_is_named_with_what_to_do(database: Database, tmp_path: 
         session.execute(text("INSERT INTO workers (id, beat_at) VALUES ('w', now() - interval '1 hour')"))
     found = look(database.url, tmp_path)
 
-    assert found["worker"].verdict is Verdict.FAULT
+    assert found["worker"].verdict is ExamResult.FAULT
     assert "3600 s" in found["worker"].words
-    assert found["keys"].verdict is Verdict.WARNING
+    assert found["keys"].verdict is ExamResult.WARNING
     assert "evenhand keys create" in found["keys"].words
-    assert found["secret key"].verdict is Verdict.WARNING
+    assert found["secret key"].verdict is ExamResult.WARNING
 
 
 @pytest.mark.parametrize(
-    ("revision", "verdict", "words"), [("0001", Verdict.FAULT, "evenhand migrate"), ("9999", Verdict.WARNING, "newer")]
+    ("revision", "verdict", "words"), [("0001", ExamResult.FAULT, "evenhand migrate"), ("9999", ExamResult.WARNING, "newer")]
 )
-def test_the_schema_of_another_version_is_named(database: Database, tmp_path: Path, revision: str, verdict: Verdict, words: str) -> None:
+def test_the_schema_of_another_version_is_named(database: Database, tmp_path: Path, revision: str, verdict: ExamResult, words: str) -> None:
     with database.transaction() as session:
         right = session.scalar(text("SELECT version_num FROM alembic_version"))
         session.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
@@ -64,13 +64,13 @@ def test_the_schema_of_another_version_is_named(database: Database, tmp_path: Pa
 
     assert found["schema"].verdict is verdict
     assert words in found["schema"].words
-    assert ("worker" in found) is (verdict is Verdict.WARNING)
+    assert ("worker" in found) is (verdict is ExamResult.WARNING)
 
 
 def test_a_database_that_does_not_answer_is_one_fault(tmp_path: Path) -> None:
     found = look("postgresql://nobody@127.0.0.1:1/none", tmp_path)
 
-    assert found["database"].verdict is Verdict.FAULT
+    assert found["database"].verdict is ExamResult.FAULT
     assert "DATABASE_URL" in found["database"].words
     assert found.keys() == {"disk", "secret key", "database"}
 
@@ -86,6 +86,6 @@ def test_secrets_of_another_key_and_endpoints_that_may_not_be_called_are_faults(
         session.execute(text("UPDATE deployments SET credentials = 'sealed by somebody else'"))
     found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
 
-    assert found["secrets"].verdict is Verdict.FAULT
+    assert found["secrets"].verdict is ExamResult.FAULT
     assert "1 endpoints" in found["secrets"].words
-    assert found["endpoint"].verdict is Verdict.FAULT
+    assert found["endpoint"].verdict is ExamResult.FAULT

