@@ -111,9 +111,7 @@ def look_at_secrets(settings: Settings) -> Finding:
     file = settings.data_dir.absolute() / KEY_FILE
     if file.exists():
         return Finding("secret key", ExamResult.GOOD, f"is in {file}. Keep a copy of it elsewhere.")
-    return Finding(
-        "secret key", ExamResult.WARNING, f"is neither set nor in {file}. The service makes one at its start; keep a copy of it."
-    )
+    return Finding("secret key", ExamResult.WARNING, f"is neither set nor in {file}. The service makes one at its start; keep a copy.")
 
 
 def look_at_schema(session: Session) -> Finding:

@@ -21,9 +21,9 @@ class Vitals:
     """Counts of the moment. `queue_age_seconds` is how long the check that waits longest has been claimable; 0 if none is.
 
     `notification_age_seconds` is the age of the oldest notification that is not yet delivered; 0 if all are.
-    `newest_record_age_seconds` is infinite if no record was logged in the last two hours. `check_delay_seconds` is the time since the end of
-    the oldest hour whose scheduled check has not ended; 0 if all have. `months_ahead` counts the months after this one that records can be
-    stored in.
+    `newest_record_age_seconds` is infinite if no record was logged in the last two hours. `check_delay_seconds` is the time since the end
+    of the oldest hour whose scheduled check has not ended; 0 if all have. `months_ahead` counts the months after this one that records can
+    be stored in.
     """
 
     deployments: int
