@@ -36,7 +36,7 @@ def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Path], sid
         InvalidInput: the location is not allowed or is not a folder.
     """
     time = table.columns.scored_at if isinstance(table, PayloadTable) else table.columns.observed_at
-    listed = {one.path: one for one in list_files(table.location, roots, f"{side}.location")}
+    listed = {one.path: one for one in list_files(table, roots, f"{side}.location")}
     new: list[FileSpan] = []
     for path, file in listed.items():
         if path in known and (known[path].bytes, known[path].modified_ns) == (file.bytes, file.modified_ns):

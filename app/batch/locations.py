@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
 from ..errors import FieldProblem, InvalidInput
+from .delta import delta_files
 
 SUFFIX = ".parquet"
 
@@ -31,27 +33,34 @@ def location_problems(location: str, roots: Sequence[Path], field: str) -> list[
     return []
 
 
-def list_files(location: str, roots: Sequence[Path], field: str) -> list[ListedFile]:
+def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str) -> list[ListedFile]:
     """Returns the table's files by path. Names that begin with `.` or `_` are left out, as engines write unfinished files there.
+
+    Of a Delta table only those that its newest version names.
 
     Raises:
         InvalidInput: the location is not allowed, is not a folder, or holds a link that leads out of the allowed folders.
     """
+    location = table.location
     problems = location_problems(location, roots, field)
     if problems:
         raise InvalidInput(problems)
     folder = Path(location)
     if not folder.is_dir():
         raise InvalidInput.of(field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment")
+    named = delta_files(location, field) if table.format is TableFormat.DELTA else None
     found = []
-    for file in sorted(folder.rglob(f"*{SUFFIX}")):
+    for file in sorted(folder.rglob(f"*{SUFFIX}") if named is None else (folder / path for path in named)):
         path = file.relative_to(folder)
-        if any(part.startswith((".", "_")) for part in path.parts) or not file.is_file():
+        if named is None and (any(part.startswith((".", "_")) for part in path.parts) or not file.is_file()):
             continue
         # Checked for each file: a link in an allowed folder may lead to any file that the worker can read.
         if not _is_within(file, roots):
             raise InvalidInput.of(field, f"{path} in {location} is a link to a file outside the folders that the operator allows")
-        status = file.stat()
+        try:
+            status = file.stat()
+        except OSError as error:
+            raise InvalidInput.of(field, f"{path} in {location} cannot be read: {error}") from error
         found.append(ListedFile(str(path), status.st_size, status.st_mtime_ns))
     return found
 

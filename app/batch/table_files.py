@@ -28,7 +28,7 @@ class TableFiles:
 
     def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str, *, batch: str | None = None) -> None:
         self._field = field
-        listed = list_files(table.location, roots, f"{field}.location")
+        listed = list_files(table, roots, f"{field}.location")
         self.files = [one for one in listed if batch is None or batch_of(one.path, table.partition_by) == batch]
         self._location = table.location
         self._partition_base = None if table.partition_by is None else table.location

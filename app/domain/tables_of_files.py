@@ -6,9 +6,10 @@ from enum import StrEnum
 
 
 class TableFormat(StrEnum):
-    """The format of a table's files."""
+    """The format of a table: a folder of Parquet files, or such a folder with a log of Delta Lake that says which files count."""
 
     PARQUET = "parquet"
+    DELTA = "delta"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

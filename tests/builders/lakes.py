@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from app.checks.sources import TablePlaces
 from app.domain.definitions import definition_of
-from app.domain.tables_of_files import FeedbackTable, PayloadColumns, PayloadTable
+from app.domain.tables_of_files import FeedbackTable, PayloadColumns, PayloadTable, TableFormat
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
 from tests.scenes import PlainSealer, Result, Scene
@@ -63,12 +63,13 @@ def lake_of(
     types: Mapping[str, pa.DataType] | None = None,
     partition_by: str | None = None,
     deployment_id: str = "in-files",
+    format: TableFormat = TableFormat.PARQUET,  # noqa: A002 - the table's own word
 ) -> Lake:
     """Returns a deployment of the same content and monitor as that of the scene, whose records lie in files of the folder."""
     for name in ("payload", "feedback"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     columns = PayloadColumns(probability="probability", model_revision="revision")
-    payload = PayloadTable(location=str(folder / "payload"), columns=columns, partition_by=partition_by)
+    payload = PayloadTable(location=str(folder / "payload"), columns=columns, partition_by=partition_by, format=format)
     definition = replace(definition_of(stage.deployment), payload=payload, feedback=FeedbackTable(location=str(folder / "feedback")))
     with stage.database.transaction() as session:
         deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, definition)

@@ -1,0 +1,29 @@
+"""Comparison of the payload figures of two checks of the same records."""
+
+import math
+
+from app.metrics.catalogue import CATALOGUE
+from tests.scenes import Result
+
+Figures = dict[tuple[object, ...], tuple[float | None, int, str | None, float | None, float | None]]
+
+
+def payload_figures(result: Result) -> Figures:
+    """Value, number, reason and interval of every payload figure that is computed from counts."""
+    return {
+        (one.metric, one.scope, one.comparison, one.group): (one.value, one.n, one.reason, one.lower, one.upper)
+        for one in result.measurements
+        if one.data == "payload" and "rows" not in CATALOGUE[one.metric].needs
+    }
+
+
+def assert_same_payload(expected: Result, found: Result) -> None:
+    """Asserts that both have the same figures to 1e-12, and the same numbers of records."""
+    mine, theirs = payload_figures(expected), payload_figures(found)
+    assert mine.keys() == theirs.keys()
+    for key, values in mine.items():
+        for one, other in zip(values, theirs[key], strict=True):
+            close = isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
+            assert close or one == other, (key, one, other)
+    names = ("records", "unclassified_records", "records_of_other_revisions", "records_in_no_group", "oldest_record_at", "newest_record_at")
+    assert [(expected.run.window or {})[name] for name in names] == [(found.run.window or {})[name] for name in names]

@@ -1,0 +1,50 @@
+"""Delta tables: the newest version counts, and what its files do not hold as it is is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from app.batch.locations import list_files
+from app.domain.tables_of_files import PayloadTable, TableFormat
+from app.errors import InvalidInput
+from app.store.database.engine import Database
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.figures import assert_same_payload
+from tests.builders.lakes import TIMES, lake_of
+from tests.scenes import NOON, scene
+
+deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
+
+
+def as_table(rows: list[dict[str, Any]]) -> pa.Table:
+    columns = {name: [row.get(name) for row in rows] for name in ("id", "sex", "income", "age", "prediction", "probability")}
+    columns["probability"] = pa.array(columns["probability"], pa.float64())
+    stamped = {"scored_at": pa.array([NOON] * len(rows), TIMES), "revision": ["1"] * len(rows)}
+    return pa.table(columns | stamped)
+
+
+def test_the_newest_version_of_a_delta_table_gives_the_figures_of_its_rows(database: Database, tmp_path: Path) -> None:
+    stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
+    rows = [row | {"id": f"{no:04}"} for no, row in enumerate(applicants(40, 40, 10))]
+    stage.log(rows, NOON)
+    lake = lake_of(stage, tmp_path, format=TableFormat.DELTA)
+    place = str(tmp_path / "payload")
+    deltalake.write_deltalake(place, as_table(applicants(9, 9)))
+    deltalake.write_deltalake(place, as_table(rows[:30]), mode="overwrite")
+    deltalake.write_deltalake(place, as_table(rows[30:]), mode="append")
+
+    assert_same_payload(stage.check(NOON), lake.check(NOON))
+
+
+def test_a_folder_without_a_log_and_deleted_rows_in_files_are_refused(tmp_path: Path) -> None:
+    table = PayloadTable(location=str(tmp_path / "none"), format=TableFormat.DELTA)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InvalidInput, match="Delta table"):
+        list_files(table, [tmp_path], "payload.location")
+    vectors = {"delta.enableDeletionVectors": "true"}
+    deltalake.write_deltalake(str(tmp_path / "vectors"), as_table(applicants(3, 3)), configuration=vectors)
+    with pytest.raises(InvalidInput, match="deletionVectors"):
+        list_files(replace(table, location=str(tmp_path / "vectors")), [tmp_path], "payload.location")

@@ -1,0 +1,158 @@
+"""The engine spark gives the figures of Postgres and of the engine local, and asks the model about each copy once.
+
+Runs where pyspark and Java are there: `scripts/spark test` sets them up, with a master and two workers.
+"""
+
+import os
+import shutil
+import uuid
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.batch.engines import Engine, open_engine
+from app.checks.sources import TablePlaces
+from app.domain.deployments import Endpoint
+from app.domain.monitors import MonitoredAttribute
+from app.errors import InvalidInput, ScoringFailed
+from app.metrics.catalogue import CATALOGUE
+from app.store.database.engine import Database
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.figures import assert_same_payload
+from tests.builders.lakes import Lake, lake_of
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, Result, Scene, scene
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; scripts/spark test runs this")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed; scripts/spark test runs this"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+ANYBODY = MonitoredAttribute(feature="sex", monitored=("female",))
+TOGETHER = (("sex", "age"),)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """The cluster that scripts/spark started, or a session in this process."""
+    return open_engine("spark", os.environ.get("EVENHAND_TEST_SPARK_URL", "local[2]"))
+
+
+def on(lake: Lake, engine: Engine) -> Lake:
+    """The same deployment, whose files the engine reads."""
+    lake.stage.places = TablePlaces((lake.folder,), engine=engine)
+    return lake
+
+
+people = st.lists(
+    st.fixed_dictionaries(
+        {
+            "sex": st.sampled_from(["female", "male", "x", None]),
+            "income": st.sampled_from([0, 20_000, 90_000]),
+            "age": st.sampled_from([None, 18, 30, 36, 75, 99]),
+            "prediction": st.sampled_from([0, 1, 7]),
+            "revision": st.sampled_from(["1", "0"]),
+        }
+    ),
+    min_size=12,
+    max_size=60,
+)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=people, cuts=st.lists(st.integers(1, 59), max_size=4), late=st.integers(0, 11), shuffled=st.randoms(use_true_random=False))
+def test_postgres_local_and_spark_give_the_same_figures(
+    database: Database,
+    engine: Engine,
+    rows: list[dict[str, Any]],
+    cuts: list[int],
+    late: int,
+    shuffled: Any,  # noqa: ANN401 - hypothesis' own
+) -> None:
+    monitor = monitor_of(ANYBODY, AGE, intersections=TOGETHER, metrics=tuple(CATALOGUE), strata="income")
+    stage = scene(database, APPLICANT, monitor, endpoint=None, deployment_id=uuid.uuid4().hex)
+    records = [row | {"id": f"{no:04}", "probability": 0.5} for no, row in enumerate(rows)]
+    for revision in ("0", "1"):
+        _log(stage, [one for one in records if one["revision"] == revision], revision)
+    mixed = shuffled.sample(records, len(records))
+    edges = [late, *sorted({cut for cut in cuts if late < cut < len(mixed)}), len(mixed)]
+    with TemporaryDirectory() as folder:
+        lake = _lake(stage, Path(folder))
+        for start, end in pairwise(edges):
+            _write(lake, mixed[start:end])
+        lake.stage.watch(replace(monitor, max_records=10))
+        on(lake, engine).check(NOON)
+        # Late files: the hour is checked again.
+        _write(lake, mixed[:late])
+        found = lake.check(NOON)
+        lake.stage.places = TablePlaces((lake.folder,))
+        local = lake.check(NOON)
+
+    expected = stage.check(NOON)
+    assert_same_payload(expected, found)
+    assert_same_payload(expected, local)
+
+
+def test_copies_are_asked_by_the_executors_once_and_give_the_same_figures(database: Database, engine: Engine, tmp_path: Path) -> None:
+    with serve(RuleScorer()) as server:
+        stage = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url, page_size=10, requests_per_second=200))
+        here, there = lake_of(stage, tmp_path / "here"), lake_of(stage, tmp_path / "there", deployment_id="on-spark")
+        for lake in (here, there):
+            lake.write(applicants(30, 30, 7), NOON)
+        expected = here.check(NOON)
+        asked = server.counts.rows
+
+        found = on(there, engine).check(NOON)
+        once = server.counts.rows
+        again = there.check(NOON)
+
+        assert once == 2 * asked > 0
+        assert server.counts.rows == once
+    for result in (found, again):
+        assert all_figures(result) == all_figures(expected)
+
+
+def test_a_failure_on_an_executor_is_that_of_the_check(database: Database, engine: Engine, tmp_path: Path) -> None:
+    stage = scene(database, APPLICANT, monitor_of(SEX, max_records=20), endpoint=Endpoint(url="http://127.0.0.1:9/score"))
+    lake = on(lake_of(stage, tmp_path), engine)
+    lake.write(applicants(30, 30, 7), NOON)
+
+    with pytest.raises(ScoringFailed):
+        lake.check(NOON)
+    lake.stage.stop_running()
+    wrong = lake_of(stage, tmp_path / "wrong", types={"sex": pa.int64()}, deployment_id="wrong")
+    wrong.write([row | {"sex": 1} for row in applicants(30, 30, 7)], NOON)
+    with pytest.raises(InvalidInput, match="sex"):
+        on(wrong, engine).check(NOON)
+
+
+def all_figures(result: Result) -> dict[tuple[object, ...], Any]:
+    return {(m.metric, m.data, m.scope, m.comparison, m.group): (m.value, m.lower, m.upper, m.n) for m in result.measurements}
+
+
+def _lake(stage: Scene, folder: Path) -> Lake:
+    return lake_of(stage, folder, types={"sex": pa.string(), "income": pa.int64(), "age": pa.int64()}, deployment_id=uuid.uuid4().hex)
+
+
+def _log(stage: Scene, rows: list[dict[str, Any]], revision: str) -> None:
+    if rows:
+        stage.log(rows, NOON + HOUR / 4, revision=revision)
+
+
+def _write(lake: Lake, rows: list[dict[str, Any]]) -> None:
+    for revision in ("0", "1"):
+        of_revision = [one for one in rows if one["revision"] == revision]
+        if of_revision:
+            lake.write(of_revision, NOON + HOUR / 4, revision=revision)
