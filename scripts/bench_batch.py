@@ -139,7 +139,7 @@ def tabulate(folder: Path, millions: int, engine: Engine) -> int:
 
 
 def seconds(work: Callable[[], int], expected: int) -> float:
-    """Returns how long the work takes on the wall."""
+    """Returns the seconds of the work on the wall."""
     start = time.perf_counter()
     found = work()
     if found != expected:

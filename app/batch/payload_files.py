@@ -13,7 +13,7 @@ from ..domain.deployments import Deployment
 from ..domain.tables_of_files import PayloadTable
 from ..domain.values import Scalar
 from ..store.records.window import VALUE_PREFIX, WindowQuery
-from .pieces import BATCH_ROWS, Piece
+from .pieces import BATCH_ROWS, FilePiece
 from .stored_form import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
 from .table_files import TableFiles
 
@@ -121,7 +121,7 @@ class PayloadFiles:
             # Growing steps: few of them reach back over years.
             reach = min(reach * 24, end - moment.start + timedelta(microseconds=1))
 
-    def pieces(self, span: Span) -> list[Piece]:
+    def pieces(self, span: Span) -> list[FilePiece]:
         """Returns the pieces of the table that may have records in the span."""
         return self.files.pieces(self._columns.scored_at, span)
 

@@ -16,7 +16,7 @@ BATCH_ROWS = 131_072
 """Max rows of a batch: large enough for Arrow's speed, small enough for memory."""
 
 
-class Piece(msgspec.Struct, frozen=True):
+class FilePiece(msgspec.Struct, frozen=True):
     """A row group of a file (its whole path), and the times of its oldest and newest row by its footer.
 
     `is_within`: all of its rows lie in the span that is asked for.
@@ -34,12 +34,12 @@ class Piece(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self)
 
     @classmethod
-    def from_bytes(cls, stored: bytes) -> "Piece":
+    def from_bytes(cls, stored: bytes) -> "FilePiece":
         """Returns the piece that `to_bytes` wrote."""
         return msgspec.json.decode(stored, type=cls)
 
 
-def find_pieces(dataset: ds.Dataset, time: str, span: Span) -> Iterator[Piece]:
+def find_pieces(dataset: ds.Dataset, time: str, span: Span) -> Iterator[FilePiece]:
     """Yields the pieces that may have rows in the span, by the footers of the files."""
     for fragment in dataset.get_fragments():
         for group in fragment.row_groups:
@@ -47,11 +47,11 @@ def find_pieces(dataset: ds.Dataset, time: str, span: Span) -> Iterator[Piece]:
             if not group.num_rows:
                 continue
             if bounds is None:
-                yield Piece(fragment.path, group.id, group.num_rows)
+                yield FilePiece(fragment.path, group.id, group.num_rows)
             elif bounds["max"] >= span.start and bounds["min"] < span.end:
                 # A row without a time is in no span, and the bounds say nothing of it.
                 is_within = bounds["min"] >= span.start and bounds["max"] < span.end and _has_all(fragment, group.id, time)
-                yield Piece(fragment.path, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
+                yield FilePiece(fragment.path, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
 
 
 def _has_all(fragment: ds.ParquetFileFragment, row_group: int, column: str) -> bool:
@@ -72,7 +72,7 @@ class PieceReader:
     partition_base: str | None
     field: str
 
-    def read(self, piece: Piece, columns: Sequence[str], time: str, span: Span) -> Iterator[pa.Table]:
+    def read(self, piece: FilePiece, columns: Sequence[str], time: str, span: Span) -> Iterator[pa.Table]:
         """Yields the piece's rows in the span, a batch at a time.
 
         Raises:

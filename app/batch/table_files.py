@@ -13,7 +13,7 @@ from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..errors import InvalidInput
 from . import pieces
 from .locations import batch_of, list_files
-from .pieces import Piece, PieceReader, find_pieces
+from .pieces import FilePiece, PieceReader, find_pieces
 
 READAHEAD = 2
 """Batches and files that are read ahead; Arrow's own default holds hundreds of megabytes."""
@@ -83,7 +83,7 @@ class TableFiles:
             # By turns: a damaged file, columns of other types than the first file has, an encoding that Arrow lacks, a file that vanished.
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {error}") from error
 
-    def pieces(self, time: str, span: Span) -> list[Piece]:
+    def pieces(self, time: str, span: Span) -> list[FilePiece]:
         """Returns the pieces that may have rows whose time lies in the span.
 
         Raises:

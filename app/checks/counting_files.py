@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ..batch.engines import Done, Engine
 from ..batch.equal_records import merge_equal
 from ..batch.payload_files import TIMES, PayloadFiles, PayloadForm
-from ..batch.pieces import Piece, PieceReader
+from ..batch.pieces import FilePiece, PieceReader
 from ..domain.checks import DataSet, Progress, Span
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import RecordSchema
@@ -139,7 +139,7 @@ class SpanOfFiles:
     query: WindowQuery
     span: Span
 
-    def batches(self, piece: Piece, *, with_times: bool) -> Iterator[pa.Table]:
+    def batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
         """Yields the piece's records a batch at a time, as `as_counted` of the form; `with_times` also logged_at."""
         time = self.form.columns.scored_at
         wanted = [*self.form.wanted(self.query), *([time] if with_times else [])]
@@ -159,7 +159,7 @@ class CountTask:
 
     def __call__(self, piece: bytes) -> bytes:
         """Returns the counts of the piece; see `CountedSpan`."""
-        read, counted = Piece.from_bytes(piece), CountedSpan()
+        read, counted = FilePiece.from_bytes(piece), CountedSpan()
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
             kinds, repeats = merge_equal(rows.drop_columns([name for name in rows.column_names if name == "logged_at"]))
@@ -184,7 +184,7 @@ class ValuesTask:
         """Returns the distinct values of each column, as an Arrow table of one row of lists."""
         names = [f"{VALUE_PREFIX}{no}" for no in range(len(self.records.query.columns))]
         seen: dict[str, pa.Array] = {}
-        for rows in self.records.batches(Piece.from_bytes(piece), with_times=False):
+        for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=False):
             for name in names:
                 found = pc.unique(rows[name])
                 found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
