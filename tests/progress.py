@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGALRM, pthread_kill, signal
-from time import process_time
+from time import process_time, thread_time
 
 import httpx
 
@@ -80,9 +80,9 @@ class Watch:
     def _look(self) -> None:
         quiet = 0
         worked: dict[str, int] = {}  # a look takes milliseconds: no test that is shorter than a pause pays for one
-        ran = process_time()
+        ran = process_time() - thread_time()
         while not self._stopping.wait(self._pause_seconds):
-            before, ran = ran, process_time()
+            before, ran = ran, process_time() - thread_time()
             if ran - before >= QUIET_SHARE * self._pause_seconds:
                 # Enough without the other processes, of which a busy machine has hundreds to read.
                 self.looks += 1
