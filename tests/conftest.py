@@ -20,12 +20,12 @@ from app.embedded import EmbeddedPostgres
 from app.embedded.configuration import TUNING
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
-from app.store.database.partitions import ensure_coming_months
+from app.store.database.partitions import ensure_coming_months, ensure_months, month_of
 from tests.cheap import ask_servers_once, compile_statements_once, hash_passwords_cheaply, read_types_once, trust_one_authority
 from tests.connections import KEEPER
 from tests.databases import UNSAFE, Databases, address_of, execute
 from tests.progress import Watch, lift_limits
-from tests.scenes import SceneMemory
+from tests.scenes import NOON, SceneMemory
 
 lift_limits()
 hash_passwords_cheaply()
@@ -108,6 +108,8 @@ def template_database(postgres_url: str) -> Iterator[str]:
     upgrade(database)
     with database.transaction() as session:
         ensure_coming_months(session, datetime.now(UTC))
+        # The month of most scenes: each would create its partition, and it would have to be dropped again.
+        ensure_months(session, [month_of(NOON)])
     database.close()
     yield name
     execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
