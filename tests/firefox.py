@@ -146,7 +146,8 @@ def running_firefox(base_url: str) -> Iterator[FirefoxTab]:
         profile = Path(name)
         # 0: a free port, which it writes into a file of the profile.
         profile.joinpath("user.js").write_text('user_pref("marionette.port", 0);\nuser_pref("ui.prefersReducedMotion", 1);\n')
-        command = [firefox(), "--headless", "--marionette", "--no-remote", "--profile", name]
+        # Access to the browser itself is for its console, which a page cannot read.
+        command = [firefox(), "--headless", "--marionette", "--remote-allow-system-access", "--no-remote", "--profile", name]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             port = profile / "MarionetteActivePort"

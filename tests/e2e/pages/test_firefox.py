@@ -54,6 +54,7 @@ def test_filters_and_the_jump_to_a_deployment_work_in_firefox(tab: FirefoxTab) -
     tab.press(CONTROL, "k")
     tab.wait_for("document.activeElement.closest('dialog')", "the jump is open")
     tab.press("c")
+    tab.wait_for("document.querySelector('dialog[open] a')", "a deployment is found")
     tab.press(ENTER)
     tab.wait_for("location.pathname.startsWith('/deployments/')", "the deployment is open")
 
