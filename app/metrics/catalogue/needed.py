@@ -23,5 +23,8 @@ def _all(outcomes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return total
 
 
+PREDICTIONS = (Need(_all, "no record{of} was classified"),)
+"""The need of cells [..., 2] by prediction."""
+
 LABELS = (Need(_all, "no record{of} has a label among the outcomes"),)
 """The need of cells [..., 2] by label."""

@@ -70,3 +70,23 @@ def test_ratios_by_quantile_are_computed_by_hand() -> None:
     assert (top.rate, top.reference_rate, top.ratio) == (0, 0.25, 0)
     (nobody,) = quantile_ratios(men, women, np.concatenate([women, men]), (0.9,))
     assert nobody.ratio is None
+
+
+def test_intervals_of_gaps_and_of_ratios_by_quantile_hold_the_truth() -> None:
+    """Women's scores lie half a standard deviation of the men's below theirs; both are normal."""
+    rng = np.random.default_rng(4)
+    everybody = np.concatenate([rng.normal(-0.5, 1, 500_000), rng.normal(0, 1, 500_000)])
+    truth = -0.5 / everybody.std()
+    cut = float(np.quantile(everybody, 0.5))
+    ratio = float((everybody[:500_000] > cut).mean() / (everybody[500_000:] > cut).mean())
+    gaps = ratios = 0
+    for _ in range(400):
+        women, men = rng.normal(-0.5, 1, 150), rng.normal(0, 1, 150)
+        both = np.concatenate([women, men])
+        gap = score_gap(women, men, both, name="women", reference_name="men")
+        (half,) = quantile_ratios(women, men, both, (0.5,))
+        gaps += (gap.lower or 0) <= truth <= (gap.upper or -9)
+        ratios += (half.lower or 0) <= ratio <= (half.upper or 0)
+    assert 366 <= gaps <= 394
+    # The cut is the median of both, which leaves the ratio less room than rates that vary by themselves.
+    assert ratios >= 370

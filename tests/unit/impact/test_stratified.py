@@ -88,7 +88,7 @@ def test_strata_with_equal_odds_have_a_test_of_homogeneity() -> None:
 
 def test_odds_ratios_are_those_of_statsmodels() -> None:
     rng = np.random.default_rng(21)
-    for cells in rng.integers(1, 400, (300, 2, 2)):
+    for cells in rng.integers(1, 400, (1_000, 2, 2)):
         one, other = (Category((name,), int(row.sum()), int(row[0])) for name, row in zip(("f", "m"), cells, strict=True))
         found, oracle = ImpactRow(one, other, is_small=False).odds_ratio, Table2x2(cells, shift_zeros=False)
         assert found is not None
