@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -21,6 +21,9 @@ from .report_formats import Format, render_report
 
 command = typer.Typer(add_completion=False)
 
+CategoriesFile: TypeAlias = Annotated[
+    Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="JSON file that maps values, or weights, to categories.")
+]
 PRESET = "Rule whose sheets are made: of a file ll144 or ugesp, of a deployment also lending, eu-ai-act or insurance-co."
 
 
@@ -57,9 +60,7 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     preset: Annotated[str | None, typer.Option(help=PRESET)] = None,
     start: Annotated[str | None, typer.Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="End of the period, exclusive.")] = None,
-    sheets: Annotated[
-        Texts, typer.Option(help="Sheet of a deployment's report, or all. Repeatable; by default those of the preset.")
-    ] = None,
+    sheets: Annotated[Texts, typer.Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset.")] = None,
     control: Annotated[Texts, typer.Option(help="Column that decisions may depend on, of a deployment. Repeatable.")] = None,
     tool: Annotated[ToolName, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")] = ToolName.SELECTING,
     prediction: Annotated[str | None, typer.Option(help="Column of the decisions of a tool that selects.")] = None,
@@ -67,9 +68,7 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
     least_share: Annotated[float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")] = LEAST_SHARE,
-    categories: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="JSON file that maps values, or weights, to categories.")
-    ] = None,
+    categories: CategoriesFile = None,
     form: Annotated[Format, typer.Option("--format", help="Format of the report.")] = Format.HTML,
     output: Annotated[Path | None, typer.Option(help="File to write to; by default the report is printed.")] = None,
 ) -> None:

@@ -14,7 +14,7 @@ from ..impact.presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..impact.sheets import ImpactSheet, Sheet, as_json, name_of
 from ..impact.weighted import WeightedTable, weighted_json
 from .categories import Selection, count_scored, count_selected
-from .mapped import map_values, weigh_frame
+from .mapping import map_values, weigh_frame
 
 PROBABILISTIC = "probabilistic"
 """Name of the sheet of probabilistic categories."""

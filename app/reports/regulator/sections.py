@@ -43,9 +43,9 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     checks = sum(1 for one in data["chain"] if one["part"].startswith("check "))
     verified = (
         f"The chain has {count(checks)} checks and the configuration as it was when the report was made. Its last link is"
-        f" {data['chain_head']}. `evenhand report verify FILE` of any form of this report computes it again from the database, and names a"
-        " changed measurement, a deleted check and a changed configuration. It is no signature: somebody who can write to the database and to"
-        " the file can change both."
+        f" {data['chain_head']}. `evenhand report verify FILE` of any form of this report computes it again from the database,"
+        " and names a changed measurement, a deleted check and a changed configuration. It is no signature: somebody who can write to"
+        " the database and to the file can change both."
     )
     yield Section("Hash chain", (Paragraph(verified),))
 

@@ -197,7 +197,7 @@ def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
     assert writers == routes | CSV_OF_OTHERS | {
         "flagged_csv.py",
         "figures_csv.py",
-        "making.py",
+        "carrying.py",
         "metrics_files.py",
         "story.py",
         "report_formats.py",
