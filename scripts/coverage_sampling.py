@@ -1,53 +1,129 @@
 """Counts how often the 95 % intervals of sampled records hold the truth, by the rule of the sample.
 
-    python scripts/coverage_sampling.py [--windows 2000] [--records 4000] [--seed 1]
+    scripts/coverage-sampling [--windows 300] [--records 4000] [--seed 1] [--only payload,balanced,feedback]
 
 Each window draws records of two groups with known chances, keeps each with the chance of its rule, and measures the kept ones with the
-weights 1/chance.
+weights 1/chance: rates of payload (intervals in closed form), balanced data (each record with one counterfactual), and labels (drawn
+intervals, whose spread is that of Kish's number of records). The truth of a figure is its value in a world of four million records.
 """
 
 import argparse
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from app.metrics import GroupCounts, Value, measure_payload
+from app.metrics import BalancedCells, FeedbackCells, GroupCounts, Measured, Value, measure_balanced, measure_feedback, measure_payload
 from app.metrics.groups import FloatArray, IntArray, as_groups
 
+GROUPS = as_groups((("monitored", "monitored"), ("reference", "reference")))
 RATES = np.array([0.18, 0.25])
 """Chances of a favourable outcome: monitored, reference."""
-GROUPS = as_groups((("monitored", "monitored"), ("reference", "reference")))
-RULES: dict[str, Callable[[IntArray, IntArray, np.random.Generator], FloatArray]] = {
-    "every record": lambda group, _outcome, _random: np.ones(group.size),
-    "one rate": lambda group, _outcome, _random: np.full(group.size, 0.2),
-    "by group": lambda group, _outcome, _random: np.where(group == 0, 0.5, 0.1),
-    "unequal within groups": lambda group, _outcome, random: random.choice([0.05, 0.2, 1.0], group.size),
-    "by outcome": lambda _group, outcome, _random: np.where(outcome == 1, 0.1, 0.5),
+
+LABELS = np.array([0.3, 0.35])
+"""Chances of a favourable label."""
+
+RIGHT = np.array([[0.8, 0.7], [0.85, 0.8]])
+"""Chances [group, label] of a right prediction."""
+
+TRUTH_RECORDS = 4_000_000
+DRAWS = 400
+SCOPES = frozenset({"group", "pooled", "overall"})
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records by column; `copy` is the outcome of the counterfactual, `label` the observed outcome of a model of its own."""
+
+    group: IntArray
+    outcome: IntArray
+    copy: IntArray
+    label: IntArray
+    predicted: IntArray
+
+
+Rule: TypeAlias = Callable[[Records, np.random.Generator], FloatArray]
+RULES: dict[str, Rule] = {
+    "every record": lambda drawn, _random: np.ones(drawn.group.size),
+    "one rate": lambda drawn, _random: np.full(drawn.group.size, 0.2),
+    "by group": lambda drawn, _random: np.where(drawn.group == 0, 0.5, 0.1),
+    "unequal within groups": lambda drawn, random: random.choice([0.05, 0.2, 1.0], drawn.group.size),
+    "by outcome": lambda drawn, _random: np.where(drawn.outcome == 1, 0.1, 0.5),
+    "by prediction": lambda drawn, _random: np.where(drawn.predicted == 1, 0.1, 0.5),
+    "by label": lambda drawn, _random: np.where(drawn.label == 1, 0.5, 0.1),
 }
+OF_LABELS = frozenset({"by prediction", "by label"})
+
+
+def draw_records(size: int, random: np.random.Generator) -> Records:
+    """Returns records of the world. The model answers by a merit of the record and a bar of the group, and by its counterfactual's."""
+    group, merit = random.integers(0, 2, size), random.random(size)
+    label = (random.random(size) < LABELS[group]).astype(np.int64)
+    right = random.random(size) < RIGHT[group, label]
+    outcome, copy = (merit < RATES[group]).astype(np.int64), (merit < RATES[1 - group]).astype(np.int64)
+    return Records(group, outcome, copy, label, np.where(right, label, 1 - label))
+
+
+def measure(side: str, drawn: Records, kept: np.typing.NDArray[np.bool_], weights: FloatArray | None, seed: int) -> list[Measured]:
+    """Returns the figures of the kept records."""
+    group = drawn.group[kept]
+    if side == "payload":
+        return measure_payload(GroupCounts.from_records(GROUPS, group, drawn.outcome[kept], weights=weights), seed=seed, draws=DRAWS)
+    if side == "balanced":
+        favourable, classified = (np.zeros((group.size, 2), np.int64) for _ in range(2))
+        favourable[np.arange(group.size), 1 - group] = drawn.copy[kept]
+        classified[np.arange(group.size), 1 - group] = 1
+        cells = BalancedCells.from_records(
+            GROUPS, group, drawn.outcome[kept], copies_favourable=favourable, copies_classified=classified, weights=weights
+        )
+        return measure_balanced(cells)
+    label, predicted = drawn.label[kept], drawn.predicted[kept]
+    correct = (label == predicted).astype(np.int64)
+    table = FeedbackCells.from_records(GROUPS, group, actual=label, predicted=predicted, correct=correct, weights=weights)
+    return measure_feedback(table, seed=seed, draws=DRAWS)
+
+
+def figures(found: list[Measured]) -> Iterator[tuple[str, Value]]:
+    """Yields the figures that are numbers and no counts, of one group or of all records, under their name."""
+    for one in found:
+        if isinstance(one.number, Value) and one.scope in SCOPES and one.details.caution is None and not one.metric.endswith("_count"):
+            yield f"{one.metric}, {one.group or one.scope}", one.number
 
 
 def main() -> None:
-    """Prints for each rule how many intervals of disparate impact hold the truth, and the mean of the value."""
-    parser = argparse.ArgumentParser()
-    for name, default in (("windows", 2000), ("records", 4000), ("seed", 1)):
+    """Prints for each rule and figure how many intervals hold the truth, the lowest first."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("windows", 300), ("records", 4000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--only", default="payload,balanced,feedback", help="data, with commas")
+    parser.add_argument("--shown", type=int, default=8, help="figures of each rule, those with the lowest counts")
     options = parser.parse_args()
-    truth = RATES[0] / RATES[1]
-    print(f"truth {truth:.3f}")
-    for name, rule in RULES.items():
-        random = np.random.default_rng(options.seed)
-        held, values = 0, []
-        for _ in range(options.windows):
-            group = random.integers(0, 2, options.records)
-            outcome = (random.random(options.records) < RATES[group]).astype(np.int64)
-            chance = rule(group, outcome, random)
-            kept = random.random(options.records) < chance
-            table = GroupCounts.from_records(GROUPS, group[kept], outcome[kept], weights=1 / chance[kept])
-            found = next(one.number for one in measure_payload(table, metrics=["disparate_impact"]) if one.scope == "group")
-            if isinstance(found, Value):
-                values.append(found.value)
-                held += found.lower <= truth and (found.upper is None or truth <= found.upper)
-        print(f"{name:24} {100 * held / len(values):5.1f} %  mean {np.mean(values):.3f}")
+    whole = draw_records(TRUTH_RECORDS, np.random.default_rng(0))
+    for side in options.only.split(","):
+        truths = {name: number.value for name, number in figures(measure(side, whole, np.ones(TRUTH_RECORDS, bool), None, 0))}
+        for rule_name, rule in RULES.items():
+            if rule_name in OF_LABELS and side != "feedback":
+                continue
+            random = np.random.default_rng(options.seed)
+            held: Counter[str] = Counter()
+            seen: Counter[str] = Counter()
+            for number in range(options.windows):
+                drawn = draw_records(options.records, random)
+                chance = rule(drawn, random)
+                kept = random.random(options.records) < chance
+                for name, value in figures(measure(side, drawn, kept, 1 / chance[kept], number)):
+                    seen[name] += 1
+                    lower, upper = (end if end is not None else away for end, away in ((value.lower, -np.inf), (value.upper, np.inf)))
+                    # The truth itself is known to so many digits only.
+                    margin = 2e-3 * abs(truths[name])
+                    held[name] += lower - margin <= truths[name] <= upper + margin
+            shares = sorted((100 * held[name] / seen[name], name) for name in seen)
+            mean = sum(share for share, _ in shares) / len(shares)
+            print(f"{side}, {rule_name}: {len(shares)} figures hold the truth in {mean:.1f} % of their windows")
+            for share, name in shares[: options.shown]:
+                print(f"    {share:5.1f} %  {name}")
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def _compare(question: EventQuestion, pair: Pair) -> str:
         exchange = Exchange(call_id=answered.call_id, scored_at=now, request=asked.body, answer=answered.body)
         checked = read_exchange(exchange, plan, None)
         wanted = [[row[name] for name in question.fields] for row in rows]
-        if checked.rejections or [list(one) for one in checked.features or ()] != wanted:
+        if checked.rejections or [list(one or ()) for one in checked.features] != wanted:
             return f"! other features: {checked.rejections or checked.features}"
         if list(checked.predictions or ()) != [row["prediction"] for row in rows]:
             return f"! other predictions: {checked.predictions}"

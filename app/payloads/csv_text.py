@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+import msgspec
+
 from ..errors import InvalidInput, ScoringFailed
 
 _NUMBER = re.compile(r"-?[0-9]+|-?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][+-]?[0-9]+)?")
 _CELL = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')
+_LONG = re.compile("[0-9]{18}")
 _END = re.compile(r"\r\n|\n|\r|\Z")
 _WORDS = {"": None, "true": True, "false": False}
 _MOST_DIGITS = 400
@@ -54,6 +57,9 @@ def read_csv(text: str) -> Iterator[list[Any]]:
     Raises:
         CsvUnclear: a quote that is not closed, or text after a closing one.
     """
+    if (numbers := _read_numbers(text)) is not None:
+        yield from numbers
+        return
     if '"' not in text:
         lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n") if text else []
         yield from ([_read_bare(cell) for cell in each.split(",")] for each in lines)
@@ -76,6 +82,19 @@ def read_csv(text: str) -> Iterator[list[Any]]:
         position = ending.end()
         yield row
         line += 1
+
+
+def _read_numbers(text: str) -> list[list[Any]] | None:
+    """Returns the rows where all cells are numbers as JSON writes them, read at once; None for any other text."""
+    lines = text.removesuffix("\n")
+    # An empty line is a row with a null here, and none in JSON. Long integers have rules of their own.
+    if not lines.isascii() or lines.encode().translate(None, b"0123456789.eE+-,\n") or "\n\n" in text or _LONG.search(lines):
+        return None
+    try:
+        found: list[list[Any]] = msgspec.json.decode("[[" + lines.replace("\n", "],[") + "]]")
+    except msgspec.DecodeError:
+        return None
+    return found if all(found) else None
 
 
 def read_csv_request(body: bytes) -> list[list[Any]]:

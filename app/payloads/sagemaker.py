@@ -11,7 +11,7 @@ from .codec import NOTHING_KNOWN, Asking, Codec, read_objects
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
 from .listed import ListedCodec, answer_of_elements, objects_of, read_columns
 from .tables import Table, read_matrix
-from .wire import Rows, decode_lines, decode_request, decode_text, encode_rows
+from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
 
 _FEATURES = "features"
 
@@ -53,6 +53,10 @@ class SagemakerCsvCodec(Codec):
             rows = [[cell] for cell in rows[0]]
         require_rows(len(rows), expected_rows)
         names = list(dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None))
+        if outputs.classes is None and set(map(len, rows)) == {len(names)} and not any(type(cell) is str for row in rows for cell in row):
+            # Numbers in as many columns as there are names, which is nearly every answer: no array to look for, and no object for each row.
+            columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+            return answer_of_elements(columns, outputs, expected_rows)
         named = [_name_cells(row, names, outputs, place) for place, row in enumerate(rows, start=1)]
         return answer_of_elements(read_columns(named, expected_rows, outputs), outputs, expected_rows)
 
@@ -73,7 +77,7 @@ class SagemakerLinesCodec(ListedCodec):
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
         """Writes a line for each row."""
-        return b"".join(encode_rows({_FEATURES: row}, [row]) + b"\n" for row in rows)
+        return encode_row_lines([{_FEATURES: row} for row in rows], rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         """Reads lines of `features`, arrays in the order of `columns`, or objects of columns."""
@@ -85,7 +89,7 @@ class SagemakerLinesCodec(ListedCodec):
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         """Writes an object of columns for each row."""
-        return b"".join(encode_rows(each, [row]) + b"\n" for each, row in zip(objects_of(columns, rows), rows, strict=True))
+        return encode_row_lines(objects_of(columns, rows), rows)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         """Returns the lines, or the elements of one that holds them all."""

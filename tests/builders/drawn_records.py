@@ -201,4 +201,5 @@ def stored_record(no: int, row: dict[str, object], answer: object) -> StoredReco
         probability=None,
         label=None,
         debiased=None,
+        sample_rate=None,
     )

@@ -27,6 +27,7 @@ _RECORD: dict[str, Any] = {
     "groups": [{"attribute": "Sex", "group": "female", "role": "monitored"}],
     "changes": {"Sex": "gained"},
     "debiased": None,
+    "sample_rate": 0.1,
     "flags": [
         {
             "attribute": "Sex",
@@ -100,6 +101,11 @@ class PayloadRecordOut(Out):
     debiased: dict[str, Any] | None = Field(
         validation_alias=AliasPath("record", "debiased"),
         description="The answer of the debiased endpoint, where the record came through it.",
+    )
+    sample_rate: float | None = Field(
+        validation_alias=AliasPath("record", "sample_rate"),
+        description="The share of records that is logged where this one comes from: it counts as 1/sample_rate records. Null where every"
+        " record is logged.",
     )
     flags: list[FlagOut] = Field(description="Changes that mitigation by substitution would make, as checks found.")
     window_part: Literal["span", "additional"] | None = Field(

@@ -25,7 +25,10 @@ SCANNED_WITH_COPIES = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecord:
-    """One payload record. `features` and `meta` are in the order of the schema of `schema_version`."""
+    """One payload record. `features` and `meta` are in the order of the schema of `schema_version`.
+
+    `sample_rate` is the share of records that is logged where this one comes from; None where every record is.
+    """
 
     record_no: int
     record_id: str
@@ -39,6 +42,7 @@ class StoredRecord:
     probability: Any
     label: Any
     debiased: dict[str, Any] | None
+    sample_rate: float | None
 
     @property
     def place(self) -> RecordPlace:

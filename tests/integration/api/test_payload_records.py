@@ -78,6 +78,7 @@ def test_records_can_be_logged_and_read_at_one_address(logged: RunningService) -
         ],
         "changes": {},
         "debiased": None,
+        "sample_rate": None,
         "flags": [],
         "window_part": None,
     }
@@ -170,3 +171,12 @@ def test_a_cursor_from_the_edge_of_the_calendar_does_no_harm(logged: RunningServ
     answer = logged.client.get(PATH, params={"cursor": base64.urlsafe_b64encode(cursor).decode(), "outcome": "favourable"})
 
     assert answer.status_code == 200
+
+
+def test_a_record_says_the_share_that_is_logged_where_it_comes_from(logged: RunningService) -> None:
+    sampled = record(1, "sampled") | {"sample_rate": 0.1}
+    assert logged.client.post(PATH, json={"records": [sampled]}).json()["accepted"] == 1
+
+    found = {one["id"]: one["sample_rate"] for one in logged.client.get(PATH).json()["payload_records"]}
+    assert (found["sampled"], found["plain"]) == (0.1, None)
+    assert logged.client.get(f"{PATH}/sampled").json()["sample_rate"] == 0.1

@@ -1,5 +1,7 @@
 """CSV: cells of plain kinds take a faster way, which writes and reads the same."""
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +29,15 @@ def test_text_without_quotes_is_read_as_with_them(text: str) -> None:
     quoted = list(read_csv(text + ('\n""' if text and not text.endswith(("\n", "\r")) else '""')))
 
     assert list(read_csv(text)) == quoted[:-1]
+
+
+@given(st.text(st.sampled_from("10.,\n\r-eE+"), max_size=14))
+def test_numbers_that_are_read_at_once_are_the_same_as_one_by_one(text: str) -> None:
+    at_once = list(read_csv(text))
+
+    with patch("app.payloads.csv_text._read_numbers", return_value=None):
+        one_by_one = list(read_csv(text))
+    assert [[(type(cell), cell) for cell in row] for row in at_once] == [[(type(cell), cell) for cell in row] for row in one_by_one]
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
