@@ -7,7 +7,7 @@ overflows, by intention), and one with a spool that is killed (SIGKILL) and star
 listens there. At the end:
 
 - every record of the first program is stored, and every one of the third that was on disk by a `flush(0)` before a kill;
-- of the second, stored records and those that the service was told of as not received add up to all;
+- of the second, stored records and those that the client reports as not received add up to all;
 - no record is stored twice: one that is sent again has its id and counts as duplicate;
 - memory did not grow after the queue was full, and the times of `log()` are those of a service that answers.
 """
@@ -24,10 +24,10 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from evenhand_client import Evenhand
+from service_stand_in import Store, serve
 
 FEATURES = {f"amount_{number}": 1.5 * number for number in range(10)} | {f"kind_{number}": "a_value" for number in range(10)}
 QUEUE = 20_000
@@ -35,24 +35,6 @@ SETTLING_SECONDS = 20
 """Seconds after which memory is compared: the queue in memory is full only then, at the usual rate later."""
 
 MAX_GROWTH_MB = 60
-
-
-class Store:
-    """Records by id, and totals of those that were not received; what the service would have."""
-
-    def __init__(self) -> None:
-        self.times: Counter[str] = Counter()
-        self.missing: dict[str, int] = {}
-        self.lock = threading.Lock()
-
-    def take(self, records: list[dict[str, object]]) -> dict[str, object]:
-        """Returns the receipt of a batch."""
-        with self.lock:
-            ids = [str(record["id"]) for record in records]
-            duplicate = sum(one in self.times for one in ids)
-            self.times.update(ids)
-        new = len(ids) - duplicate
-        return {"sent": len(ids), "accepted": new, "duplicate": duplicate, "rejected": 0, "rejections": [], "conflicts": []}
 
 
 @dataclass
@@ -114,7 +96,7 @@ def judge(store: Store, steady: list[Program], killed: list[Program]) -> bool:
     """Prints what became of the records; returns whether all of it is as promised."""
     spool, memory = (one.lines[-1] for one in steady)
     ids = Counter(one.rpartition("-")[0] for one in store.times)
-    told = sum(store.missing.values())
+    reported = sum(store.missing.values())
     durable = [(f"{one.name}-{number}") for one in killed for number in range(int(one.lines[-1]["durable"]))]
     lost = [one for one in durable if one not in store.times]
     again = sum(times - 1 for times in store.times.values())
@@ -123,14 +105,14 @@ def judge(store: Store, steady: list[Program], killed: list[Program]) -> bool:
     peak = f"peak memory {spool['peak_mb']:.0f} MB, {grown:+.0f} MB after settling"
     print(f"with a spool:  {int(spool['logged']):,} logged, {ids['spool']:,} stored; {peak}")
     peak = f"peak memory {memory['peak_mb']:.0f} MB"
-    print(f"without:       {int(memory['logged']):,} logged, {ids['memory']:,} stored and {told:,} told as not received; {peak}")
+    print(f"without:       {int(memory['logged']):,} logged, {ids['memory']:,} stored and {reported:,} reported as not received; {peak}")
     of_killed = sum(count for name, count in ids.items() if name.startswith("killed"))
     print(f"killed {len(killed) - 1} times: {len(durable):,} were on disk, {len(lost):,} of them lost; {of_killed:,} stored")
     print(f"sent again:    {again:,}, each stored once")
     for name, line in (("with a spool", spool), ("without", memory)):
         wall = f"p50 {line['p50']:.1f}, p99 {line['p99']:.1f}, p99.9 {line['p999']:.1f} µs"
         print(f"log() {name:12} {wall}; the thread's own time p99 {line['cpu99']:.1f} µs")
-    return ids["spool"] == int(spool["logged"]) and ids["memory"] + told == int(memory["logged"]) and not lost and grown < MAX_GROWTH_MB
+    return ids["spool"] == int(spool["logged"]) and ids["memory"] + reported == int(memory["logged"]) and not lost and grown < MAX_GROWTH_MB
 
 
 def begin(name: str, url: str, spool: str, seconds: float, rate: int) -> Program:
@@ -178,42 +160,6 @@ def report(seconds: float, logged: int, walls: list[int], own: list[int]) -> Non
         "cpu99": sorted(own[-50_000:])[int(len(at) * 0.99)] / 1000 if at else 0.0,
     }
     print(json.dumps(line), flush=True)
-
-
-def serve(listener: socket.socket, store: Store) -> ThreadingHTTPServer:
-    """Begins to listen on the reserved port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self._answer(200, json.dumps(store.take(body["records"])).encode())
-
-        def do_PUT(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            with store.lock:
-                store.missing[self.path] = sum(hour["not_received"] for hour in body["hours"])
-            self._answer(204, b"")
-
-        def _answer(self, status: int, content: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
-    server.socket.close()
-    server.daemon_threads = True
-    server.socket = listener
-    server.server_address = listener.getsockname()
-    listener.listen(64)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,8 +25,7 @@ from pathlib import Path
 
 from server_environments import make_environment
 from servers import free_port
-
-from tests.unit.client.collector import Collector, collecting
+from service_stand_in import Store, serve
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "scripts" / "logging_programs"
@@ -74,14 +73,18 @@ def main() -> None:
 
 def try_program(name: str, program: Program, python: str, calls: int) -> bool:
     """Runs a program, calls it, ends it, and prints what arrived; returns whether that is everything, once."""
-    with collecting() as collector:
+    store = Store()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = serve(listener, store)
         port = free_port()
-        with running([part.format(port=port) for part in program.command], python, collector):
+        with running([part.format(port=port) for part in program.command], python, f"http://127.0.0.1:{listener.getsockname()[1]}"):
             base = f"http://127.0.0.1:{port}{program.prefix}"
             await_ready(f"{base}/ready")
             with ThreadPoolExecutor(CALLERS) as pool:
                 answered = list(pool.map(lambda number: call(f"{base}/invocations", number), range(calls)))
-        ids = Counter(record.get("id") or record["scoring_id"] for record in collector.records)
+        server.shutdown()
+    ids = store.times
     lost = [one for one in (*answered, *program.extra) if not ids[one]]
     more = [one for one, times in ids.items() if times > 1]
     different = len(set(answered))
@@ -91,12 +94,12 @@ def try_program(name: str, program: Program, python: str, calls: int) -> bool:
 
 
 @contextlib.contextmanager
-def running(command: list[str], python: str, collector: Collector) -> Iterator[None]:
+def running(command: list[str], python: str, url: str) -> Iterator[None]:
     """Runs a command in the folder of the programs, and asks it to stop after the block."""
     environment = {
         **os.environ,
         "PYTHONPATH": f"{ROOT / 'client'}:{PROGRAMS}",
-        "EVENHAND_URL": collector.url,
+        "EVENHAND_URL": url,
         "EVENHAND_KEY": "evk_stand_in",
         "EVENHAND_DEPLOYMENT": "credit",
         "RAY_USAGE_STATS_ENABLED": "0",
