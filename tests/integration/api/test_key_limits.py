@@ -153,8 +153,10 @@ def test_callers_are_answered_with_the_limit_and_the_pause(service: RunningServi
     assert (refused[0].status_code, refused[0].json()["type"]) == (429, "urn:evenhand:problem:rate-reached")
     assert 1 <= int(refused[0].headers["Retry-After"]) <= 100
     wait_until(lambda: used()["refused"] >= 2, "the refusals are stored")
-    assert used()["records"] == used()["requests"] >= 2
-    assert used()["limits"]["requests_per_second"] == 0.01
+    # One look: the numbers of two looks may be of different moments.
+    seen = used()
+    assert seen["records"] == seen["requests"] >= 2
+    assert seen["limits"]["requests_per_second"] == 0.01
     assert service.client.put("/v1/api-keys/aaaaaaaa/limits", json={}).status_code == 404
     assert service.client.put(address, json={"max_bytes": -1}).status_code == 422
 
