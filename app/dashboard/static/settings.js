@@ -5,7 +5,7 @@ for (const form of document.querySelectorAll("[data-shows-key]")) {
     document.getElementById("made-key-text").textContent = made.key;
     const old = document.getElementById("made-key-old");
     old.hidden = !event.detail.old;
-    if (event.detail.old) old.textContent = `The key ${event.detail.old.id} is valid until ${event.detail.old.expires_at}.`;
+    if (event.detail.old) old.textContent = `The key ${event.detail.old.id} is valid until ${event.detail.old.expires_at.slice(0, 16).replace("T", " ")} UTC.`;
     const place = document.getElementById("made-key");
     place.hidden = false;
     place.focus();
