@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 
 from app.dashboard.glyphs import WIDTH, glyph, strip
-from app.details import Details
 from app.domain.checks import DataSet
 from app.metrics.intervals import Interval
 from app.store.overviews.overview import Compared, TrendPoint
@@ -14,6 +13,7 @@ from app.views.judging import WorstGroup
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WORST = WorstGroup(
+    no=1,
     metric="disparate_impact",
     data=DataSet.PAYLOAD,
     attribute="sex",
@@ -26,14 +26,10 @@ WORST = WorstGroup(
     reason=None,
     lower_limit=0.8,
     upper_limit=1.25,
-    disadvantaged=None,
-    disadvantaged_group=None,
-    other_side=None,
     beyond=0.4,
     measured_at=NOON,
     carried_forward=False,
     check_id="c",
-    details=Details(),
     compared=Compared(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
 )
 

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.details import Details
 from app.domain.checks import CheckState, DataSet, WindowCounts
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
@@ -27,6 +26,7 @@ FAIR = DeploymentOverview(
     reason=None,
     next_step=None,
     worst=WorstGroup(
+        no=1,
         metric="disparate_impact",
         data=DataSet.PAYLOAD,
         attribute="sex",
@@ -39,14 +39,10 @@ FAIR = DeploymentOverview(
         reason=None,
         lower_limit=0.8,
         upper_limit=None,
-        disadvantaged=None,
-        disadvantaged_group="female",
-        other_side=None,
         beyond=0.1,
         measured_at=NOON,
         carried_forward=False,
         check_id="c",
-        details=Details(),
         compared=Compared(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
     ),
     groups=1,
