@@ -49,7 +49,15 @@ def executors() -> list[psutil.Process]:
     """The executors of the workers that scripts/spark started."""
     workers = [psutil.Process(int(no)) for no in os.environ["EVENHAND_TEST_SPARK_WORKERS"].split(",")]
     below = [child for worker in workers for child in worker.children(recursive=True)]
-    return [one for one in below if any("CoarseGrainedExecutorBackend" in word for word in one.cmdline())]
+    return [one for one in below if is_executor(one)]
+
+
+def is_executor(process: psutil.Process) -> bool:
+    """Whether it is an executor that runs; one that has ended says nothing of itself."""
+    try:
+        return any("CoarseGrainedExecutorBackend" in word for word in process.cmdline())
+    except psutil.Error:
+        return False
 
 
 def kill_one(rows_before: int, counts: Any, after: int, killed: list[int]) -> None:  # noqa: ANN401 - of the tests' server
