@@ -31,6 +31,9 @@ SHOWN: Final = 50
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest gap first"}
 
+_WORDS = {"among_of": among_of, "local": local, "words": record_words, "span": check_words.span, "only_direct": ONLY_DIRECT}
+"""Words and functions of the list, the same for every request."""
+
 CheckId = Annotated[str, Query(pattern=CHECK_ID)]
 RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
 IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]*$")]
@@ -57,7 +60,7 @@ def transactions_page(
     found = records_of(session, deployment.no, wanted) if has_read else Records(records=(), next_place=None)
     monitor = monitor_of(session, deployment.no)
 
-    query = query_of(wanted)
+    query, by_gap = query_of(wanted), wanted.sort is RecordSort.GAP
     here = {} if wanted.after is None else {"cursor": write_record_cursor(wanted.after)}
     older = None if found.next_place is None else "?" + urlencode(query | {"cursor": write_record_cursor(found.next_place)})
     counted, totals = totals_of(session, deployment, monitor, check)
@@ -72,20 +75,16 @@ def transactions_page(
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
         "choices": [] if monitor is None else choices_of(session, deployment.no, monitor, wanted),
-        "among_of": among_of,
-        "local": local,
-        "words": record_words,
-        "span": check_words.span,
-        "only_direct": ONLY_DIRECT,
+        **_WORDS,
         "older": older,
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "is_first": wanted.after is None,
         "is_filtered": bool(query.keys() - {"sort"}),
         "sorts": SORTS,
         "is_among_flagged": isinstance(found.next_place, GapPlace) and found.next_place.gap is not None,
-        "by_gap": wanted.sort is RecordSort.GAP,
         "shown": SHOWN,
-        "scanned": SCANNED if wanted.changed is None and wanted.sort is RecordSort.NEWEST else SCANNED_WITH_COPIES,
+        "scanned": SCANNED if wanted.changed is None and not by_gap else SCANNED_WITH_COPIES,
+        "by_gap": by_gap,
         "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv" + (f"?{urlencode(query)}" if query else ""),
         "as_json": f"/v1/deployments/{deployment.id}/payload-records?" + urlencode(query | here | {"limit": SHOWN}),
     }
