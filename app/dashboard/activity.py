@@ -27,7 +27,7 @@ Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
 
 class ListedEvent(Protocol):
-    """What both lists have of an event."""
+    """Members of an event that both lists use."""
 
     @property
     def no(self) -> int:
