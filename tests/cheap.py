@@ -15,7 +15,7 @@ from sqlalchemy.util import LRUCache
 
 from app.security import passwords
 from app.store.database import engine as product
-from tests.connections import KeptConnection
+from tests.connections import KEEPER, KeptConnection
 
 
 def hash_passwords_cheaply() -> None:
@@ -48,6 +48,7 @@ def compile_statements_once() -> None:
         return made
 
     product.create_engine = create  # type: ignore[assignment]
+    product.ArrowPool = KEEPER.open_readers  # type: ignore[assignment, misc]
     # The dialect is a part of the key under which a compiled statement is kept, and each engine has another one.
     PGDialect_psycopg.__eq__ = _writes_same_sql  # type: ignore[method-assign, assignment]
     PGDialect_psycopg.__hash__ = lambda self: hash(type(self))  # type: ignore[method-assign]

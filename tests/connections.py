@@ -8,8 +8,12 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import psycopg
+from adbc_driver_manager import Error as AdbcError
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import ConnStatus, ExecStatus, PGconn
+from psycopg.pq import ConnStatus, ExecStatus
+from psycopg.pq.abc import PGconn
+
+from app.store.database.arrow_pool import ArrowPool
 
 OPTIONS_OF_PSYCOPG = frozenset({"autocommit", "prepare_threshold", "context", "row_factory", "cursor_factory"})
 """Arguments of `connect()` that are no property of the server's side."""
@@ -21,6 +25,7 @@ class Keeper:
     def __init__(self) -> None:
         self._idle: dict[object, list[PGconn]] = defaultdict(list)
         self._databases: set[str] = set()
+        self._readers: dict[str, KeptReaders] = {}
         self._is_on = True
         # The server would take what two processes send on one connection for the words of one.
         os.register_at_fork(after_in_child=self._disown)
@@ -73,9 +78,19 @@ class Keeper:
 
     def pids(self, database: str) -> list[int]:
         """The server processes of the idle ones."""
-        return [one.backend_pid for kept in list(self._idle.values()) for one in list(kept) if one.db.decode() == database]
+        idle = [one.backend_pid for kept in list(self._idle.values()) for one in list(kept) if one.db.decode() == database]
+        return idle + (self._readers[database].pids() if database in self._readers else [])
+
+    def open_readers(self, url: str) -> ArrowPool:
+        """The pool of readers of a database, which all that open it share."""
+        database = str(conninfo_to_dict(url).get("dbname"))
+        if not self.keeps(database):
+            return ArrowPool(url)
+        return self._readers.setdefault(database, KeptReaders(url))
 
     def _end(self, databases: set[str]) -> None:
+        for database in databases & self._readers.keys():
+            self._readers.pop(database).end()
         for key, kept in list(self._idle.items()):
             if any(one.db.decode() in databases for one in kept):
                 del self._idle[key]
@@ -84,6 +99,31 @@ class Keeper:
 
     def _disown(self) -> None:
         self._is_on = False
+
+
+class KeptReaders(ArrowPool):
+    """Readers that stay open when a test closes its database. They begin each transaction anew, and hold nothing between two."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+    def end(self) -> None:
+        """Closes every connection."""
+        super().close()
+
+    def pids(self) -> list[int]:
+        """The server processes of those that nobody uses. One that Postgres has ended has none, and is replaced by the product."""
+        with self._lock:
+            connections = [*self._idle, *([] if self._root is None else [self._root])]
+        found = []
+        for connection in connections:
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_backend_pid()")
+                    found += [pid for (pid,) in cursor.fetchall()]
+            except AdbcError:
+                continue
+        return found
 
 
 KEEPER = Keeper()
@@ -95,7 +135,7 @@ class KeptConnection(psycopg.Connection[Any]):
     _key: object = None
 
     @classmethod
-    def connect(cls, conninfo: str = "", **options: Any) -> Self:  # type: ignore[override]  # noqa: ANN401 - those of psycopg
+    def connect(cls, conninfo: str = "", **options: Any) -> Self:  # noqa: ANN401 - those of psycopg
         """As psycopg does, or with a server process that is idle."""
         parameters = {name: value for name, value in options.items() if name not in OPTIONS_OF_PSYCOPG}
         if not KEEPER.keeps(str(parameters.get("dbname") or conninfo_to_dict(conninfo).get("dbname"))):
@@ -138,7 +178,7 @@ def _ended() -> PGconn:
     """A connection that has ended."""
     global _ENDED  # noqa: PLW0603 - made on first use
     if _ENDED is None:
-        _ENDED = PGconn.connect_start(b"host=/nowhere")
+        _ENDED = psycopg.pq.PGconn.connect_start(b"host=/nowhere")
         _ENDED.finish()
     return _ENDED
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy.stats import ttest_ind
+from statsmodels.regression.linear_model import OLS
 
 from app.impact.score_gaps import NO_SPREAD, NOT_APART, quantile_ratios, residual_gap, score_gap
 
@@ -38,7 +38,7 @@ def test_the_residual_gap_is_the_coefficient_of_a_least_squares_fit() -> None:
         if not is_woman.any() or is_woman.all():
             continue
         terms = np.column_stack([is_woman, *(strata == value for value in np.unique(strata))]).astype(float)
-        fit = sm.OLS(scores, terms).fit()
+        fit = OLS(scores, terms).fit()
         deviation = scores.std(ddof=1)
         low, high = fit.conf_int()[0]
         t_to_normal = 1.959963984540054 * fit.bse[0]
