@@ -59,7 +59,7 @@ def _risks(favourable: int, n: int) -> list[str]:
 
 
 def _probabilities(answers: list[str]) -> list[list[Any]]:
-    return [[answer, 0.9 if answer in ("No Risk", "Excellent", "Good") else 0.2] for answer in answers]
+    return [[answer, 0.9 if answer == "No Risk" else 0.2] for answer in answers]
 
 
 def _binary() -> Tutorial:
@@ -90,7 +90,7 @@ def _several_classes() -> Tutorial:
         problem_type="multiclass",
         fields={"GENDER": "string", "answer": "string", "months": "integer"},
         rows=rows,
-        answers=_probabilities(answers),
+        answers=[[answer, [0.7 if answer == one else 0.1 for one in classes]] for answer in answers],
         feature={"feature": "GENDER", "majority": ["M"], "minority": ["F"], "threshold": 0.8},
         favourable=["Excellent", "Good"],
         unfavourable=["Fair", "Poor"],

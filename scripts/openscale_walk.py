@@ -8,6 +8,7 @@ WALK.json names the service, the model's address, an API key and a user with a p
 CALLS.json gets the calls of the first authenticator with their answers, which a test replays without the SDK.
 """
 
+import inspect
 import io
 import json
 import sys
@@ -21,6 +22,7 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     AssetDeploymentRequest,
     AssetPropertiesRequest,
     CustomCredentials,
+    Distributions,
     JsonPatchOperation,
     MetricThresholdOverride,
     MonitorInstanceSchedule,
@@ -119,6 +121,8 @@ def _subscriptions(way: Walk, plan: Plan, name: str, mart: str, provider: str) -
     way.does("subscriptions.update", lambda: client.subscriptions.update(subscription, patch_document=change))
     data = [{"fields": FEATURES, "values": rows()[:2]}]
     way.does("subscriptions.schemas", lambda: client.subscriptions.schemas(subscription, input_data=data))
+    way.does("subscriptions.create_feedback_table", lambda: client.subscriptions.create_feedback_table(subscription))
+    way.does("subscriptions.poll_subscription_status", lambda: client.subscriptions.poll_subscription_status(subscription, "", [], 1))
     way.does("subscriptions.tables", lambda: client.subscriptions.tables(subscription, "feedback", {}))
     return subscription
 
@@ -172,6 +176,16 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
     )
     way.does("data_sets.get_list_of_records", lambda: client.data_sets.get_list_of_records(payload, limit=10, output_type="pandas"))
     client.data_sets.get_list_of_records(feedback, limit=10, format="list", output_type="pandas")
+    narrowed = {"filter": "sex:eq:female,age:gte:40", "order": "age:desc", "includes": "sex,age"}
+    # The older SDK knows fewer options.
+    known = inspect.signature(client.data_sets.get_list_of_records).parameters
+    options = {name: value for name, value in narrowed.items() if name in known}
+    way.does("data_sets.get_list_of_records (filter)", lambda: client.data_sets.get_list_of_records(payload, limit=5, **options))
+    window = {"start": "2026-01-01T00:00:00Z", "end": "2100-01-01T00:00:00Z"}
+    way.does(
+        "data_sets.distributions.add",
+        lambda: Distributions(client).add(payload, dataset="payload_logging", group=["sex", "prediction"], agg=["count"], **window),
+    )
     way.does("data_sets.get_records_count", lambda: client.data_sets.get_records_count(payload))
     way.does("data_sets.show_records", lambda: client.data_sets.show_records(payload))
     way.does("data_sets.print_records_schema", lambda: client.data_sets.print_records_schema(payload))
@@ -251,6 +265,7 @@ def _runs(way: Walk, fairness: str) -> str:
 def _measurements(way: Walk, fairness: str, run: str) -> None:
     client = way.client
     now = datetime.now(timezone.utc)  # noqa: UP017 - the older SDK runs on older Pythons
+    # Far ahead, so that the recorded calls find measurements whenever they are replayed.
     window = {"start": now - timedelta(days=1), "end": datetime(2100, 1, 1, tzinfo=timezone.utc)}  # noqa: UP017 - as above
     way.does("monitor_instances.show_metrics", lambda: client.monitor_instances.show_metrics(fairness))
     quality = fairness.replace("fairness.", "quality.")
@@ -264,8 +279,14 @@ def _measurements(way: Walk, fairness: str, run: str) -> None:
         "monitor_instances.measurements.query",
         lambda: measured.query(target_id=subscription, target_type="subscription", monitor_definition_id="fairness", recent_count=1),
     )
-    way.does("monitor_instances.get_metrics", lambda: client.monitor_instances.get_metrics(fairness, interval="hour", **window))
-    way.does("monitor_instances.get_metrics_count", lambda: client.monitor_instances.get_metrics_count(fairness, interval="day", **window))
+    way.does("monitor_instances.get_metrics", lambda: client.monitor_instances.get_metrics(fairness, interval="month", **window))
+    of_sex = {"filter": "feature:eq:sex", **window}
+    way.does("monitor_instances.list_measurements (filter)", lambda: client.monitor_instances.list_measurements(fairness, **of_sex))
+    # The older SDK knows no other function than the last value.
+    has_functions = "agg" in inspect.signature(client.monitor_instances.get_metrics).parameters
+    functions = {"agg": ":avg,:count"} if has_functions else {}
+    way.does("monitor_instances.get_metrics (filter)", lambda: client.monitor_instances.get_metrics(fairness, **of_sex, **functions))
+    way.does("monitor_instances.get_metrics_count", lambda: client.monitor_instances.get_metrics_count(fairness, interval="year", **window))
     past = {
         "timestamp": "2026-01-01T00:00:00Z",
         "run_id": "imported",
@@ -304,7 +325,10 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
     way.refuses("monitor_definitions.add", lambda: client.monitor_definitions.add(name="own", metrics=[], tags=[]))
     way.refuses("monitor_definitions.delete", lambda: client.monitor_definitions.delete("fairness"))
     way.refuses("monitor_definitions.update", lambda: client.monitor_definitions.update("fairness", name="own", metrics=[], tags=[]))
+    patch = [JsonPatchOperation(op="replace", path="/name", value="other")]
+    way.refuses("monitor_definitions.patch", lambda: client.monitor_definitions.patch("fairness", patch))
     synchronise = client.subscriptions
+    way.refuses("subscriptions.trigger_configuration_synchrozation", lambda: synchronise.trigger_configuration_synchrozation(subscription))
     way.refuses("subscriptions.configuration_synchrozation_get", lambda: synchronise.configuration_synchrozation_get(subscription))
     way.refuses(
         "monitor_instances.get_all_explaination_tasks",
@@ -313,8 +337,13 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
     way.refuses("integrated_systems.show", lambda: client.integrated_systems.show())  # noqa: PLW0108 - the older SDK has none
     way.refuses("integrated_systems.get", lambda: client.integrated_systems.get("one"))
     way.refuses("integrated_systems.delete", lambda: client.integrated_systems.delete("one"))
+    system = {"name": "one", "type": "spark", "description": "", "credentials": {}, "connection": {}}
+    way.refuses("integrated_systems.add", lambda: client.integrated_systems.add(**system))
+    way.refuses("integrated_systems.update", lambda: client.integrated_systems.update("one", patch))
     way.refuses("integrated_systems.list", lambda: client.integrated_systems.list())  # noqa: PLW0108 - the older SDK has none
     way.refuses("monitor_instances.download_drift_model", lambda: client.monitor_instances.download_drift_model(fairness))
+    instances = client.monitor_instances
+    way.refuses("monitor_instances.download_drift_v2_archive", lambda: instances.download_drift_v2_archive(subscription, "one"))
     way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
 
 

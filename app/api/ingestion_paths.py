@@ -7,6 +7,7 @@ from ..domain.deployments import OutputFields
 from ..domain.texts import MAX_TEXT
 from ..errors import Conflict, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
 from ..ingest.limits import LEAST_SAMPLE_RATE, MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORD_BYTES, MAX_RECORDS
+from ..ingest.native import STATED_PREDICTION, STATED_PROBABILITY
 from ..payloads.pairs import LoggedTable
 from ..payloads.registry import LOGGED, PayloadFormat
 from ..payloads.schemas import CELL, CELLS, SCALAR, TABLE, Schema, closed_object, open_object
@@ -29,6 +30,7 @@ other content it is a conflict, and the stored record stays. Records without an 
 _ID = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID_CHARACTERS}
 _TIME = {"type": ["string", "null"], "format": "date-time"}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_PROBABILITY: Schema = {"anyOf": [_SHARE, {"type": "array", "items": _SHARE}, {"type": "null"}]}
 _SAMPLE_RATE = {
     "type": ["number", "null"],
     "minimum": LEAST_SAMPLE_RATE,
@@ -81,7 +83,7 @@ def _describe_payload() -> dict[str, Any]:
         features=CELLS,
         meta={**CELLS, "type": ["object", "null"]},
         prediction=SCALAR,
-        probability={"anyOf": [_SHARE, {"type": "array", "items": _SHARE}, {"type": "null"}]},
+        probability=_PROBABILITY,
         label=CELL
         | {"description": "The decoded form of the prediction (`No Risk` for 0); not the ground-truth label, which is feedback."},
         sample_rate=_SAMPLE_RATE,
@@ -109,9 +111,10 @@ def _describe_payload() -> dict[str, Any]:
 def _describe_feedback() -> dict[str, Any]:
     objects = {"type": "array", "minItems": 1, "items": {"type": "object", "additionalProperties": CELL}}
     cells = {**CELLS, "type": ["object", "null"]}
-    native = closed_object(["label"], id=_ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME)
+    answer = {name: {"anyOf": [SCALAR, {"type": "null"}]} for name in STATED_PREDICTION} | dict.fromkeys(STATED_PROBABILITY, _PROBABILITY)
+    native = closed_object(["label"], id=_ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer)
     schema = {"anyOf": [_native_schema(native), TABLE, {"type": "array", "minItems": 1, "items": TABLE}, objects]}
-    records = [{"id": "a-1", "label": "Risk"}, {"features": _FEATURES, "label": "No Risk"}]
+    records = [{"id": "a-1", "label": "Risk"}, {"features": _FEATURES, "label": "No Risk", "prediction": "No Risk"}]
     examples = {
         "native": {"summary": "A label for a logged record, and one with its features", "value": {"records": records}},
         "objects": {"summary": "Objects of columns", "value": [{**_FEATURES, "label": "Risk"}]},

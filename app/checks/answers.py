@@ -1,14 +1,30 @@
 """Metrics of labels and predictions themselves: averages over the classes, and errors of predicted numbers. They are in no roll-up."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..domain.checks import DataSet
 from ..domain.deployments import ProblemType
-from ..metrics.answers import MOST_CLASSES, ClassAnswers, NumberAnswers, Unanswered, measure_answers, too_many_classes
+from ..domain.values import Scalar, canonical
+from ..metrics.answers import (
+    MOST_CLASSES,
+    ClassAnswers,
+    ClassProbabilities,
+    NumberAnswers,
+    Unanswered,
+    measure_answers,
+    too_many_classes,
+)
+from ..metrics.answers.answer_data import NO_CLASS_PROBABILITIES
 from ..metrics.catalogue import FromAnswers
+from ..metrics.groups import FloatArray
 from ..records.cells import JsonCells, canonical_texts
+from ..records.scores import MIXED, NO_DISTRIBUTION, NO_PLACE, OFF_ONE, OUTSIDE, find_places, parse_numbers
+from .feedback import PROBABILITY
 from .labelled import Labelled
 from .picking import picked_on
 from .rows import MeasuredRows
@@ -24,6 +40,9 @@ def measure_labels(subject: Subject, labels: Labelled | None) -> list[MeasuredRo
     actual, predicted = labels.window.rows["label"], labels.window.rows["predicted"]
     is_regression = subject.deployment.problem_type is ProblemType.REGRESSION
     answers = read_numbers(actual, predicted) if is_regression else read_classes(actual, predicted)
+    if isinstance(answers, ClassAnswers) and PROBABILITY in labels.window.rows.column_names:
+        rows = labels.window.rows
+        answers = replace(answers, probabilities=read_probabilities(rows, subject.deployment.outputs.classes))
     return [MeasuredRows(DataSet.FEEDBACK, EVERYBODY, measure_answers(answers, wanted))]
 
 
@@ -38,6 +57,43 @@ def read_classes(actual: pa.ChunkedArray, predicted: pa.ChunkedArray) -> ClassAn
     if classes > MOST_CLASSES:
         return Unanswered(too_many_classes(classes), n)
     return ClassAnswers.from_records(codes[:n], codes[n:], classes)
+
+
+def read_probabilities(rows: pa.Table, classes: tuple[Scalar, ...] | None) -> ClassProbabilities | str:
+    """Returns the probabilities of the classes, from JSON texts, of the records that have them; or why they cannot be read.
+
+    `classes` are those that the deployment states, in the order of its probabilities. Without them each prediction shows its class: its
+    probability is the largest.
+    """
+    known = pc.and_(pc.and_(rows["label"].is_valid(), rows["predicted"].is_valid()), rows[PROBABILITY].is_valid())
+    part = rows.filter(known)
+    table = parse_numbers(part[PROBABILITY]) if len(part) else np.zeros(0)
+    if table is None:
+        return MIXED
+    if table.ndim == 1:
+        return NO_CLASS_PROBABILITIES
+    if not ((table >= 0) & (table <= 1)).all():
+        return OUTSIDE
+    places = _find_columns(table, part["predicted"], classes)
+    if isinstance(places, str):
+        return places
+    labels = canonical_texts(part["label"]).to_pylist()
+    strange = next((label for label in labels if label not in places), None)
+    if strange is not None:
+        return f"nothing shows which probability is that of the label {strange!r:.60}; state the classes in outputs.classes"
+    return ClassProbabilities(table, np.array([places[label] for label in labels], dtype=np.int64))
+
+
+def _find_columns(table: FloatArray, predicted: pa.ChunkedArray, classes: tuple[Scalar, ...] | None) -> Mapping[str, int] | str:
+    """Returns the column of each class that is known, or why none is."""
+    if (np.abs(table.sum(axis=1) - 1) > OFF_ONE).any():
+        return NO_DISTRIBUTION
+    if classes is not None and len(classes) != table.shape[1]:
+        return f"there are {table.shape[1]} probabilities for the {len(classes)} classes that the deployment states"
+    if classes is not None:
+        return {canonical(one): place for place, one in enumerate(classes)}
+    found = find_places(table, predicted)
+    return NO_PLACE if found is None else {canonical(one.value): one.place for one in found if one.place is not None}
 
 
 def read_numbers(actual: pa.ChunkedArray, predicted: pa.ChunkedArray) -> NumberAnswers | Unanswered:

@@ -36,6 +36,9 @@ CREDENTIALS = {
     CredentialsKind.BEARER: "token (bearer)",
     CredentialsKind.HEADER: "a header of your own",
     CredentialsKind.OAUTH_CLIENT: "OAuth 2 client credentials",
+    CredentialsKind.IAM_KEY: "API key, exchanged for a token (IBM Cloud)",
+    CredentialsKind.CPD_KEY: "API key of a user, exchanged for a token (Cloud Pak for Data)",
+    CredentialsKind.MCSP_KEY: "API key, exchanged for a token (IBM MCSP)",
 }
 
 

@@ -126,11 +126,11 @@ def _check_credentials(credentials: Credentials) -> Iterator[FieldProblem]:
             yield FieldProblem(name, "must be the name of an HTTP header for credentials of the kind header")
         elif credentials.name.lower() in _OWN_HEADERS or credentials.name.lower().startswith("proxy-"):
             yield FieldProblem(name, f"must not be {credentials.name}: that header says how a request is sent, not who sends it")
-    if credentials.kind is CredentialsKind.OAUTH_CLIENT:
-        if not credentials.name:
-            yield FieldProblem(name, "must be the client's id for credentials of the kind oauth_client")
-        if not credentials.token_url:
-            yield FieldProblem("endpoint.credentials.token_url", "is required for credentials of the kind oauth_client")
+    whose = {CredentialsKind.OAUTH_CLIENT: "the client's id", CredentialsKind.CPD_KEY: "the name of the key's user"}
+    if credentials.kind in whose and not credentials.name:
+        yield FieldProblem(name, f"must be {whose[credentials.kind]} for credentials of the kind {credentials.kind}")
+    if credentials.kind.has_token_url and not credentials.token_url:
+        yield FieldProblem("endpoint.credentials.token_url", f"is required for credentials of the kind {credentials.kind}")
     texts = ((name, credentials.name), (secret, credentials.secret))
     yield from (FieldProblem(field, problem) for field, text in texts if (problem := character_problem(text)))
     if not credentials.secret:

@@ -80,19 +80,30 @@ class OutputFields:
 
 
 class CredentialsKind(StrEnum):
-    """The authentication that the model's endpoint expects."""
+    """The authentication that the model's endpoint expects.
+
+    The last three exchange an API key for a token, as IBM Cloud, Cloud Pak for Data and IBM's multi-cloud platform do it.
+    """
 
     BASIC = "basic"
     BEARER = "bearer"
     HEADER = "header"
     OAUTH_CLIENT = "oauth_client"
+    IAM_KEY = "iam_key"
+    CPD_KEY = "cpd_key"
+    MCSP_KEY = "mcsp_key"
+
+    @property
+    def has_token_url(self) -> bool:
+        """Returns whether the endpoint expects a token that another address gives."""
+        return self not in (CredentialsKind.BASIC, CredentialsKind.BEARER, CredentialsKind.HEADER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """`name` is the user (basic), the header's name (header) or the client's id (OAuth); `secret` never appears in a repr, log or answer.
+    """`name` is the user (basic, cpd_key), the header's name (header) or the client's id (OAuth).
 
-    `token_url` gives OAuth 2 access tokens to the client, for `scope` if there is one.
+    `secret` never appears in a repr, log or answer. `token_url` gives access tokens for it; an OAuth client may need a `scope`.
     """
 
     kind: CredentialsKind

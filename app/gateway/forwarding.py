@@ -8,7 +8,7 @@ from http import HTTPStatus
 import httpx
 
 from ..clock import monotonic_seconds
-from ..domain.deployments import CredentialsKind, Endpoint
+from ..domain.deployments import Endpoint
 from ..errors import EndpointDown, ScoringFailed
 from ..outbound.connection import Headers, PinnedConnection, WireAnswer
 from ..outbound.credentials import encode_header, header_of, redacted_of
@@ -94,8 +94,8 @@ class ForwardedModel:
         if b"host" not in self._own:
             self._headers.insert(0, (b"host", self._url.netloc))
         credentials = endpoint.credentials
-        is_client = credentials is not None and credentials.kind is CredentialsKind.OAUTH_CLIENT
-        self._tokens = TokenSource(credentials) if credentials is not None and is_client else None
+        needs_token = credentials is not None and credentials.kind.has_token_url
+        self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
         self._policy = policy
         self._resolver = resolver
         self._free = asyncio.Semaphore(CONNECTIONS)

@@ -46,7 +46,10 @@ class Checked(Struct, kw_only=True):
 
 
 class CheckedFeedback(Checked, kw_only=True):
-    """Feedback records; times are those of the labels."""
+    """Feedback records; times are those of the labels. Predictions and probabilities are the sender's, None where it states none."""
+
+    predictions: list[Any] = []
+    probabilities: list[Any] = []
 
 
 class CheckedPayload(Checked, kw_only=True):

@@ -67,17 +67,21 @@ def payload_batch(
 def feedback_batch(
     checked: CheckedFeedback, plan: IngestPlan, moments: StatedTimes, *, ids: Sequence[str], numbers: Sequence[int]
 ) -> FeedbackBatch:
-    """Returns the batch of feedback to write, by the same rules."""
+    """Returns the batch of feedback to write, by the same rules. A stated prediction is taken for one of the present model revision."""
     no, target = plan.target.no, plan.target
+    revision = copy_text(target.model_revision)
     placed = [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)] if moments.historical else repeat("\n")
     lines = [
-        f"{no}\t{number}\t{feedback_id}\t{target.schema.version}\t{features}\t{meta}\t{label}{end}"
-        for number, feedback_id, features, meta, label, end in zip(
+        f"{no}\t{number}\t{feedback_id}\t{target.schema.version}\t{features}\t{meta}\t{label}\t{prediction}\t{probability}"
+        f"\t{NULL if prediction == NULL else revision}{end}"
+        for number, feedback_id, features, meta, label, prediction, probability, end in zip(
             numbers,
             _write_ids(ids),
             _write_optional(checked.features),
             _write_optional(checked.meta),
             json_lines(checked.labels),
+            _write_optional(checked.predictions),
+            _write_optional(checked.probabilities),
             placed,
             strict=False,  # as above
         )

@@ -1,12 +1,14 @@
 """The other forms of feedback (objects of columns, `fields`/`values`, CSV), each turned into native records.
 
-Columns that are neither feature, meta field, id, label nor time of the label are ignored, as in OpenScale.
+Columns that are neither feature, meta field, id, label, time of the label nor the model's answer are ignored, as in OpenScale.
 """
 
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from ..domain.deployments import Column
 from ..errors import InvalidInput
@@ -20,6 +22,7 @@ csv.field_size_limit(MAX_BODY_BYTES)
 
 _ID_COLUMNS = ("id", "record_id")
 _TIME_COLUMN = "labelled_at"
+_PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
 _MOST_NAMED = 10
 
 
@@ -89,6 +92,9 @@ def _build_record(row: Mapping[str, Any], plan: IngestPlan, label: str) -> dict[
     }
     if _TIME_COLUMN not in columns:
         found[_TIME_COLUMN] = row.get(_TIME_COLUMN)
+    for name in (_PREDICTION, _PROBABILITY):
+        if name not in columns:
+            found[name] = row.get(name)
     return found
 
 
@@ -101,8 +107,20 @@ def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, labe
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
     record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, label)
     record["label"] = parse_label(record["label"] or "")
+    for name in (_PREDICTION, _PROBABILITY):
+        record[name] = _parse_answer(record.get(name) or "")
     for kind, columns in (("features", plan.target.schema.features), ("meta", plan.target.schema.meta)):
         values = record[kind]
         if values is not None:
             record[kind] = {c.name: parse_text(values[c.name] or "", c.type) for c in columns if c.name in values}
     return record
+
+
+def _parse_answer(text: str) -> Json:
+    """Returns a prediction, or a probability, which may be an array."""
+    if not text.startswith("["):
+        return parse_label(text)
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        return text

@@ -11,7 +11,11 @@ from .limits import StatedTimes
 from .plan import IngestPlan
 
 _PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label", "sample_rate"})
-_FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at"})
+STATED_PREDICTION = ("prediction", "_original_prediction")
+STATED_PROBABILITY = ("probability", "_original_probability")
+"""Members of feedback with the model's answer, under our name and OpenScale's."""
+
+_FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at", *STATED_PREDICTION, *STATED_PROBABILITY})
 
 
 def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
@@ -67,12 +71,17 @@ def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTime
                 given=features is not None or found_id is not None,
             )
             meta = None if members.get("meta") is None else plan.meta.cells(members["meta"])
+            prediction = _read_one_of(STATED_PREDICTION, plan.prediction, members)
+            found_probability = _read_one_of(STATED_PROBABILITY, probability, members)
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
             continue
 
         checked.indexes.append(index)
         checked.ids.append(found_id)
+        checked.predictions.append(prediction)
+        # A probability alone says nothing: the model is asked then.
+        checked.probabilities.append(None if prediction is None else found_probability)
         checked.times.append(labelled_at)
         checked.features.append(features)
         checked.meta.append(meta)
@@ -122,6 +131,10 @@ def read_members(record: Json, known: frozenset[str]) -> Mapping[str, Any]:
 def _require(where: str, reason: str, *, given: bool) -> None:
     if not given:
         raise RecordRefused(where, reason)
+
+
+def _read_one_of(names: Sequence[str], check: Check, record: Mapping[str, Any]) -> Json:
+    return next((found for name in names if (found := read_optional(name, check, record)) is not None), None)
 
 
 def read_optional(name: str, check: Check, record: Mapping[str, Any]) -> Json:

@@ -2,11 +2,14 @@
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..errors import InvalidInput
-from .bodies import Answer, moment
+from .bodies import Answer
+
+MAX_INTERVALS = 10_000
+"""Max intervals of one answer."""
 
 _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "last": lambda values: values[-1],
@@ -17,6 +20,7 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "avg": statistics.fmean,
     "count": len,
     "stddev": statistics.pstdev,
+    "median": statistics.median,
 }
 _INTERVALS: Mapping[str, Callable[[datetime], datetime]] = {
     "minute": lambda at: at.replace(second=0, microsecond=0),
@@ -28,22 +32,58 @@ _INTERVALS: Mapping[str, Callable[[datetime], datetime]] = {
 }
 
 
+_NEXT: Mapping[str, timedelta] = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+    "month": timedelta(days=31),
+    "year": timedelta(days=366),
+}
+"""Spans that lead from the beginning of an interval into the next one, and not beyond it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Functions, interval and tags that are asked for. Without metrics a function is of every one; without tags every tag distinguishes."""
+    """Functions, interval and tags that are asked for. `functions` are by metric, under None those of every metric.
 
-    functions: Sequence[str]
-    metrics: frozenset[str]
+    Without tags every tag distinguishes.
+    """
+
+    functions: Mapping[str | None, Sequence[str]]
     interval: str | None
     tags: Sequence[str]
 
+    def functions_of(self, metric: str) -> Sequence[str]:
+        """Returns the functions of a metric, each once."""
+        return list(dict.fromkeys((*self.functions.get(metric, ()), *self.functions.get(None, ()))))
 
-@dataclass(frozen=True, slots=True)
-class _Bin:
-    """One group of values: its tags, and the beginning of its interval."""
+    def widen(self, at: datetime, *, is_end: bool = False) -> datetime:
+        """Returns the beginning or the end of the interval around an end of the window: intervals are taken as a whole.
 
-    tags: tuple[tuple[str, str], ...]
-    start: datetime | None
+        Raises:
+            InvalidInput: the interval would go beyond the calendar.
+        """
+        if self.interval is None:
+            return at
+        floor = _INTERVALS[self.interval]
+        try:
+            start = floor(at)
+            return start if not is_end or start == at else floor(start + _NEXT[self.interval])
+        except OverflowError as error:
+            raise InvalidInput.of("end" if is_end else "start", f"has no whole {self.interval} around it") from error
+
+
+@dataclass(slots=True)
+class _Series:
+    """The values of one metric by interval, oldest first, and its newest limits."""
+
+    values: list[list[float]]
+    limits: dict[str, float] = field(default_factory=dict)
+
+    def by(self, function: str) -> list[float | None]:
+        of_none = 0 if function == "count" else None
+        return [_FUNCTIONS[function](values) if values else of_none for values in self.values]
 
 
 def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggregation:
@@ -52,40 +92,64 @@ def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggre
     Raises:
         InvalidInput: an unknown function or interval.
     """
-    functions, metrics = [], set()
+    functions: dict[str | None, list[str]] = {}
     for one in agg.split(","):
         metric, _, function = one.strip().rpartition(":")
         if function not in _FUNCTIONS:
             raise InvalidInput.of("agg", f"{function!r:.60} is none of {', '.join(_FUNCTIONS)}")
-        functions.append(function)
-        if metric:
-            metrics.add(metric)
+        functions.setdefault(metric or None, []).append(function)
     if interval is not None and interval not in _INTERVALS:
         raise InvalidInput.of("interval", f"{interval!r:.60} is none of {', '.join(_INTERVALS)}")
-    return Aggregation(list(dict.fromkeys(functions)), frozenset(metrics), interval, group.split(",") if group else ())
+    return Aggregation(functions, interval, group.split(",") if group else ())
 
 
-def aggregate(measurements: Sequence[Answer], wanted: Aggregation) -> list[Answer]:
-    """Returns the groups of metrics, in the order of their intervals. Measurements come newest first."""
-    bins: dict[_Bin, dict[str, list[float]]] = {}
+def intervals_of(wanted: Aggregation, since: datetime, until: datetime) -> list[datetime]:
+    """Returns the beginnings of all intervals of a window; without an interval, the whole window is one.
+
+    Raises:
+        InvalidInput: there are too many.
+    """
+    if wanted.interval is None:
+        return [since]
+    floor, step = _INTERVALS[wanted.interval], _NEXT[wanted.interval]
+    found: list[datetime] = []
+    at = since
+    while at < until:
+        if len(found) == MAX_INTERVALS:
+            message = f"leads to more than {MAX_INTERVALS:,} intervals; ask for a longer interval, or a shorter window with start and end"
+            raise InvalidInput.of("interval", message)
+        found.append(at)
+        at = floor(at + step)
+    return found
+
+
+def aggregate(measurements: Sequence[Answer], wanted: Aggregation, intervals: Sequence[datetime]) -> list[Answer]:
+    """Returns the metrics of each group of tags, with one value for each interval: None where it has no measurement.
+
+    Measurements come newest first.
+    """
+    groups: dict[tuple[tuple[str, str], ...], dict[str, _Series]] = {}
+    places = {start: place for place, start in enumerate(intervals)}
     # Oldest first, so that `first` and `last` mean time.
     for measurement in reversed(measurements):
         at = datetime.fromisoformat(measurement["entity"]["timestamp"])
-        start = None if wanted.interval is None else _INTERVALS[wanted.interval](at)
+        place = 0 if wanted.interval is None else places[_INTERVALS[wanted.interval](at)]
         for value in measurement["entity"]["values"]:
             tags = tuple((tag["id"], str(tag["value"])) for tag in value["tags"] if not wanted.tags or tag["id"] in wanted.tags)
-            found = bins.setdefault(_Bin(tags, start), {})
+            found = groups.setdefault(tags, {})
             for metric in value["metrics"]:
-                if not wanted.metrics or metric["id"] in wanted.metrics:
-                    found.setdefault(metric["id"], []).append(metric["value"])
+                if wanted.functions_of(metric["id"]):
+                    series = found.setdefault(metric["id"], _Series([[] for _ in intervals]))
+                    series.values[place].append(metric["value"])
+                    series.limits = {name: metric[name] for name in ("lower_limit", "upper_limit") if metric.get(name) is not None}
     return [
         {
-            "tags": [{"id": name, "value": value} for name, value in key.tags],
-            "interval": None if key.start is None else moment(key.start),
+            "tags": [{"id": name, "value": value} for name, value in tags],
             "metrics": [
-                {"id": metric, **{function: {"value": _FUNCTIONS[function](values)} for function in wanted.functions}}
-                for metric, values in found.items()
+                {"id": metric, **series.limits, **{name: {"value": series.by(name)} for name in wanted.functions_of(metric)}}
+                for metric, series in found.items()
             ],
         }
-        for key, found in bins.items()
+        for tags, found in groups.items()
+        if found
     ]

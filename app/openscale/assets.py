@@ -114,8 +114,11 @@ def problem_type_of(asset: AssetIn) -> ProblemType:
     """Returns the kind of the model's prediction.
 
     Raises:
-        InvalidInput: it is none that Evenhand watches.
+        InvalidInput: it is none that Evenhand watches, or of texts or images, which have no columns.
     """
+    if asset.input_data_type not in (None, "structured"):
+        message = f"{asset.input_data_type!r:.60} is not supported by Evenhand, which watches models of structured data"
+        raise InvalidInput.of("asset.input_data_type", message)
     try:
         return ProblemType(asset.problem_type or "")
     except ValueError as error:

@@ -1,5 +1,6 @@
 """Asks a custom provider for the deployments that it serves: `GET /v1/deployments` of its address."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,8 +9,10 @@ import msgspec
 
 from ..domain.deployments import Credentials
 from ..errors import EndpointRefused, InvalidInput, ScoringFailed
-from ..outbound.credentials import encode_header, header_of, redacted
+from ..outbound.credentials import bearer_of, encode_header, header_of, redacted
 from ..outbound.egress import EgressPolicy, check_url
+from ..outbound.failures import CallFailure
+from ..outbound.tokens import TokenSource
 from ..outbound.transport import PinnedTransport
 from .credentials import credentials_of
 
@@ -33,13 +36,31 @@ async def list_deployments_of(stated: Mapping[str, Any], headers: Mapping[str, s
     except EndpointRefused as error:
         raise InvalidInput.of("credentials.url", str(error)) from error
     credentials = credentials_of(stated)
-    sent = [*header_of(credentials), *(encode_header(name, value) for name, value in headers.items())]
+    own = [encode_header(name, value) for name, value in headers.items()]
     try:
-        async with httpx.AsyncClient(transport=PinnedTransport(policy, connections=1), timeout=_SECONDS, follow_redirects=False) as client:
-            answer, body = await _read(client, url, sent)
-    except httpx.HTTPError as error:
+        transport = PinnedTransport(policy, connections=1)
+        async with (
+            asyncio.timeout(_SECONDS),
+            httpx.AsyncClient(transport=transport, timeout=_SECONDS, follow_redirects=False) as client,
+        ):
+            known = await _exchange(credentials, transport)
+            answer, body = await _read(client, url, [*header_of(known), *own])
+    except (httpx.HTTPError, TimeoutError) as error:
         raise ScoringFailed(f"The service provider at {httpx.URL(url).host} did not answer. Look at its server.") from error
-    return _read_resources(answer, body, credentials)
+    return _read_resources(answer, body, known)
+
+
+async def _exchange(credentials: Credentials | None, transport: httpx.AsyncBaseTransport) -> Credentials | None:
+    """Returns the credentials to send: a token where the stated ones are exchanged for one."""
+    if credentials is None or not credentials.kind.has_token_url:
+        return credentials
+    source = TokenSource(credentials)
+    # A new one: the token that is kept may have been revoked, and this question is rare.
+    source.forget(source.known() or "")
+    token = await source.token(transport)
+    if isinstance(token, CallFailure):
+        raise ScoringFailed(f"The service provider {token.what}. {token.advice}")
+    return bearer_of(token)
 
 
 async def _read(client: httpx.AsyncClient, url: str, headers: list[tuple[bytes, bytes]]) -> tuple[httpx.Response, bytes]:

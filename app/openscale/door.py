@@ -26,7 +26,7 @@ _INSTANCE = re.compile(r"/openscale/[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-F
 
 def is_openscale(path: str) -> bool:
     """Returns whether the address belongs to this face."""
-    return path.startswith((f"{BASE}/", *OUTSIDE))
+    return path == BASE or path.startswith((f"{BASE}/", *OUTSIDE))
 
 
 class OpenScaleDoor:

@@ -9,6 +9,7 @@ from ..web.media import understood_only
 from . import (
     data_marts,
     data_sets,
+    distributions,
     log_in,
     measurements,
     monitor_definitions,
@@ -29,6 +30,7 @@ _ROUTERS = (
     subscriptions.router,
     data_sets.router,
     records.router,
+    distributions.router,
     monitor_definitions.router,
     monitor_instances.router,
     runs.router,

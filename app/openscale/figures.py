@@ -6,6 +6,7 @@ from typing import Any
 
 from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.deployments import ProblemType
+from ..domain.monitors import Monitor
 from .bodies import Answer, without_none
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
 from .quality import QUALITY_METRICS
@@ -30,6 +31,9 @@ class CheckFigureKey:
 
 Figures = Mapping[CheckFigureKey, Measurement]
 
+RATES = {DataSet.DEBIASED: "selection_rate_after"}
+"""Rates of favourable outcomes on data where it is not `favourable_rate`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSide:
@@ -42,6 +46,10 @@ class GroupSide:
     def percent(self) -> float:
         """Returns the favourable share in percent; 0 for an empty group, as IBM has it."""
         return 100.0 * self.favourable / self.n if self.n else 0.0
+
+
+FAIRNESS_KEYS = frozenset({"openscale_fairness", "disparate_impact", *DIFFERENCES})
+"""Keys of the catalogue that the values of a fairness measurement need, of each group."""
 
 
 def index_figures(measurements: Iterable[Measurement]) -> Figures:
@@ -91,6 +99,11 @@ def ratio_of(figure: Measurement | None) -> float | None:
     return figure.value
 
 
+def debiased_figure(figures: Figures, attribute: str, group: str) -> Measurement | None:
+    """Returns the ratio of logged records after mitigation; None where it was not measured."""
+    return figures.get(CheckFigureKey("disparate_impact_after", DataSet.DEBIASED, Scope.GROUP, attribute, group))
+
+
 def threshold_of(figures: Figures, attribute: str, group: str) -> float | None:
     """Returns the lowest fair ratio of the attribute when it was checked."""
     # OpenScale's own figure carries no verdict here, so the limits are those of the ratio next to it.
@@ -101,20 +114,11 @@ def threshold_of(figures: Figures, attribute: str, group: str) -> float | None:
     return None
 
 
-def upper_of(figures: Figures, attribute: str, group: str) -> float | None:
-    """Returns the highest fair ratio of the attribute when it was checked; None where only one side is watched."""
-    found = figures.get(CheckFigureKey("disparate_impact", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
-    return None if found is None else found.upper_limit
-
-
 def side_of(figures: Figures, data: DataSet, attribute: str, group: str | None) -> GroupSide | None:
     """Returns the counts of a monitored group, or of the reference without one; None where it was not measured."""
     scope = Scope.REFERENCE if group is None else Scope.GROUP
-    found = [
-        one
-        for key, one in figures.items()
-        if (key.metric, key.data, key.scope, key.attribute) == ("favourable_rate", data, scope, attribute)
-    ]
+    rate = RATES.get(data, "favourable_rate")
+    found = [one for key, one in figures.items() if (key.metric, key.data, key.scope, key.attribute) == (rate, data, scope, attribute)]
     one = next((each for each in found if group is None or each.group == group), None)
     if one is None:
         return None
@@ -122,20 +126,27 @@ def side_of(figures: Figures, data: DataSet, attribute: str, group: str | None) 
     return None if favourable is None or n is None else GroupSide(favourable=favourable, n=n)
 
 
-def fairness_values(figures: Figures) -> list[Answer]:
-    """Returns the values of a fairness measurement: by feature and monitored group."""
+def fairness_values(figures: Figures, monitor: Monitor | None) -> list[Answer]:
+    """Returns the values of a fairness measurement by feature and monitored group.
+
+    Those after mitigation are in its sources only: an aggregate by feature would mix them with these. Limits are those that were set with
+    the monitor. Evenhand watches more, such as the mirror of a lowest ratio, which no script asked for.
+    """
     values = []
     for attribute in attributes_of(figures):
+        member = next((one for one in monitor.attributes if one.feature == attribute), None) if monitor is not None else None
         for group in groups_of(figures, attribute):
             metrics = []
             ratio = ratio_of(fairness_figure(figures, attribute, group))
             if ratio is not None:
-                lower, upper = threshold_of(figures, attribute, group), upper_of(figures, attribute, group)
-                limits = {"lower_limit": _percent_limit(lower), "upper_limit": _percent_limit(upper)}
+                upper = None if member is None else member.upper_threshold
+                limits = {"lower_limit": _percent_limit(threshold_of(figures, attribute, group)), "upper_limit": _percent_limit(upper)}
                 metrics.append(without_none({"id": FAIRNESS_VALUE, "value": percent_of(ratio), **limits}))
+            own_limits = {metric for metric, _ in member.metric_limits} if member is not None else set()
             for metric in DIFFERENCES:
                 keys = [CheckFigureKey(metric, data, Scope.GROUP, attribute, group) for data in (DataSet.PAYLOAD, DataSet.FEEDBACK)]
-                metrics += _metric(metric, next((figures[key] for key in keys if key in figures), None))
+                found = next((figures[key] for key in keys if key in figures), None)
+                metrics += _metric(metric, found, with_limits=metric in own_limits)
             if metrics:
                 values.append({"metrics": metrics, "tags": tags_of(attribute, group)})
     return values
@@ -148,7 +159,8 @@ def quality_values(figures: Figures, problem_type: ProblemType) -> list[Answer]:
     """
     metrics: list[Answer] = []
     for identifier, key in QUALITY_METRICS[problem_type].items():
-        metrics += _metric(identifier, figures.get(CheckFigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None)))
+        found = figures.get(CheckFigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None))
+        metrics += _metric(identifier, found, with_limits=False)
     return [{"metrics": metrics, "tags": []}] if metrics else []
 
 
@@ -163,19 +175,20 @@ def count_issues(values: Sequence[Answer], limits: Mapping[str, Mapping[str, flo
     return found
 
 
-def tags_of(attribute: str, group: str, kind: str = "fairness") -> list[Answer]:
+def tags_of(attribute: str, group: str) -> list[Answer]:
     """Returns the tags of a value of one monitored group."""
     return [
         {"id": "feature", "value": attribute},
-        {"id": "fairness_metric_type", "value": kind},
+        {"id": "fairness_metric_type", "value": "fairness"},
         {"id": "feature_value", "value": group},
     ]
 
 
-def _metric(identifier: str, found: Measurement | None) -> list[Answer]:
+def _metric(identifier: str, found: Measurement | None, *, with_limits: bool) -> list[Answer]:
     if found is None or found.value is None:
         return []
-    return [without_none({"id": identifier, "value": found.value, "lower_limit": found.lower_limit, "upper_limit": found.upper_limit})]
+    limits = {"lower_limit": found.lower_limit, "upper_limit": found.upper_limit} if with_limits else {}
+    return [without_none({"id": identifier, "value": found.value, **limits})]
 
 
 def _percent_limit(limit: float | None) -> float | None:

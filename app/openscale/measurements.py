@@ -2,28 +2,32 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from ..domain.checks import CheckRun, CheckState
+from ..domain.checks import CheckRun, CheckState, Scope
 from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
 from ..errors import InvalidInput, NotFound
 from ..security.principals import Permission
 from ..store.checks.checks import page
-from ..store.checks.results import measurements_of
+from ..store.checks.results import measurements_of, measurements_of_checks
 from ..store.deployments.monitors import monitor_of
 from ..store.openscale.subscriptions import ImportedMeasurement, add_imports, imports_of, instances_of
-from .aggregates import Aggregation, aggregate, read_aggregation
-from .bodies import Answer, Sent, moment, resource
+from .aggregates import aggregate, intervals_of, read_aggregation
+from .bodies import Answer, Sent, is_among, moment, resource
 from .callers import Caller, CallerIn, joined_id
-from .figures import count_issues, fairness_values, index_figures, quality_values
+from .figures import FAIRNESS_KEYS, Figures, count_issues, fairness_values, index_figures, quality_values
 from .monitor_definitions import FAIRNESS, MEASURED, QUALITY
 from .monitor_instances import find_instance
+from .quality import catalogue_keys
 from .runs import InstanceId, find_check
 from .summaries import fairness_sources
+from .tag_filters import filtered, read_filter_by_definition, read_tag_filter
 from .times import read_time
 
 router = APIRouter(prefix="/openscale/v2", tags=["measurements"])
@@ -70,9 +74,8 @@ def read_measurements(  # noqa: PLR0913 - the parameters of the SDK
 ) -> Answer:
     """Returns measurements, newest first."""
     kind, deployment = find_instance(caller, monitor_instance_id)
-    if filter:
-        raise InvalidInput.of("filter", "is not supported by Evenhand; choose measurements by `start` and `end` or `run_id`")
-    found = _find(caller, deployment, kind, _wanted(start, end, run_id))
+    tests = read_tag_filter(filter)
+    found = filtered(_find(caller, deployment, kind, _wanted(start, end, run_id)), tests)
     return {"start": start, "end": end, "limit": limit, "offset": offset, "measurements": found[offset : offset + limit]}
 
 
@@ -82,15 +85,26 @@ def read_measurement(monitor_instance_id: InstanceId, measurement_id: str, calle
     kind, deployment = find_instance(caller, monitor_instance_id)
     imported = [one for one in imports_of(caller.session, deployment.no, kind) if one.id == measurement_id]
     if imported:
-        return _imported_answer(deployment, kind, imported[0], with_sources=True)
-    check = find_check(caller, deployment.no, measurement_id)
-    if check.state is not CheckState.SUCCEEDED:
-        raise NotFound("measurement", check.id)
-    answer = _answer(caller, deployment, kind, check)
-    figures = index_figures(measurements_of(caller.session, check.no))
-    sources = fairness_sources(check, monitor_of(caller.session, deployment.no), figures) if kind == FAIRNESS else []
-    answer["entity"]["sources"] = sources
+        answer = _imported_answer(deployment, kind, imported[0])
+    else:
+        check = find_check(caller, deployment.no, measurement_id)
+        if check.state is not CheckState.SUCCEEDED:
+            raise NotFound("measurement", check.id)
+        (answer,) = _Measured.of(caller, deployment, kind).answers(caller, [check])
+    answer["entity"]["sources"] = _sources(caller, deployment, kind, measurement_id)
     return answer
+
+
+def _sources(caller: Caller, deployment: Deployment, kind: str, measurement_id: str) -> list[Answer]:
+    """Returns the sources of a measurement that is there."""
+    imported = [one for one in imports_of(caller.session, deployment.no, kind) if one.id == measurement_id]
+    if imported:
+        return list(imported[0].entity.get("sources", []))
+    if kind != FAIRNESS:
+        return []
+    check = find_check(caller, deployment.no, measurement_id)
+    figures = index_figures(measurements_of(caller.session, check.no))
+    return fairness_sources(check, monitor_of(caller.session, deployment.no), figures)
 
 
 class ImportIn(Sent):
@@ -125,22 +139,30 @@ def query_measurements(
     target_id: str | None = None,
     target_type: str | None = None,
     monitor_definition_id: str | None = None,
+    filter: str | None = None,  # noqa: A002 - the name in the address
     recent_count: Annotated[int, Query(ge=1, le=100)] = 1,
+    format: Literal["compact", "full"] = "compact",  # noqa: A002 - the name in the address
 ) -> Answer:
-    """Returns the newest measurements of a subscription's instances."""
-    if target_type not in (None, "subscription"):
+    """Returns the newest measurements of the instances of subscriptions; in the full format with their sources."""
+    tests = read_filter_by_definition(filter)
+    if not is_among(target_type, "subscription"):
         return {"measurements": []}
-    deployments = [one for one in caller.seen() if target_id in (None, one.id)]
-    if target_id is not None and not deployments:
-        raise NotFound("subscription", ascii(target_id)[1:-1][:100])
+    seen = {one.id: one for one in caller.seen()}
+    wanted = list(dict.fromkeys(target_id.split(","))) if target_id else list(seen)
+    for identifier in wanted:
+        if identifier not in seen:
+            raise NotFound("subscription", ascii(identifier)[1:-1][:100])
     found = []
-    for deployment in deployments:
+    for deployment in (seen[identifier] for identifier in wanted):
         stored = {one.definition_id for one in instances_of(caller.session, [deployment.no])}
         if monitor_of(caller.session, deployment.no) is not None:
             stored.add(FAIRNESS)
         for kind in MEASURED:
-            if kind in stored and monitor_definition_id in (None, kind):
-                found += _find(caller, deployment, kind, MeasurementTimes())[:recent_count]
+            if kind in stored and is_among(monitor_definition_id, kind):
+                newest = filtered(_find(caller, deployment, kind, MeasurementTimes()), tests.get(kind, ()))[:recent_count]
+                for one in newest if format == "full" else ():
+                    one["entity"]["sources"] = _sources(caller, deployment, kind, one["metadata"]["id"])
+                found += newest
     return {"measurements": found}
 
 
@@ -158,17 +180,21 @@ def read_metrics(  # noqa: PLR0913 - the parameters of the SDK
 ) -> Answer:
     """Returns the metrics of a window, aggregated by interval."""
     kind, deployment = find_instance(caller, monitor_instance_id)
-    if filter:
-        raise InvalidInput.of("filter", "is not supported by Evenhand; metrics come with the tags of their group")
-    wanted: Aggregation = read_aggregation(agg, interval, group)
-    found = _find(caller, deployment, kind, _wanted(start, end, None))
-    return {"start": start, "end": end, "interval": interval, "monitor_definition_id": kind, "groups": aggregate(found, wanted)}
+    wanted, tests = read_aggregation(agg, interval, group), read_tag_filter(filter)
+    times = _wanted(start, end, None)
+    if times.since is None or times.until is None:
+        raise InvalidInput.of("start" if times.since is None else "end", "is required")
+    since, until = wanted.widen(times.since), wanted.widen(times.until, is_end=True)
+    intervals = intervals_of(wanted, since, until)
+    found = filtered(_find(caller, deployment, kind, MeasurementTimes(since=since, until=until)), tests)
+    answered = {"start": moment(since), "end": moment(until), "interval": interval}
+    return {**answered, "monitor_definition_id": kind, "groups": aggregate(found, wanted, intervals)}
 
 
 def _find(caller: Caller, deployment: Deployment, kind: str, wanted: MeasurementTimes) -> list[Answer]:
     """Returns the measurements asked for, newest first."""
     checks = page(caller.session, deployment.no, limit=MAX_CHECKS, state=CheckState.SUCCEEDED)
-    own = [_answer(caller, deployment, kind, one) for one in checks if wanted.holds(one.id, one.span.end)]
+    own = _Measured.of(caller, deployment, kind).answers(caller, [one for one in checks if wanted.holds(one.id, one.span.end)])
     imported = [
         _imported_answer(deployment, kind, one)
         for one in imports_of(caller.session, deployment.no, kind)
@@ -179,44 +205,55 @@ def _find(caller: Caller, deployment: Deployment, kind: str, wanted: Measurement
     return sorted(both, key=lambda one: str(one["entity"]["timestamp"]), reverse=True)
 
 
-def _answer(caller: Caller, deployment: Deployment, kind: str, check: CheckRun) -> Answer:
-    """Returns what a check measured for the instance."""
-    window: Mapping[str, Any] = check.window or {}
-    if kind == FAIRNESS:
-        values = fairness_values(index_figures(measurements_of(caller.session, check.no)))
-        issues = count_issues(values)
-    elif kind == QUALITY:
-        values = quality_values(index_figures(measurements_of(caller.session, check.no)), deployment.problem_type)
-        limits = _limits_of(caller, deployment, kind)
-        for metric in (metric for value in values for metric in value["metrics"]):
-            metric.update(limits.get(metric["id"], {}))
-        issues = count_issues(values, limits)
-    else:
-        records = window.get("logged_in_span")
-        values = [] if records is None else [{"metrics": [{"id": "records", "value": float(records)}], "tags": []}]
-        issues = 0
-    entity = _entity(deployment, kind, check.span.end, check.id, values)
-    entity |= {"issue_count": issues, "asset_revision": check.model_revision}
-    url = f"/v2/monitor_instances/{joined_id(kind, deployment.id)}/measurements/{check.id}"
-    return resource(check.id, url, entity, created_at=check.finished_at or check.created_at, created_by=check.created_by)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    """An instance as it is measured by checks. `limits` are those that were set with it, by metric."""
+
+    deployment: Deployment
+    kind: str
+    monitor: Monitor | None
+    limits: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def of(cls, caller: Caller, deployment: Deployment, kind: str) -> "_Measured":
+        limits: dict[str, dict[str, float]] = {}
+        for stored in instances_of(caller.session, [deployment.no]):
+            for one in stored.entity.get("thresholds", ()) if stored.definition_id == kind else ():
+                if one.get("value") is not None:
+                    limits.setdefault(one["metric_id"], {})[one["type"]] = one["value"]
+        return cls(deployment=deployment, kind=kind, monitor=monitor_of(caller.session, deployment.no), limits=limits)
+
+    def answers(self, caller: Caller, checks: Sequence[CheckRun]) -> list[Answer]:
+        """Returns what checks measured for the instance; read at once, however many there are."""
+        metrics = {FAIRNESS: FAIRNESS_KEYS, QUALITY: catalogue_keys(self.deployment.problem_type)}.get(self.kind, set())
+        scope = Scope.OVERALL if self.kind == QUALITY else Scope.GROUP
+        found = measurements_of_checks(caller.session, [one.no for one in checks], metrics=metrics, scopes=[scope]) if metrics else {}
+        return [self._answer(one, index_figures(found.get(one.no, ()))) for one in checks]
+
+    def _answer(self, check: CheckRun, figures: Figures) -> Answer:
+        if self.kind == FAIRNESS:
+            values = fairness_values(figures, self.monitor)
+            issues = count_issues(values)
+        elif self.kind == QUALITY:
+            values = quality_values(figures, self.deployment.problem_type)
+            for metric in (metric for value in values for metric in value["metrics"]):
+                metric.update(self.limits.get(metric["id"], {}))
+            issues = count_issues(values, self.limits)
+        else:
+            window: Mapping[str, Any] = check.window or {}
+            records = window.get("logged_in_span")
+            values = [] if records is None else [{"metrics": [{"id": "records", "value": float(records)}], "tags": []}]
+            issues = 0
+        entity = _entity(self.deployment, self.kind, check.span.end, check.id, values)
+        entity |= {"issue_count": issues, "asset_revision": check.model_revision}
+        url = f"/v2/monitor_instances/{joined_id(self.kind, self.deployment.id)}/measurements/{check.id}"
+        return resource(check.id, url, entity, created_at=check.finished_at or check.created_at, created_by=check.created_by)
 
 
-def _limits_of(caller: Caller, deployment: Deployment, kind: str) -> Mapping[str, Mapping[str, float]]:
-    """Returns the limits that were set with the instance, by metric."""
-    found: dict[str, dict[str, float]] = {}
-    for stored in instances_of(caller.session, [deployment.no]):
-        for one in stored.entity.get("thresholds", ()) if stored.definition_id == kind else ():
-            if one.get("value") is not None:
-                found.setdefault(one["metric_id"], {})[one["type"]] = one["value"]
-    return found
-
-
-def _imported_answer(deployment: Deployment, kind: str, one: ImportedMeasurement, *, with_sources: bool = False) -> Answer:
+def _imported_answer(deployment: Deployment, kind: str, one: ImportedMeasurement) -> Answer:
     values: Sequence[Answer] = one.entity["values"]
     entity = _entity(deployment, kind, one.at, one.entity.get("run_id"), values)
     entity["issue_count"] = count_issues(values)
-    if with_sources:
-        entity["sources"] = one.entity.get("sources", [])
     url = f"/v2/monitor_instances/{joined_id(kind, deployment.id)}/measurements/{one.id}"
     return resource(one.id, url, entity, created_at=one.at, created_by=one.created_by)
 

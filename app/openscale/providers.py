@@ -24,6 +24,7 @@ from ..store.openscale.marts import (
 from ..web.access import AnyKey, ServicesIn
 from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
 from .callers import CallerIn
+from .credentials import credentials_of
 from .discovery import list_deployments_of
 
 router = APIRouter(tags=["service providers"])
@@ -83,6 +84,8 @@ def add_service_provider(body: ProviderIn, caller: CallerIn, response: Response)
     caller.principal.require(Permission.MANAGE)
     if any(one.entity["name"] == body.name for one in list_providers(caller.session, caller.services.secret_box)):
         raise Conflict(f"There is a service provider {body.name!r} already. Use it, or choose another name.")
+    if body.service_type == CUSTOM:
+        credentials_of(body.credentials)
     stored = add_provider(
         caller.session,
         caller.services.secret_box,
@@ -115,9 +118,11 @@ def change_service_provider(service_provider_id: str, body: list[Operation], cal
     box = caller.services.secret_box
     stored = find_provider(caller.session, box, _known(service_provider_id))
     changed = read_as(ProviderIn, patched({**stored.entity, **stored.secrets}, body))
+    if changed.service_type == CUSTOM:
+        credentials_of(changed.credentials)
     before, after = _credentials(stored.secrets), changed.credentials or {}
     # Otherwise a caller could have the stored secret sent to a host of their own.
-    if before.get("url") != after.get("url") and any(
+    if any(before.get(name) != after.get(name) for name in ("url", "auth_url")) and any(
         before.get(name) is not None and before.get(name) == after.get(name) for name in _SECRET
     ):
         raise InvalidInput.of("/credentials", "must be sent again as a whole when the provider moves to another address")

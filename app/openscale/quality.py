@@ -28,6 +28,7 @@ QUALITY_METRICS: Mapping[ProblemType, Mapping[str, str]] = {
         "macro_recall": "macro_recall",
         "macro_precision": "macro_precision",
         "macro_f1_measure": "macro_f1",
+        "log_loss": "class_log_loss",
     },
     ProblemType.REGRESSION: {
         "mean_absolute_error": "mean_absolute_error",
@@ -39,7 +40,9 @@ QUALITY_METRICS: Mapping[ProblemType, Mapping[str, str]] = {
 }
 """IBM's ids of the metrics of each kind of model, and the keys under which the catalogue has them. The macro averages are named alike."""
 
-ALL_QUALITY_METRICS: Mapping[str, str] = {name: key for metrics in QUALITY_METRICS.values() for name, key in metrics.items()}
+# Names of two kinds are described as those of a binary model, the first.
+_LAST_FIRST = reversed(list(QUALITY_METRICS.values()))
+ALL_QUALITY_METRICS: Mapping[str, str] = {name: key for metrics in _LAST_FIRST for name, key in metrics.items()}
 
 
 def problem_types_of(identifier: str) -> list[str]:

@@ -5,32 +5,30 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from ..api.ingestion_bodies import Bodies, ClientGone
-from ..domain.deployments import Deployment, RecordSchema
 from ..domain.records import Receipt
 from ..errors import Conflict, FieldProblem, InvalidInput, NotFound, SetupError
 from ..ingest import LogRequest
 from ..security.principals import Permission
 from ..services import Services
-from ..store.openscale.records import LoggedTimes, StoredFeedback, count_feedback, count_payload, list_feedback
 from ..store.openscale.subscriptions import subscriptions_of
-from ..store.records.record_conditions import RecordFilter
-from ..store.records.transactions import StoredRecord, find_records, nth_newest, record_of, schemas_of
 from ..web.access import AnyKey, NowIn, ServicesIn
 from ..web.auditing import READS_RECORDS
 from ..web.media import reads_body, takes
-from .bodies import Answer, moment
-from .callers import Caller, CallerIn, require_id, split_id
+from .bodies import Answer
+from .callers import CallerIn, require_id, split_id
 from .csv_feedback import CsvOptions, cut_csv
+from .data_set_records import DataSetRecords, ListedRecord, records_in
 from .data_sets import FEEDBACK, KINDS, PAYLOAD, label_column_of
+from .record_filters import read_includes
 from .times import read_time
 
 router = APIRouter(prefix="/openscale/v2/data_sets/{data_set_id}", tags=["records"])
@@ -39,7 +37,6 @@ MAX_LISTED = 1000
 """Max records in one answer; a larger `limit` is cut to it, as OpenScale does."""
 
 _UPLOAD = re.compile(r"/openscale/v2/(data_sets/[^/]+/records|subscriptions/[^/]+/predictions)")
-_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 
 DataSetId = Annotated[str, Path(max_length=200)]
 
@@ -131,48 +128,45 @@ def read_records(  # noqa: PLR0913 - the parameters of the SDK
     includes: str | None = None,
     filter: str | None = None,  # noqa: A002 - the name in the address
     order: str | None = None,
+    seed: Annotated[float | None, Query(ge=0, le=1)] = None,
     format: Literal["dict", "list"] = "dict",  # noqa: A002 - the name in the address
     include_total_count: bool = False,
 ) -> Answer:
-    """Returns records, newest first."""
+    """Returns the records that the filter lets through; newest first, unless an order is asked for."""
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
     deployment = caller.find(subscription_id)
-    if filter:
-        raise InvalidInput.of("filter", "is not supported by Evenhand; list records by their time with `start` and `end`")
-    if order and order not in ("scoring_timestamp:desc", "record-timestamp:desc"):
-        raise InvalidInput.of("order", "is not supported by Evenhand, except scoring_timestamp:desc; records come newest first")
-    times = LoggedTimes(since=read_time("start", start), until=read_time("end", end))
+    records = DataSetRecords.of(caller, deployment, kind)
+    wanted = records.read_search(read_time("start", start), read_time("end", end), filter, order, seed)
+    columns = read_includes(includes, records.data_set.fields)
     most = min(limit, MAX_LISTED)
-    rows = (
-        _payload_rows(caller, deployment, times, offset, most)
-        if kind == PAYLOAD
-        else _named(caller, deployment, list_feedback(caller.session, deployment.no, times, offset=offset, limit=most))
-    )
-    wanted = set(includes.split(",")) if includes else None
-    picked = [(identifier, {name: value for name, value in row.items() if wanted is None or name in wanted}) for identifier, row in rows]
     # Counted only on request: it reads the whole log.
-    answer: Answer = {"limit": most, "offset": offset, "records": _records_in(format, data_set_id, picked)}
+    answer: Answer = {"limit": most, "offset": offset, "records": []}
     if include_total_count:
-        count = count_payload if kind == PAYLOAD else count_feedback
-        answer["total_count"] = count(caller.session, deployment.no, times)
-    return answer
+        answer["total_count"] = records.count(wanted)
+    rows = records.list(wanted, offset=offset, limit=most)
+    picked = [
+        ListedRecord(one.id, {name: value for name, value in one.values.items() if columns is None or name in columns}) for one in rows
+    ]
+    return {**answer, "records": records_in(format, data_set_id, picked)}
 
 
 @router.get("/records/{record_id}", dependencies=[READS_RECORDS])
 def read_record(data_set_id: DataSetId, record_id: str, caller: CallerIn) -> Answer:
     """Returns one record."""
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    deployment = caller.find(subscription_id)
-    identifier = record_id.replace("\0", "")
-    if kind == PAYLOAD:
-        stored = record_of(caller.session, deployment.no, identifier)
-        rows = [] if stored is None else [_payload_row(stored, schemas_of(caller.session, deployment.no), deployment)]
-    else:
-        found = list_feedback(caller.session, deployment.no, LoggedTimes(), offset=0, limit=1, only_id=identifier)
-        rows = _named(caller, deployment, found)
-    if not rows:
+    found = DataSetRecords.of(caller, caller.find(subscription_id), kind).find(record_id.replace("\0", ""))
+    if found is None:
         raise NotFound("record", ascii(record_id)[1:-1][:100])
-    return _records_in("dict", data_set_id, rows)[0]
+    return records_in("dict", data_set_id, [found])[0]
+
+
+@router.get("/records/{record_id}/{field_name}", dependencies=[READS_RECORDS])
+def read_field(data_set_id: DataSetId, record_id: str, field_name: str, caller: CallerIn) -> JSONResponse:
+    """Returns the value of one field of a record, as JSON."""
+    values = read_record(data_set_id, record_id, caller)["entity"]["values"]
+    if field_name not in values:
+        raise NotFound("field of the record", ascii(field_name)[1:-1][:100])
+    return JSONResponse(values[field_name])
 
 
 @router.patch("/records")
@@ -223,80 +217,3 @@ def _read_request(services: Services, request_id: str) -> Mapping[str, Any] | No
 def _label_of(services: Services, deployment_no: int) -> str:
     with services.database.transaction() as session:
         return label_column_of(subscriptions_of(session, [deployment_no]).get(deployment_no))
-
-
-Rows = Sequence[tuple[str, Mapping[str, Any]]]
-
-
-def _payload_rows(caller: Caller, deployment: Deployment, times: LoggedTimes, offset: int, most: int) -> Rows:
-    if not most:
-        return []
-    after = None
-    since, until = times.since or _EARLIEST, times.until or _LATEST
-    if offset:
-        after = nth_newest(caller.session, deployment.no, None, before=until, since=since, count=offset)
-        if after is None:
-            return []
-    wanted = RecordFilter(since=since, until=until)
-    schemas = schemas_of(caller.session, deployment.no)
-    rows: list[tuple[str, Mapping[str, Any]]] = []
-    # A page may be cut to its size, but callers stop at a page that is shorter than asked for.
-    while len(rows) < most:
-        found = find_records(caller.session, deployment.no, wanted, after=after, limit=most - len(rows))
-        rows += [_payload_row(one, schemas, deployment) for one in found.records]
-        if not found.is_cut or not found.records:
-            break
-        after = found.records[-1].place
-    return rows
-
-
-def _payload_row(record: StoredRecord, schemas: Mapping[int, RecordSchema], deployment: Deployment) -> tuple[str, Mapping[str, Any]]:
-    schema, outputs = schemas[record.schema_version], deployment.outputs
-    row = _cells(schema, record.features, record.meta)
-    row[outputs.prediction] = record.prediction
-    if outputs.probability is not None and outputs.probability != outputs.prediction:
-        row[outputs.probability] = record.probability
-    if outputs.label is not None:
-        row[outputs.label] = record.label
-    row |= {"scoring_id": record.record_id, "scoring_timestamp": moment(record.scored_at), "asset_revision": record.model_revision}
-    if record.debiased is not None:
-        row |= {"_debiased_prediction": record.debiased.get("prediction"), "_debiased_probability": record.debiased.get("probability")}
-    return record.record_id, row
-
-
-def _named(caller: Caller, deployment: Deployment, found: Sequence[StoredFeedback]) -> list[tuple[str, Mapping[str, Any]]]:
-    label = label_column_of(subscriptions_of(caller.session, [deployment.no]).get(deployment.no))
-    schemas = schemas_of(caller.session, deployment.no)
-    return [
-        (
-            one.feedback_id,
-            {
-                **_cells(schemas[one.schema_version], one.features, one.meta),
-                label: one.label,
-                "record_id": one.feedback_id,
-                "record_timestamp": moment(one.logged_at),
-                "_original_prediction": one.predicted,
-                "_original_probability": one.probability,
-            },
-        )
-        for one in found
-    ]
-
-
-def _cells(schema: RecordSchema, features: Sequence[Any] | None, meta: Sequence[Any] | None) -> dict[str, Any]:
-    named = [*zip(schema.features, features or (), strict=False), *zip(schema.meta, meta or (), strict=False)]
-    return {column.name: value for column, value in named}
-
-
-def _records_in(form: str, data_set_id: str, rows: Rows) -> list[Answer]:
-    if form == "list":
-        fields = list(rows[0][1]) if rows else []
-        # One table, as the SDK reads `records[0].fields`; and each record with its own, as it reads those of every entry.
-        return [{"fields": fields, "values": [row.get(name) for name in fields], "annotations": []} for _, row in rows]
-    return [
-        {
-            "metadata": {"id": identifier, "url": f"/v2/data_sets/{data_set_id}/records/{identifier}"},
-            "entity": {"values": row, "annotations": {}},
-        }
-        for identifier, row in rows
-    ]

@@ -18,6 +18,7 @@ UNSUPPORTED = {
     "prompt_setup": "Monitoring of generative models is",
     "prompt_batch_setup": "Monitoring of generative models is",
     "ai_setup": "Monitoring of generative models is",
+    "ml_deployments": "Listing the deployments of a machine learning service is",
     "spark_schemas": "Reading schemas with Spark is",
     "data_set_records": "A query over several data sets is",
     "monitoring_services": "Drift, explainability and model risk management are",
@@ -25,13 +26,6 @@ UNSUPPORTED = {
 """First parts of addresses under `/v2`, and what they are about."""
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-
-
-@router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions", methods=_METHODS, include_in_schema=False)
-@router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions/{distribution_id}", methods=_METHODS, include_in_schema=False)
-async def refuse_distributions(_principal: AnyKey) -> Answer:
-    """Refuses: distributions of data sets."""
-    raise Conflict("Distributions of a data set are not supported by Evenhand. Those of a fairness run are in its measurement's details.")
 
 
 @router.api_route("/openscale/v2/subscriptions/{subscription_id}/risk_evaluation_status", methods=_METHODS, include_in_schema=False)

@@ -10,7 +10,7 @@ from ..api.checks import cancel_check, post_check
 from ..domain.checks import CheckRun, CheckState, Trigger
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Permission
-from ..store.checks.checks import get, page
+from ..store.checks.checks import count, get, page
 from ..store.deployments.monitors import monitor_of
 from .bodies import Answer, Operation, Sent, moment, resource
 from .callers import Caller, CallerIn, joined_id
@@ -59,11 +59,21 @@ def add_run(monitor_instance_id: InstanceId, caller: CallerIn, response: Respons
 
 
 @router.get("")
-def read_runs(monitor_instance_id: InstanceId, caller: CallerIn, limit: Annotated[int, Query(ge=1, le=MAX_RUNS)] = 100) -> Answer:
-    """Returns the newest runs, newest first."""
+def read_runs(
+    monitor_instance_id: InstanceId,
+    caller: CallerIn,
+    start: Annotated[str | None, Query(max_length=200)] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_RUNS)] = 100,
+) -> Answer:
+    """Returns the newest runs, newest first; from `start` on, which is the id of a run and comes with the page before."""
     kind, deployment = find_instance(caller, monitor_instance_id)
-    runs = page(caller.session, deployment.no, limit=limit)
-    return {"runs": [run_answer(caller, kind, one) for one in runs], "limit": limit, "total_count": len(runs)}
+    # A number more than the run's own: the page begins with it.
+    before_no = find_check(caller, deployment.no, start).no + 1 if start else None
+    runs = page(caller.session, deployment.no, limit=limit + 1, before_no=before_no)
+    url = f"/v2/monitor_instances/{monitor_instance_id}/runs?limit={limit}"
+    answer: Answer = {"runs": [run_answer(caller, kind, one) for one in runs[:limit]], "limit": limit, "first": {"url": url}}
+    answer["total_count"] = count(caller.session, deployment.no)
+    return answer | ({"next": {"url": f"{url}&start={runs[limit].id}"}} if len(runs) > limit else {})
 
 
 @router.get("/{monitoring_run_id}")

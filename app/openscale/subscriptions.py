@@ -20,9 +20,12 @@ from ..web.media import reads_body
 from .assets import AssetIn, AssetPropertiesIn, columns_json, columns_of, outputs_json, problem_type_of, properties_of
 from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
 from .callers import Caller, CallerIn
-from .credentials import credentials_of, payload_format_of
+from .credentials import credentials_json, credentials_of, payload_format_of
 
 router = APIRouter(prefix="/openscale/v2/subscriptions", tags=["subscriptions"])
+
+BATCH = "batch"
+"""Deployments whose records lie in files."""
 
 _OWN = {"label_column", "labels", "prediction_names", "transaction_id_field"}
 """Properties that a deployment does not know."""
@@ -57,6 +60,21 @@ class SubscriptionIn(Sent):
     deployment: DeployedIn
     asset_properties: AssetPropertiesIn = AssetPropertiesIn()
     risk_evaluation_status: dict[str, Any] | None = None
+    analytics_engine: dict[str, Any] | None = None
+    data_sources: list[dict[str, Any]] | None = None
+
+    def require_online(self) -> None:
+        """Returns if records are to be logged, and not read from tables.
+
+        Raises:
+            InvalidInput: it is a batch subscription.
+        """
+        is_batch = self.deployment.deployment_type == BATCH
+        members = {"deployment.deployment_type": is_batch, "data_sources": self.data_sources, "analytics_engine": self.analytics_engine}
+        for name, is_stated in members.items():
+            if is_stated:
+                advice = "register a deployment whose records lie in files over REST v1, which is then listed here"
+                raise InvalidInput.of(name, f"of a batch subscription is not supported by Evenhand; {advice}")
 
 
 @router.get("")
@@ -89,6 +107,7 @@ _FILTERS = {
 def add_subscription(body: SubscriptionIn, caller: CallerIn, response: Response) -> Answer:
     """Adds a subscription: registers the deployment."""
     caller.principal.require(Permission.MANAGE)
+    body.require_online()
     find_mart(caller.session, ascii(body.data_mart_id)[1:-1])
     created = create_deployment(
         body=read_as(DeploymentIn, _definition_json(body, caller)),
@@ -177,6 +196,8 @@ def answer_of(deployment: Deployment, stored: StoredSubscription | None) -> Answ
     url = None if deployment.endpoint is None else deployment.endpoint.url
     asset = {"asset_id": deployment.id, "asset_type": "model", "input_data_type": "structured", **kept.get("asset", {})}
     deployed = {"deployment_id": deployment.id, "deployment_type": "online", **kept.get("deployment", {})}
+    if deployment.payload is not None:
+        deployed["deployment_type"] = BATCH
     if url is not None:
         endpoint: Answer = {"url": url}
         if deployment.endpoint is not None and deployment.endpoint.credentials is not None:
@@ -232,8 +253,8 @@ def _endpoint_json(body: SubscriptionIn, caller: Caller) -> Answer | None:
     own = endpoint.credentials if endpoint else None
     sent = credentials_of(own or of_provider)
     headers = (endpoint and endpoint.request_headers) or ({} if provider is None else provider.secrets.get("request_headers") or {})
-    credentials = None if sent is None else {"kind": sent.kind.value, "name": sent.name, "secret": sent.secret}
-    return {"url": url, "payload_format": payload_format_of(own or of_provider), "credentials": credentials, "headers": headers}
+    payload_format = payload_format_of(own or of_provider)
+    return {"url": url, "payload_format": payload_format, "credentials": credentials_json(sent), "headers": headers}
 
 
 def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
@@ -258,8 +279,7 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
     members: Answer = {"url": endpoint.url}
     # A secret_id is what was read, not a secret.
     if endpoint.credentials is not None and "secret_id" not in endpoint.credentials:
-        sent = credentials_of(endpoint.credentials)
-        members["credentials"] = None if sent is None else {"kind": sent.kind.value, "name": sent.name, "secret": sent.secret}
+        members["credentials"] = credentials_json(credentials_of(endpoint.credentials))
     # Masked values are those that are stored: sent back as they were read, they mean no change.
     headers = {name: value for name, value in (endpoint.request_headers or {}).items() if value != "***"}
     return {**patch, "endpoint": {**members, **({"headers": headers} if headers else {})}}

@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..domain.checks import CheckRun, DataSet
+from ..domain.checks import CheckRun, DataSet, Scope
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.values import label_of
 from .bodies import Answer, moment
 from .fairness import listed
 from .figures import (
+    RATES,
+    CheckFigureKey,
     Figures,
     GroupSide,
     acceptable_percent,
     attributes_of,
+    debiased_figure,
     fairness_figure,
     groups_of,
     percent_of,
@@ -24,6 +27,7 @@ from .figures import (
 _DISTRIBUTIONS = {
     "scoring_payload_data_distribution": DataSet.PAYLOAD,
     "perturbed_scoring_payload_data_distribution": DataSet.PAYLOAD_PERTURBED,
+    "debiased_scoring_payload_data_distribution": DataSet.DEBIASED,
 }
 
 
@@ -46,11 +50,56 @@ def fairness_sources(check: CheckRun, monitor: Monitor | None, figures: Figures)
         "manual_labelling_store": None,
         "summary": [_summary(attribute, check, monitor, figures) for attribute in attributes_of(figures)],
     }
-    return [*sources, {"id": "bias_detection_summary", "type": "bias_detection_summary", "data": summary}]
+    summaries = [summary]
+    if _is_measured(DataSet.DEBIASED, figures):
+        features = [_debiased_summary(attribute, monitor, figures) for attribute in attributes_of(figures)]
+        summaries.append({**summary, "metric_type": "debiased_fairness", "debiased": True, "summary": features})
+    return [*sources, *({"id": "bias_detection_summary", "type": "bias_detection_summary", "data": one} for one in summaries)]
 
 
 def _is_measured(data: DataSet, figures: Figures) -> bool:
-    return any(key.data is data and key.metric == "favourable_rate" for key in figures)
+    return any(key.data is data and key.metric == RATES.get(data, "favourable_rate") for key in figures)
+
+
+def _debiased_summary(attribute: str, monitor: Monitor | None, figures: Figures) -> Answer:
+    """Returns the summary of an attribute after mitigation, of logged records; the groups keep their threshold."""
+    reference = side_of(figures, DataSet.DEBIASED, attribute, None)
+    groups = []
+    for group in groups_of(figures, attribute):
+        own, threshold = side_of(figures, DataSet.DEBIASED, attribute, group), threshold_of(figures, attribute, group)
+        ratio = ratio_of(debiased_figure(figures, attribute, group))
+        groups.append(
+            {
+                "value": _value_of(monitor, attribute, group),
+                "fav_class_percent": own and own.percent,
+                "fairness_value": None if ratio is None else percent_of(ratio),
+                "perfect_equality": reference and reference.percent,
+                "acceptable_fav_class_percent": reference and threshold and acceptable_percent(reference.percent, threshold),
+                "is_biased": bool(own and reference and threshold is not None and own.percent < reference.percent * threshold),
+            }
+        )
+    known = [one["fairness_value"] for one in groups if one["fairness_value"] is not None]
+    score = min(known, default=None)
+    message = {
+        "id": "debiased_fairness_score_calculation",
+        "message": f"After mitigation the fairness score of {attribute} is {_shown(score)} %.",
+        "parameters": [attribute, score],
+    }
+    majority = {"value": _reference_label(monitor, attribute), "fav_class_percent": reference and reference.percent}
+    return {
+        "feature": attribute,
+        "fairness_value": score,
+        "is_biased": any(one["is_biased"] for one in groups),
+        "majority": {"total_fav_percent": reference and reference.percent, "values": [majority]},
+        "minority": {"total_fav_percent": _total_percent(DataSet.DEBIASED, attribute, figures), "values": groups},
+        "fairness_calculation_details": [{"data_set_type": "debiased", "messages": [message]}],
+    }
+
+
+def _total_percent(data: DataSet, attribute: str, figures: Figures) -> float | None:
+    """Returns the favourable percent of all monitored groups together."""
+    sides = [side for group in groups_of(figures, attribute) if (side := side_of(figures, data, attribute, group)) is not None]
+    return GroupSide(favourable=sum(one.favourable for one in sides), n=sum(one.n for one in sides)).percent if sides else None
 
 
 def _distribution(data: DataSet, monitor: Monitor | None, figures: Figures) -> Answer:
@@ -73,9 +122,11 @@ def _distribution(data: DataSet, monitor: Monitor | None, figures: Figures) -> A
 def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: Figures) -> Answer:
     data = DataSet.PAYLOAD_PERTURBED if _is_measured(DataSet.PAYLOAD_PERTURBED, figures) else DataSet.PAYLOAD
     reference, payload_reference = (side_of(figures, one, attribute, None) for one in (data, DataSet.PAYLOAD))
-    groups = [_group(attribute, group, data, monitor, figures) for group in groups_of(figures, attribute)]
-    known = [one for one in groups if one["fairness_value"] is not None]
-    worst = min(known, key=lambda one: one["fairness_value"], default=None)
+    names = groups_of(figures, attribute)
+    groups = [_group(attribute, group, data, monitor, figures) for group in names]
+    known = [place for place, one in enumerate(groups) if one["fairness_value"] is not None]
+    place = min(known, key=lambda at: groups[at]["fairness_value"], default=None)
+    worst = None if place is None else groups[place]
     window: Mapping[str, Any] = check.window or {}
     majority_value = _reference_label(monitor, attribute)
     return {
@@ -96,6 +147,8 @@ def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: 
             ],
         },
         "minority": {
+            "total_fav_percent": _total_percent(data, attribute, figures),
+            "payload_total_fav_percent": _total_percent(DataSet.PAYLOAD, attribute, figures),
             "total_rows_percent": _rows_percent(attribute, figures, monitored=True),
             "values": groups,
         },
@@ -107,7 +160,7 @@ def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: 
             "additional_records": window.get("additional_records", 0),
         },
         "fairness_calculation_details": [
-            _calculation(kind, attribute, worst, figures)
+            _calculation(kind, attribute, worst, None if place is None else names[place], figures)
             for kind in (DataSet.PAYLOAD_PERTURBED, DataSet.PAYLOAD)
             if _is_measured(kind, figures)
         ],
@@ -141,8 +194,8 @@ def _payload_ratio(figures: Figures, attribute: str, group: str) -> float | None
     return ratio_of(found[0]) if found else None
 
 
-def _calculation(data: DataSet, attribute: str, worst: Answer | None, figures: Figures) -> Answer:
-    """Returns the steps of the calculation for the group with the lowest fairness value."""
+def _calculation(data: DataSet, attribute: str, worst: Answer | None, group: str | None, figures: Figures) -> Answer:
+    """Returns the steps of the calculation for the group with the lowest fairness value, `worst` its part of the summary."""
     is_payload = data is DataSet.PAYLOAD
     prefix = "payload_" if is_payload else ""
     score = worst and worst[f"{prefix}fairness_value"]
@@ -165,6 +218,26 @@ def _calculation(data: DataSet, attribute: str, worst: Answer | None, figures: F
             "parameters": [],
         },
     ]
+    found = figures.get(CheckFigureKey("statistical_parity_difference", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
+    difference = None if found is None else found.value
+    if is_payload and difference is not None:
+        messages += [
+            {
+                "id": "payload_statistical_parity_difference_score_calculation",
+                "message": f"The statistical parity difference of {attribute} is {difference:.3f}.",
+                "parameters": [attribute, difference],
+            },
+            {
+                "id": "payload_statistical_parity_difference_calculation",
+                "message": f"{_shown(monitored)} % - {_shown(reference and reference.percent)} %.",
+                "parameters": [monitored, reference and reference.percent],
+            },
+            {
+                "id": "statistical_parity_difference_formula",
+                "message": "Favourable share of the monitored group - favourable share of the reference group.",
+                "parameters": [],
+            },
+        ]
     return {"data_set_type": "payload" if is_payload else "balanced", "messages": messages}
 
 

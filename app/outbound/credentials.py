@@ -11,23 +11,21 @@ _REDACTED = "[redacted]"
 
 
 def header_of(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
-    """Returns the header that authenticates a request; empty without credentials.
+    """Returns the header that authenticates a request; empty without credentials, or where it takes a token.
 
     Raises:
         ScoringFailed: the credentials hold characters that a header cannot carry.
     """
-    if credentials is None:
-        return []
+    if credentials is None or credentials.kind.has_token_url:
+        return []  # the header of a token, see `tokens.py`
     match credentials.kind:
         case CredentialsKind.BASIC:
             pair = f"{credentials.name}:{credentials.secret}".encode()
             name, value = "Authorization", f"Basic {base64.b64encode(pair).decode()}"
         case CredentialsKind.BEARER:
             name, value = "Authorization", f"Bearer {credentials.secret}"
-        case CredentialsKind.HEADER:
+        case _:
             name, value = credentials.name, credentials.secret
-        case CredentialsKind.OAUTH_CLIENT:
-            return []  # by a token, see `tokens.py`
     return [encode_header(name, value)]
 
 

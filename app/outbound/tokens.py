@@ -1,4 +1,7 @@
-"""Access tokens of OAuth 2 clients (RFC 6749, section 4.4): fetched, kept until they expire, and fetched again when refused."""
+"""Access tokens for credentials that are no token themselves: fetched, kept until they expire, and fetched again when refused.
+
+Those of OAuth 2 clients (RFC 6749, section 4.4), and those that IBM's services give for an API key.
+"""
 
 import asyncio
 import base64
@@ -10,7 +13,7 @@ import httpx
 import msgspec
 
 from ..clock import monotonic_seconds
-from ..domain.deployments import Credentials
+from ..domain.deployments import Credentials, CredentialsKind
 from .egress import parse_url
 from .failures import CallFailure, failure_of_error, failure_of_status
 
@@ -22,12 +25,17 @@ _MARGIN_SECONDS = 30.0
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _MOST_KEPT = 1_000
-_ADVICE = "Check the token_url, the client's id, its secret and the scope in the deployment's credentials."
+_ADVICE = "Check the token_url, the client's id or user, its secret or key, and the scope in the deployment's credentials."
 
 
 class _Answer(msgspec.Struct):
-    access_token: str
+    access_token: str = ""
+    token: str = ""
     expires_in: float | None = None
+
+    @property
+    def given(self) -> str:
+        return self.access_token or self.token
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +78,8 @@ class TokenSource:
         return None if found is None else found.text
 
     async def _fetch(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
-        one = self._credentials
-        url = parse_url(one.token_url)
-        # By RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
-        pair = base64.b64encode(f"{quote_plus(one.name)}:{quote_plus(one.secret)}".encode()).decode()
-        form = {"grant_type": "client_credentials", **({"scope": one.scope} if one.scope else {})}
-        headers = {
-            "Authorization": f"Basic {pair}",
-            "Content-Type": "application/x-www-form-urlencoded",
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": "evenhand",
-        }
-        request = httpx.Request("POST", url, headers=headers, content=urlencode(form).encode())
+        url = parse_url(self._credentials.token_url)
+        request = _request_of(self._credentials, url)
         where = f"could not be asked: the token endpoint {url.netloc.decode('ascii')}"
         body = b""
         try:
@@ -102,11 +99,31 @@ class TokenSource:
         try:
             answer = msgspec.json.decode(body, type=_Answer, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            answer = _Answer()
+        if not answer.given:
             return CallFailure(what=f"{where} gave no access_token", advice=_ADVICE)
-        if not answer.access_token.isascii() or not answer.access_token.isprintable():
+        if not answer.given.isascii() or not answer.given.isprintable():
             return CallFailure(what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE)
         life = _DEFAULT_SECONDS if answer.expires_in is None else max(answer.expires_in, 0.0)
         while len(_kept) >= _MOST_KEPT:
             del _kept[next(iter(_kept))]
-        _kept[one] = _Token(answer.access_token, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10))
-        return answer.access_token
+        _kept[self._credentials] = _Token(answer.given, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10))
+        return answer.given
+
+
+def _request_of(one: Credentials, url: httpx.URL) -> httpx.Request:
+    """Returns the request for a token, as the kind of the credentials has it."""
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "evenhand"}
+    match one.kind:
+        case CredentialsKind.CPD_KEY:
+            return httpx.Request("POST", url, headers=headers, json={"username": one.name, "api_key": one.secret})
+        case CredentialsKind.MCSP_KEY:
+            return httpx.Request("POST", url, headers=headers, json={"apikey": one.secret})
+        case CredentialsKind.IAM_KEY:
+            form = {"grant_type": "urn:ibm:params:oauth:grant-type:apikey", "response_type": "cloud_iam", "apikey": one.secret}
+        case _:
+            # By RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
+            pair = base64.b64encode(f"{quote_plus(one.name)}:{quote_plus(one.secret)}".encode()).decode()
+            headers["Authorization"] = f"Basic {pair}"
+            form = {"grant_type": "client_credentials", **({"scope": one.scope} if one.scope else {})}
+    return httpx.Request("POST", url, headers=headers | {"Content-Type": "application/x-www-form-urlencoded"}, content=urlencode(form))

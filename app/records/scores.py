@@ -64,7 +64,7 @@ def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray
     known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
     if not known.any():
         return Scores(None, NO_PROBABILITIES)
-    table = _parse_numbers(probabilities.drop_null())
+    table = parse_numbers(probabilities.drop_null())
     if table is None:
         return Scores(None, MIXED)
     found = _find_reading(table, predicted.filter(pa.array(known)), outcomes[known], rule)
@@ -85,7 +85,7 @@ def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
     if not known.any():
         return values
     texts = probabilities.drop_null()
-    table = _parse_numbers(texts)
+    table = parse_numbers(texts)
     if table is None:
         answers = [np.asarray([_ONE_DECODER.decode(text)], dtype=np.float64) for text in texts.to_pylist()]
         values[known] = [float(_read_form(answer, reading)[0]) for answer in answers]
@@ -129,7 +129,7 @@ def _find_reading(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntAr
     return _find_in_numbers(table, outcomes) if table.ndim == 1 else _find_in_lists(table, predicted, outcomes, rule, are_two=are_two)
 
 
-def _parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
+def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
     """Returns the answers [records] or [records, classes]; None where they are not all of one form."""
     try:
         return np.asarray(texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
@@ -156,7 +156,7 @@ def _find_in_numbers(numbers: FloatArray, outcomes: IntArray) -> Reading | str:
 
 def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Reading | str:
     """Reads a number for each class: the sum over the places of the favourable classes."""
-    places = _find_places(table, predicted)
+    places = find_places(table, predicted)
     favourable = None if places is None else _favourable_places(table, places, rule)
     if places is None or favourable is None:
         # With a cut-off other than one half the larger of two numbers is not always that of the predicted class, yet it rises with it.
@@ -190,14 +190,14 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _ClassPlace:
+class ClassPlace:
     """A predicted class and the place of its number in each list; None for a class that was only seen in ties."""
 
     value: Scalar
     place: int | None
 
 
-def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[_ClassPlace] | None:
+def find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[ClassPlace] | None:
     """Returns the place of each predicted class: that of its largest number; None where that is not clear."""
     encoded = predicted.combine_chunks().dictionary_encode()
     classes = [parse_value(text) for text in encoded.dictionary.to_pylist()]
@@ -208,10 +208,10 @@ def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[_ClassPl
     seen[codes[is_clear], table[is_clear].argmax(axis=1) if is_clear.any() else []] = True
     if (seen.sum(axis=1) > 1).any() or (seen.sum(axis=0) > 1).any():
         return None
-    return [_ClassPlace(value, int(row.argmax()) if row.any() else None) for value, row in zip(classes, seen, strict=True)]
+    return [ClassPlace(value, int(row.argmax()) if row.any() else None) for value, row in zip(classes, seen, strict=True)]
 
 
-def _favourable_places(table: FloatArray, places: Sequence[_ClassPlace], rule: OutcomeRule) -> list[int] | None:
+def _favourable_places(table: FloatArray, places: Sequence[ClassPlace], rule: OutcomeRule) -> list[int] | None:
     """Returns the places of the favourable classes; None where the predictions do not show them all."""
     of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
     for one in places:

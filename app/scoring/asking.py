@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 import httpx
 
-from ..domain.deployments import CredentialsKind, Endpoint
+from ..domain.deployments import Endpoint
 from ..errors import EndpointDown, PageRefused, ScoringFailed
 from ..outbound.credentials import bearer_of, encode_header, header_of, redacted, redacted_of
 from ..outbound.egress import parse_url
@@ -48,8 +48,8 @@ class Asker:
             *(encode_header(name, value) for name, value in endpoint.headers.items()),
         ]
         credentials = endpoint.credentials
-        is_client = credentials is not None and credentials.kind is CredentialsKind.OAUTH_CLIENT
-        self._tokens = TokenSource(credentials) if credentials is not None and is_client else None
+        needs_token = credentials is not None and credentials.kind.has_token_url
+        self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
         self._pacer = Pacer(endpoint.requests_per_second, timing)
 
     async def ask(

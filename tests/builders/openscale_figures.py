@@ -9,7 +9,10 @@ from app.openscale.quality import QUALITY_METRICS
 EXACT = 1e-9
 """Max difference of a figure from the check's own, before OpenScale's rounding."""
 
-QUALITY = {name: key for metrics in QUALITY_METRICS.values() for name, key in metrics.items()}
+QUALITY = {
+    name: {metrics[name] for metrics in QUALITY_METRICS.values() if name in metrics} for one in QUALITY_METRICS.values() for name in one
+}
+"""Keys of the catalogue under which a metric of quality is measured, by the kind of model another one."""
 
 A4 = {
     "fairness_value": 94.69999999999999,
@@ -29,7 +32,8 @@ def find_differences(values: Mapping[str, Sequence[Mapping[str, Any]]], check: M
         if not found:
             yield f"{kind}: no values"
         for value in found:
-            group = next((tag["value"] for tag in value["tags"] if tag["id"] == "feature_value"), None)
+            tags = {tag["id"]: tag["value"] for tag in value["tags"]}
+            group = tags.get("feature_value")
             for metric in value["metrics"]:
                 expected = list(_expected(kind, metric["id"], group, check["measurements"]))
                 # A fairness value is rounded; what it is rounded from is the check's own.
@@ -42,11 +46,15 @@ def _expected(kind: str, metric: str, group: str | None, measurements: Sequence[
         if one["value"] is None or one["group"] != group:
             continue
         place = (one["metric"], one["data"])
-        if kind == "quality" and one["scope"] == "overall" and place == (QUALITY[metric], "feedback"):
+        if kind == "quality" and one["scope"] == "overall" and one["metric"] in QUALITY[metric] and one["data"] == "feedback":
             yield one["value"]
         if kind == "fairness" and metric in DIFFERENCES and one["metric"] == metric and one["data"] in ("payload", "feedback"):
             yield one["value"]
-        if metric == "fairness_value" and place in (("openscale_fairness", "payload_perturbed"), ("disparate_impact", "payload")):
+        if (
+            kind == "fairness"
+            and metric == "fairness_value"
+            and place in (("openscale_fairness", "payload_perturbed"), ("disparate_impact", "payload"))
+        ):
             yield round(one["value"], 3) * 100
 
 

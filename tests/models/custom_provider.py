@@ -16,6 +16,13 @@ from typing import Any
 
 from tests.models.serving import Model
 
+TOKENS = {
+    "/identity/token": {"access_token": "token-4c1", "expires_in": 3600, "expiration": 4_000_000_000},
+    "/icp4d-api/v1/authorize": {"token": "token-4c1", "_messageCode_": "success"},
+    "/siusermgr/api/1.0/apikeys/token": {"token": "token-4c1", "token_type": "Bearer", "expires_in": 7200},
+}
+"""Answers of the services that give a token for a key; the server plays each of them."""
+
 
 @dataclass
 class CustomProvider:
@@ -26,7 +33,8 @@ class CustomProvider:
     port: int = 0
     discoveries: int = 0
     scored: int = 0
-    refused: int = field(default=0)
+    refused: int = 0
+    asked_for_tokens: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -61,8 +69,12 @@ def custom_provider(model: Model, authorization: str | None) -> Iterator[CustomP
                 self._answer(200 if self.path == "/v1/deployments" else 404, {"count": 1, "resources": [provider.resource]})
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            if self._is_known():
+            sent = self.rfile.read(int(self.headers["content-length"])).decode()
+            if self.path in TOKENS:
+                provider.asked_for_tokens.append((self.path, sent))
+                self._answer(200, TOKENS[self.path])
+            elif self._is_known():
+                body = json.loads(sent)
                 provider.scored += len(body["values"])
                 found = [list(one) for one in provider.model.predict(body["fields"], body["values"])]
                 self._answer(200, {"fields": ["prediction", "probability"], "values": found})

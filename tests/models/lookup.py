@@ -9,15 +9,24 @@ from typing import Any
 
 from tests.models.serving import run
 
+CLASSES = ("Excellent", "Good", "Fair", "Poor")
+"""Answers that come with a probability for each of them."""
+
 
 class LookupScorer:
-    """The first column names the value; a text is answered with a probability for each of two classes, a number with none."""
+    """The first column names the value; the answers come with a probability, or with one for each class."""
 
     def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
         """(answer, probabilities) for each row, in order."""
         places = {name: place for place, name in enumerate(columns)}
         answers = [row[places.get(f"as {row[0]}", places.get("answer", 0))] for row in rows]
-        return [(answer, 0.9 if answer in {"No Risk", "Excellent", "Good"} else 0.2) for answer in answers]
+        return [(answer, _probability_of(answer)) for answer in answers]
+
+
+def _probability_of(answer: Any) -> float | list[float]:  # noqa: ANN401 - JSON
+    if answer in CLASSES:
+        return [0.7 if answer == one else 0.1 for one in CLASSES]
+    return 0.9 if answer == "No Risk" else 0.2
 
 
 if __name__ == "__main__":

@@ -138,17 +138,21 @@ class CredentialsIn(In):
     name: str = Field(
         default="",
         max_length=200,
-        description="The user (basic), the header's name (header) or the client's id (oauth_client); unused for bearer.",
+        description="The user (basic, cpd_key), the header's name (header) or the client's id (oauth_client); otherwise unused.",
     )
     secret: str = Field(max_length=10_000, json_schema_extra={"writeOnly": True, **_FILLED})
-    token_url: str = Field(default="", max_length=2000, description="For oauth_client: the address that gives access tokens.")
+    token_url: str = Field(
+        default="",
+        max_length=2000,
+        description="The address that gives access tokens, for oauth_client and for the kinds whose key is exchanged for a token.",
+    )
     scope: str = Field(default="", max_length=2000, description="For oauth_client: the scope to ask for, if one is needed.")
 
     def to_domain(self) -> Credentials:
         """Returns the credentials."""
-        is_client = self.kind is CredentialsKind.OAUTH_CLIENT
-        unused = {} if is_client else {"token_url": "", "scope": ""}
-        return Credentials(**self.model_dump() | unused)
+        unused = {"token_url"} if not self.kind.has_token_url else set()
+        unused |= {"scope"} if self.kind is not CredentialsKind.OAUTH_CLIENT else set()
+        return Credentials(**self.model_dump() | dict.fromkeys(unused, ""))
 
 
 class MappingIn(In):

@@ -8,6 +8,8 @@ import { Rows } from "./rows.js";
 import { writeValues } from "./values.js";
 
 const KEEP = "keep";
+const WITH_TOKEN = ["oauth_client", "iam_key", "cpd_key", "mcsp_key"];
+const NAMED = ["basic", "header", "oauth_client", "cpd_key"];
 
 export class DeploymentForm {
   constructor(form) {
@@ -95,8 +97,8 @@ export class DeploymentForm {
   #arrange() {
     show(this.form.querySelector("[data-endpoint-fields]"), this.form.querySelector("[data-endpoint]").checked);
     const kind = this.credentials.value;
-    show(this.form.querySelector("[data-credentials-name]"), kind !== "" && kind !== KEEP && kind !== "bearer");
-    show(this.form.querySelector("[data-credentials-token]"), kind === "oauth_client");
+    show(this.form.querySelector("[data-credentials-name]"), NAMED.includes(kind));
+    show(this.form.querySelector("[data-credentials-token]"), WITH_TOKEN.includes(kind));
     show(this.form.querySelector("[data-credentials-secret]"), kind !== "" && kind !== KEEP);
   }
 

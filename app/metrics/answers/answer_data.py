@@ -15,15 +15,42 @@ def too_many_classes(classes: int) -> str:
     return f"{classes:,} different labels and predictions are there; averages are computed over at most {MOST_CLASSES:,}"
 
 
+NO_CLASS_PROBABILITIES = "no record was logged with a probability for each class"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassProbabilities:
+    """Probabilities [records, classes] of those records that have them, each in [0, 1], and the column of each record's label [records].
+
+    Raises:
+        ValueError: there is no record, a label has no column, or a number is not a probability.
+    """
+
+    table: FloatArray
+    labels: IntArray
+
+    def __post_init__(self) -> None:
+        if self.table.ndim != 2 or not self.table.size:  # noqa: PLR2004 - a table
+            raise ValueError(f"expected a table of probabilities, found {self.table.shape}")
+        if self.labels.shape != self.table.shape[:1]:
+            raise ValueError(f"expected a label for each of {len(self.table)} records, found {self.labels.size}")
+        check_codes(self.labels, 0, self.table.shape[1])
+        if not ((self.table >= 0) & (self.table <= 1)).all():
+            raise ValueError("expected numbers between 0 and 1")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassAnswers:
     """Classes of one window: `table` [actual, predicted] counts its records; each class is a label, a prediction, or both.
+
+    `probabilities` are those of the classes, or the reason why there are none.
 
     Raises:
         ValueError: the table is not square, or a class has no record.
     """
 
     table: IntArray
+    probabilities: ClassProbabilities | str = NO_CLASS_PROBABILITIES
 
     def __post_init__(self) -> None:
         table = self.table

@@ -7,6 +7,7 @@ from ..cautions import caution
 from ..values import Measured, Undefined, Value
 from . import classes, distances
 from .answer_data import ClassAnswers, NumberAnswers, Unanswered
+from .class_losses import CLASS_LOG_LOSS, log_loss_of_classes
 
 NO_NUMBERS = "the model predicts classes, between which there is no distance"
 NO_CLASSES = "the model predicts real numbers, not classes"
@@ -18,7 +19,7 @@ def measure_answers(answers: ClassAnswers | NumberAnswers | Unanswered, wanted: 
     Raises:
         ValueError: a metric is not one of labels and predictions themselves.
     """
-    unknown = sorted(wanted.keys() - {*classes.AVERAGES, *distances.DISTANCES})
+    unknown = sorted(wanted.keys() - {*classes.AVERAGES, *distances.DISTANCES, CLASS_LOG_LOSS})
     if unknown:
         raise ValueError(f"expected metrics of labels and predictions themselves, found {', '.join(unknown)}")
     return [_measure(key, formula, answers) for key, formula in wanted.items()]
@@ -29,6 +30,15 @@ def _measure(key: str, formula: str, answers: ClassAnswers | NumberAnswers | Una
     counts, smallest = {}, 0
     if isinstance(answers, Unanswered):
         number = Undefined(answers.reason, answers.n)
+    elif isinstance(answers, ClassAnswers) and key == CLASS_LOG_LOSS:
+        known = answers.probabilities
+        if isinstance(known, str):
+            number = Undefined(known, int(answers.table.sum()))
+        else:
+            n = smallest = len(known.labels)
+            counts = {"n": n, "classes": known.table.shape[1]}
+            loss, interval = log_loss_of_classes(known)
+            number = Value(loss, interval.lower, interval.upper, interval.method, n)
     elif isinstance(answers, ClassAnswers):
         n = int(answers.table.sum())
         counts, smallest = {"n": n, "classes": len(answers.table)}, classes.smallest_class(key, answers) if n else 0

@@ -8,7 +8,7 @@ def _answer(  # noqa: PLR0913 - a row of a table
     title: str,
     formula: str,
     *,
-    needs: Needs,
+    needs: Needs | tuple[Needs, ...],
     bounds: tuple[float | None, float | None],
     ideal: float,
     convention: str,
@@ -29,7 +29,7 @@ def _answer(  # noqa: PLR0913 - a row of a table
         convention=convention,
         source="scikit-learn; OpenScale quality monitor",
         says=says,
-        needs=("predictions", "labels", needs),
+        needs=("predictions", "labels", *((needs,) if isinstance(needs, str) else needs)),
         aliases=aliases,
     )
 
@@ -90,6 +90,18 @@ ROWS = (
         0.0,
         plain="the share of the other classes' labels that are predicted as a class is",
         aliases=("", "OpenScale weighted_false_positive_rate"),
+    ),
+    _answer(
+        "class_log_loss",
+        "Log loss of several classes",
+        "mean of -ln(p of the class of the label)",
+        needs=("classes", "scores"),
+        bounds=(0.0, None),
+        ideal=0.0,
+        convention="of records with a probability for each class; the deployment states whose it is, or the predictions show it",
+        says="Overall, the mean surprise at the label's class is {shown} nats; 0 is perfect, and a guess has the logarithm of the number of"
+        " classes.",
+        aliases=("scikit-learn log_loss (several classes)",),
     ),
     _answer(
         "mean_absolute_error",

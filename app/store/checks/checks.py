@@ -107,6 +107,11 @@ def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     return to_run(*found)
 
 
+def count(session: Session, deployment_no: int) -> int:
+    """Returns how many checks the deployment has."""
+    return session.scalar(select(func.count()).select_from(CheckRow).where(CheckRow.deployment_no == deployment_no)) or 0
+
+
 def page(
     session: Session,
     deployment_no: int,

@@ -5,18 +5,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, func, select
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..tables import FeedbackRecordRow, PayloadRecordRow
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedTimes:
-    """Times of logging, half-open; an absent end is open."""
-
-    since: datetime | None = None
-    until: datetime | None = None
+from ..records.transactions import StoredRecord
+from .record_searches import (
+    FEEDBACK,
+    PAYLOAD,
+    FieldOperator,
+    FieldTest,
+    OwnValue,
+    RecordField,
+    RecordSearch,
+    SearchedTable,
+    order_clause,
+    search_statement,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,48 +37,39 @@ class StoredFeedback:
     probability: Any
 
 
-def count_payload(session: Session, deployment_no: int, times: LoggedTimes) -> int:
-    """Returns the number of payload records logged in the range."""
-    statement = select(func.count()).select_from(PayloadRecordRow).where(PayloadRecordRow.deployment_no == deployment_no)
-    return session.scalar(_within(statement, PayloadRecordRow.logged_at, times)) or 0
+_PAYLOAD_COLUMNS = ", ".join(f"r.{name}" for name in StoredRecord.__dataclass_fields__)
+_FEEDBACK_COLUMNS = (
+    f"f.feedback_id, f.logged_at, {FEEDBACK.version} AS schema_version, {FEEDBACK.features} AS features, {FEEDBACK.meta} AS meta, f.label,"
+    f" {FEEDBACK.values[OwnValue.PREDICTION]} AS predicted, {FEEDBACK.values[OwnValue.PROBABILITY]} AS probability"
+)
 
 
-def count_feedback(session: Session, deployment_no: int, times: LoggedTimes) -> int:
-    """Returns the number of labels logged in the range."""
-    statement = select(func.count()).select_from(FeedbackRecordRow).where(FeedbackRecordRow.deployment_no == deployment_no)
-    return session.scalar(_within(statement, FeedbackRecordRow.logged_at, times)) or 0
+def count_records(session: Session, table: SearchedTable, deployment_no: int, wanted: RecordSearch, *, up_to: int | None = None) -> int:
+    """Returns the number of records that the search finds; with `up_to`, at most that many are counted."""
+    statement = search_statement(table, deployment_no, wanted)
+    found = f"SELECT 1 FROM {table.tables} WHERE {statement.where} LIMIT :up_to"  # noqa: S608 - constants
+    return int(session.execute(text(f"SELECT count(*) FROM ({found}) one"), statement.values | {"up_to": up_to}).scalar_one())  # noqa: S608
 
 
-def list_feedback(
-    session: Session, deployment_no: int, times: LoggedTimes, *, offset: int, limit: int, only_id: str | None = None
-) -> Sequence[StoredFeedback]:
-    """Returns labels, newest first."""
-    own, record = FeedbackRecordRow, PayloadRecordRow
-    of_record = and_(record.deployment_no == own.deployment_no, record.logged_at == own.record_logged_at, record.record_no == own.record_no)
-    statement = (
-        select(
-            own.feedback_id,
-            own.logged_at,
-            func.coalesce(record.schema_version, own.schema_version).label("schema_version"),
-            func.coalesce(record.features, own.features).label("features"),
-            func.coalesce(record.meta, own.meta).label("meta"),
-            own.label,
-            func.coalesce(record.label, record.prediction, own.predicted_label, own.predicted).label("predicted"),
-            func.coalesce(record.probability, own.predicted_probability).label("probability"),
-        )
-        .outerjoin(record, of_record)
-        .where(own.deployment_no == deployment_no)
-        .order_by(own.logged_at.desc(), own.feedback_no.desc())
-        .offset(offset)
-        .limit(limit)
-    )
-    if only_id is not None:
-        statement = statement.where(own.feedback_id == only_id)
-    rows = session.execute(_within(statement, own.logged_at, times)).mappings()
+def list_payload(session: Session, deployment_no: int, wanted: RecordSearch, *, offset: int, limit: int) -> Sequence[StoredRecord]:
+    """Returns the payload records that the search finds, in its order."""
+    statement = search_statement(PAYLOAD, deployment_no, wanted)
+    order = order_clause(PAYLOAD, wanted.order, statement)
+    query = f"SELECT {_PAYLOAD_COLUMNS} FROM {PAYLOAD.tables} WHERE {statement.where} {order} OFFSET :offset LIMIT :limit"  # noqa: S608 - constants
+    rows = session.execute(text(query), statement.values | {"offset": offset, "limit": limit}).mappings()
+    return [StoredRecord(**row) for row in rows]
+
+
+def list_feedback(session: Session, deployment_no: int, wanted: RecordSearch, *, offset: int, limit: int) -> Sequence[StoredFeedback]:
+    """Returns the labels that the search finds, in its order."""
+    statement = search_statement(FEEDBACK, deployment_no, wanted)
+    order = order_clause(FEEDBACK, wanted.order, statement)
+    query = f"SELECT {_FEEDBACK_COLUMNS} FROM {FEEDBACK.tables} WHERE {statement.where} {order} OFFSET :offset LIMIT :limit"  # noqa: S608 - constants
+    rows = session.execute(text(query), statement.values | {"offset": offset, "limit": limit}).mappings()
     return [StoredFeedback(**row) for row in rows]
 
 
-def _within(statement: Select[Any], column: Any, times: LoggedTimes) -> Select[Any]:  # noqa: ANN401 - a column
-    if times.since is not None:
-        statement = statement.where(column >= times.since)
-    return statement if times.until is None else statement.where(column < times.until)
+def feedback_of_id(session: Session, deployment_no: int, feedback_id: str) -> StoredFeedback | None:
+    """Returns the label of that id."""
+    test = FieldTest(field=RecordField(own=OwnValue.ID), operator=FieldOperator.EQUAL, texts=(feedback_id,))
+    return next(iter(list_feedback(session, deployment_no, RecordSearch(tests=(test,)), offset=0, limit=1)), None)

@@ -7,7 +7,10 @@ from . import arrivals, freshness
 from .batches import FeedbackBatch, WriteOutcome, outcome_of
 from .link import Link
 
-COLUMNS = ("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label")
+COLUMNS = (
+    *("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label"),
+    *("predicted", "predicted_probability", "predicted_revision"),
+)
 """Columns of the lines of a batch; those of historical ones end with `logged_at`, others get the transaction's time."""
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS feedback_staged (LIKE feedback_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"

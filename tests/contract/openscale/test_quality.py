@@ -19,7 +19,7 @@ from tests.builders.openscale_figures import find_differences, find_differences_
 from tests.builders.openscale_replay import Replay
 from tests.builders.workers import working
 from tests.databases import Databases
-from tests.models.lookup import LookupScorer
+from tests.models.lookup import CLASSES, LookupScorer
 from tests.models.serving import serve
 from tests.service import running_service
 
@@ -95,6 +95,8 @@ def test_the_quality_of_several_classes_is_that_of_scikit_learn(tutorials: dict[
         shown = [found[f"{kind}_{name}"] for name in ("precision", "recall", "f1_measure")]
         assert shown == pytest.approx([precision, recall, f1], abs=1e-9)
     assert {"macro_false_positive_rate", "weighted_false_positive_rate"} <= found.keys()
+    probabilities = [[0.7 if one == answer else 0.1 for one in sorted(CLASSES)] for answer in predicted]
+    assert found["log_loss"] == pytest.approx(oracle.log_loss(actual, probabilities, labels=sorted(CLASSES)), abs=1e-9)
 
 
 def test_the_quality_of_a_regression_is_that_of_scikit_learn(tutorials: dict[str, Read]) -> None:

@@ -1,9 +1,11 @@
 """A server written for OpenScale, as it is: its deployments are discovered and its model is asked, with each kind of log-in."""
 
 import base64
+import json
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -20,6 +22,7 @@ from tests.models.custom_provider import CustomProvider, custom_provider
 from tests.models.rules import RuleScorer
 from tests.service import RunningService, running_service
 
+GRANT = "urn:ibm:params:oauth:grant-type:apikey"
 BASIC = f"Basic {base64.b64encode(b'model:secret-7f3').decode()}"
 LOG_INS: dict[str, tuple[dict[str, Any], str | None]] = {
     "none": ({"auth_type": "none"}, None),
@@ -51,6 +54,14 @@ def add_provider(service: RunningService, server: CustomProvider, name: str, cre
     return found
 
 
+def check_copies(service: RunningService, subscription_id: str) -> None:
+    instance = added(service.client, "monitor_instances", fairness(subscription_id))["metadata"]["id"]
+    added(service.client, f"data_sets/payload_logging.{subscription_id}/records", payload(applicants(), "call"))
+    run = added(service.client, f"monitor_instances/{instance}/runs", {})["metadata"]["id"]
+    check = ended(service, f"/v1/deployments/{subscription_id}", {"id": run})
+    assert check["state"] == "succeeded", check["reason"]
+
+
 @pytest.mark.parametrize("name", LOG_INS)
 def test_a_provider_is_asked_for_its_deployments_and_its_model_for_copies(service: RunningService, name: str) -> None:
     credentials, authorization = LOG_INS[name]
@@ -62,12 +73,8 @@ def test_a_provider_is_asked_for_its_deployments_and_its_model_for_copies(servic
         scoring_url = discovered.json()["resources"][0]["entity"]["scoring_url"]
         identifier = added(service.client, "subscriptions", {**subscription(name, scoring_url), "service_provider_id": provider})
         mine = identifier["metadata"]["id"]
-        instance = added(service.client, "monitor_instances", fairness(mine))["metadata"]["id"]
-        added(service.client, f"data_sets/payload_logging.{mine}/records", payload(applicants(), "call"))
-        run = added(service.client, f"monitor_instances/{instance}/runs", {})["metadata"]["id"]
-        check = ended(service, f"/v1/deployments/{mine}", {"id": run})
+        check_copies(service, mine)
 
-        assert check["state"] == "succeeded", check["reason"]
         assert (server.discoveries, server.scored, server.refused) == (1, 40, 0)
         assert "secret-7f3" not in str(identifier)
 
@@ -84,15 +91,79 @@ def test_a_provider_that_refuses_is_named_without_the_secret_that_it_repeats(ser
     assert base64.b64encode(b"model:wrong-9q2").decode() not in answer.text
 
 
-def test_a_key_that_is_to_be_exchanged_for_a_token_is_refused_before_anything_is_sent(service: RunningService) -> None:
-    with custom_provider(RuleScorer(), None) as server:
-        exchanged = {"auth_type": "api_key", "apikey": "k", "auth_provider": "cpd", "auth_url": server.url}
-        provider = add_provider(service, server, "exchanged", exchanged)
-        answer = service.client.get(f"/v1/ml_instances/{provider}/deployments")
+@pytest.mark.parametrize(
+    ("stated", "path", "asked"),
+    [
+        ({"auth_provider": "cloud"}, "/identity/token", {"grant_type": GRANT, "response_type": "cloud_iam", "apikey": "key-5d8"}),
+        ({"auth_provider": "cpd", "username": "ada"}, "/icp4d-api/v1/authorize", {"username": "ada", "api_key": "key-5d8"}),
+        ({"auth_provider": "MCSP"}, "/siusermgr/api/1.0/apikeys/token", {"apikey": "key-5d8"}),
+    ],
+)
+def test_a_key_is_exchanged_for_a_token_where_the_provider_says_so(
+    service: RunningService, stated: dict[str, str], path: str, asked: dict[str, str]
+) -> None:
+    with custom_provider(RuleScorer(), "Bearer token-4c1") as server:
+        exchanged = {"auth_type": "api_key", "apikey": "key-5d8", "auth_url": server.url, **stated}
+        provider = add_provider(service, server, path, exchanged)
+        discovered = service.client.get(f"/v1/ml_instances/{provider}/deployments")
+        assert discovered.json()["count"] == 1, discovered.text
 
-    assert answer.status_code == 422
-    assert "auth_url" in answer.json()["errors"][0]["message"]
-    assert server.discoveries == server.refused == 0
+        scoring_url = discovered.json()["resources"][0]["entity"]["scoring_url"]
+        mine = added(service.client, "subscriptions", {**subscription(path, scoring_url), "service_provider_id": provider})["metadata"][
+            "id"
+        ]
+        check_copies(service, mine)
+        stored = service.client.get(f"/v1/deployments/{mine}").json()["endpoint"]["credentials"]
+
+    assert server.scored == 40
+    assert {sent_to for sent_to, _ in server.asked_for_tokens} == {path}
+    body = server.asked_for_tokens[0][1]
+    assert (json.loads(body) if body.startswith("{") else dict(parse_qsl(body))) == asked
+    assert (stored["token_url"], server.refused) == (f"{server.url}{path}", 0)
+    assert "key-5d8" not in str(stored)
+
+
+@pytest.mark.parametrize(
+    ("stated", "field"),
+    [
+        ({}, "auth_provider"),
+        ({"auth_provider": "github"}, "auth_provider"),
+        ({"auth_provider": "cpd"}, "username"),
+        ({"auth_type": "basic", "auth_url": None}, "auth_type"),
+        ({"auth_type": "bearer", "apikey": None}, "auth_type"),
+    ],
+)
+def test_credentials_that_lack_a_part_are_refused_before_anything_is_stored(
+    service: RunningService, stated: dict[str, str | None], field: str
+) -> None:
+    with custom_provider(RuleScorer(), None) as server:
+        exchanged = {"auth_type": "api_key", "apikey": "key-5d8", "auth_url": server.url, **stated}
+        body = {"name": f"unclear {stated}", "service_type": "custom_machine_learning", "credentials": exchanged}
+        answer = service.client.post("/openscale/v2/service_providers", json=body)
+
+    assert (answer.status_code, server.asked_for_tokens) == (422, [])
+    assert f"credentials.{field}" in answer.json()["errors"][0]["message"]
+    assert "key-5d8" not in answer.text
+
+
+def test_a_stored_key_is_not_sent_to_another_giver_of_tokens(service: RunningService) -> None:
+    with custom_provider(RuleScorer(), None) as server:
+        exchanged = {"auth_type": "api_key", "apikey": "key-5d8", "auth_url": server.url, "auth_provider": "cloud"}
+        provider = add_provider(service, server, "moved", exchanged)
+        change = [{"op": "replace", "path": "/credentials/auth_url", "value": "http://127.0.0.1:9"}]
+        answer = service.client.patch(f"/openscale/v2/service_providers/{provider}", json=change)
+
+    assert (answer.status_code, "sent again as a whole" in answer.text) == (422, True)
+
+
+def test_a_service_that_gives_no_token_is_named_without_the_key(service: RunningService) -> None:
+    with custom_provider(RuleScorer(), "Bearer token-4c1") as server:
+        exchanged = {"apikey": "key-5d8", "auth_url": f"{server.url}/else/token", "auth_provider": "cloud"}
+        answer = service.client.get(f"/v1/ml_instances/{add_provider(service, server, 'no tokens', exchanged)}/deployments")
+
+    message = answer.json()["errors"][0]["message"]
+    assert (answer.status_code, "token endpoint 127.0.0.1" in message, "token_url" in message) == (502, True, True), message
+    assert "key-5d8" not in answer.text
 
 
 def test_only_those_who_manage_may_discover(service: RunningService) -> None:

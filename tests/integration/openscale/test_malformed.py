@@ -154,6 +154,27 @@ def test_a_forged_or_foreign_token_does_not_let_in(service: RunningService) -> N
     assert service.new_client().get(f"{BASE}/data_marts", headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"data_sources": [{"type": "payload", "table_name": "loans"}]}, "data_sources"),
+        ({"analytics_engine": {"type": "spark", "integrated_system_id": "one"}}, "analytics_engine"),
+        ({"deployment": {"deployment_id": "b", "name": "b", "deployment_type": "batch"}}, "deployment.deployment_type"),
+        ({"asset": {"asset_id": "t", "problem_type": "binary", "input_data_type": "unstructured_text"}}, "asset.input_data_type"),
+    ],
+)
+def test_a_subscription_that_cannot_be_watched_is_refused_and_not_added(
+    service: RunningService, changes: dict[str, Any], field: str
+) -> None:
+    before = len(service.client.get(f"{BASE}/subscriptions").json()["subscriptions"])
+    answer = service.client.post(f"{BASE}/subscriptions", json={**subscription("Refused"), **changes})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["message"].startswith(f"{field}: ")
+    assert "not supported by Evenhand" in answer.text
+    assert len(service.client.get(f"{BASE}/subscriptions").json()["subscriptions"]) == before
+
+
 def test_a_provider_that_moves_does_not_take_its_secret_along(service: RunningService) -> None:
     own = {"url": "http://127.0.0.1:9", "username": "u", "password": "secret"}
     body = {"name": "moves", "service_type": "custom_machine_learning", "credentials": own}

@@ -1,6 +1,7 @@
 """A subscription and a deployment are one: what either face stores is read by the other, with the same figures."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from app.security.principals import Role
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from tests.builders.openscale import BASE, ZERO, added, applicants, fairness, payload, read, subscription
+from tests.builders.statements import counted
 from tests.builders.workers import ended, working
 from tests.databases import Databases
 from tests.models.rules import RuleScorer
@@ -118,7 +120,7 @@ def test_a_quality_below_its_limit_is_an_issue(checked: Checked) -> None:
 
 def test_the_summary_gives_shares_acceptable_share_and_verdict(checked: Checked) -> None:
     found = read(checked.client, f"monitor_instances/{checked.instance}/measurements/{checked.run}")
-    sources = {one["id"]: one["data"] for one in found["entity"]["sources"]}
+    sources = {one["id"]: one["data"] for one in reversed(found["entity"]["sources"])}
 
     (summary,) = sources["bias_detection_summary"]["summary"]
     (group,) = summary["minority"]["values"]
@@ -132,6 +134,21 @@ def test_the_summary_gives_shares_acceptable_share_and_verdict(checked: Checked)
     ]
 
 
+def test_figures_after_mitigation_are_a_summary_of_their_own(checked: Checked) -> None:
+    found = read(checked.client, f"monitor_instances/{checked.instance}/measurements/{checked.run}")
+    before, after = [one["data"] for one in found["entity"]["sources"] if one["id"] == "bias_detection_summary"]
+
+    assert (before["metric_type"], after["metric_type"], after["debiased"]) == ("fairness", "debiased_fairness", True)
+    (summary,) = after["summary"]
+    expected = checked.figure("disparate_impact_after", "debiased", "group")["value"]
+    assert summary["fairness_value"] == round(expected, 3) * 100
+    (group,) = summary["minority"]["values"]
+    assert group["is_biased"] == (group["fav_class_percent"] < group["perfect_equality"] * 0.95)
+    distribution = next(one["data"] for one in found["entity"]["sources"] if one["id"].startswith("debiased_"))
+    women = sum(count for _, value, _, count, is_favourable, _ in distribution["values"] if value == "female" and is_favourable)
+    assert 100 * women / 20 == group["fav_class_percent"]
+
+
 def test_a_measurement_is_found_by_its_run_whatever_the_window(checked: Checked) -> None:
     window = {"start": "2001-01-01 00:00:00.5", "end": "2001-01-02 00:00:00"}
 
@@ -141,12 +158,87 @@ def test_a_measurement_is_found_by_its_run_whatever_the_window(checked: Checked)
     )
 
 
-def test_metrics_are_aggregated_by_interval(checked: Checked) -> None:
-    window = {"start": "2001-01-01T00:00:00Z", "end": "2101-01-01T00:00:00Z", "agg": "fairness_value:avg,:count", "interval": "day"}
+def test_metrics_are_aggregated_by_interval_with_one_value_for_each(checked: Checked) -> None:
+    window = {"start": "2001-03-01T00:00:00Z", "end": "2101-01-01T00:00:00Z", "agg": "fairness_value:avg,:count", "interval": "year"}
+    answer = read(checked.client, f"monitor_instances/{checked.instance}/metrics", **window)
 
-    (group,) = read(checked.client, f"monitor_instances/{checked.instance}/metrics", **window)["groups"]
-    (metric,) = group["metrics"]
-    assert (metric["id"], metric["avg"]["value"], metric["count"]["value"]) == ("fairness_value", 50.0, 1)
+    (group,) = answer["groups"]
+    metrics = {one["id"]: one for one in group["metrics"]}
+    here = datetime.now(UTC).year - 2001
+    average, count = metrics["fairness_value"]["avg"]["value"], metrics["fairness_value"]["count"]["value"]
+    assert (len(average), average[here], {*average[:here], *average[here + 1 :]}) == (100, 50.0, {None})
+    assert (count[here], sum(count)) == (1, 1)
+    # A function that names no metric is of each.
+    assert metrics["statistical_parity_difference"].keys() == {"id", "count"}
+    assert (answer["start"], answer["end"]) == ("2001-01-01T00:00:00.000000Z", "2101-01-01T00:00:00.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "found"),
+    [
+        (["feature:eq:sex"], 1),
+        (["feature:in:[age,sex]", "fairness_metric_type:exists"], 1),
+        (["feature:eq:age"], 0),
+        (["region:null"], 1),
+        (["feature:null"], 0),
+        (["monitor_definition_id:eq:fairness"], 1),
+    ],
+)
+def test_measurements_and_metrics_are_filtered_by_their_tags(checked: Checked, conditions: list[str], found: int) -> None:
+    base, sent = f"monitor_instances/{checked.instance}", ",".join(conditions)
+    window = {"start": "2001-03-01T00:00:00Z", "end": "2101-01-01T00:00:00Z"}
+    of_definition = ",".join(f"fairness.{one}" for one in conditions)
+    recent = read(checked.client, "measurements", target_id=checked.id, filter=of_definition)
+
+    assert len(read(checked.client, f"{base}/measurements", filter=sent, **window)["measurements"]) == found
+    assert len(read(checked.client, f"{base}/metrics", filter=sent, **window)["groups"]) == found
+    assert [one["entity"]["monitor_definition_id"] for one in recent["measurements"]].count("fairness") == found
+
+
+def test_the_newest_measurements_are_of_several_subscriptions_and_definitions_with_their_sources(checked: Checked) -> None:
+    query = {"target_id": f"{checked.id},{checked.id}", "monitor_definition_id": "fairness,quality", "format": "full"}
+    found = read(checked.client, "measurements", **query)["measurements"]
+
+    sources = {one["entity"]["monitor_definition_id"]: [each["id"] for each in one["entity"]["sources"]] for one in found}
+    assert sources["quality"] == []
+    assert "bias_detection_summary" in sources["fairness"]
+
+
+@pytest.mark.parametrize("sent", ["feature", "feature:is:sex", "feature:in:sex", ":eq:sex", "feature:null:1", ",".join(["a:null"] * 21)])
+def test_a_filter_of_measurements_that_is_none_is_refused(checked: Checked, sent: str) -> None:
+    window = {"start": "2001-03-01T00:00:00Z", "end": "2101-01-01T00:00:00Z"}
+    for path, written in ((f"monitor_instances/{checked.instance}/measurements", sent), ("measurements", f"fairness.{sent}")):
+        answer = checked.client.get(f"{BASE}/{path}", params={"filter": written, **window})
+        assert (answer.status_code, answer.json()["errors"][0]["message"][:7]) == (422, "filter:"), answer.text
+
+
+def test_runs_come_in_pages_each_run_once(checked: Checked) -> None:
+    path = f"monitor_instances/{checked.instance}/runs"
+    other = added(checked.client, path, {})["metadata"]["id"]
+    ended(checked.service, checked.address, {"id": other})
+    first = read(checked.client, path, limit=1)
+    second = checked.client.get(f"/openscale{first['next']['url']}").json()
+
+    assert [one["metadata"]["id"] for one in (*first["runs"], *second["runs"])] == [other, checked.run]
+    assert "next" not in second
+    assert checked.client.get(f"{BASE}/{path}", params={"start": "none"}).status_code == 404
+
+
+def test_measurements_of_many_checks_are_read_with_few_statements(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("fairness", "quality"):
+        with counted(monkeypatch) as one:
+            first = read(checked.client, f"monitor_instances/{kind}.{checked.id}/measurements", run_id=checked.run)["measurements"]
+        with counted(monkeypatch) as many:
+            listed = read(checked.client, f"monitor_instances/{kind}.{checked.id}/measurements")["measurements"]
+
+        assert (len(first), len(listed), len(many)) == (1, 2, len(one))
+
+
+def test_more_intervals_than_an_answer_holds_are_refused(checked: Checked) -> None:
+    window = {"start": "2001-03-01T00:00:00Z", "end": "2101-01-01T00:00:00Z", "interval": "minute"}
+    answer = checked.client.get(f"{BASE}/monitor_instances/{checked.instance}/metrics", params=window)
+
+    assert (answer.status_code, "10,000 intervals" in answer.text) == (422, True)
 
 
 def test_features_are_recommended_as_rest_v1_proposes_them(checked: Checked) -> None:

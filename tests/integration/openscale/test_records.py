@@ -87,6 +87,21 @@ def test_feedback_comes_as_objects_tables_and_csv_with_columns_that_are_ignored(
     ]
 
 
+def test_feedback_may_bring_the_models_answer_which_a_logged_one_precedes(service: RunningService, subscribed: str) -> None:
+    path = f"data_sets/feedback.{subscribed}/records"
+    added(service.client, f"data_sets/payload_logging.{subscribed}/records", payload([["male", 1, 20]], "logged"))
+    own = {"sex": "female", "income": 1.5, "age": 30, "approved": 1}
+    stated = [{**own, "record_id": "own", "_original_prediction": 0, "_original_probability": 0.25, "_debiased_prediction": 1}]
+    stated.append({"record_id": "logged-1", "approved": 0, "_original_prediction": 0})
+    added(service.client, path, stated)
+
+    found = {one["metadata"]["id"]: one["entity"]["values"] for one in read(service.client, path)["records"]}
+    assert (found["own"]["_original_prediction"], found["own"]["_original_probability"]) == (0, 0.25)
+    assert found["logged-1"]["_original_prediction"] == 1
+    answer = service.client.post(f"{BASE}/{path}", json=[{**own, "_original_prediction": [0]}])
+    assert (answer.status_code, "_original_prediction" in answer.json()["errors"][0]["message"]) == (422, True), answer.text
+
+
 def test_a_request_says_which_records_were_refused(service: RunningService, subscribed: str) -> None:
     path = f"data_sets/payload_logging.{subscribed}/records"
     answer = service.client.post(f"{BASE}/{path}", json=payload([["male", 1, 20], ["male", "much", 20]], "mixed"))

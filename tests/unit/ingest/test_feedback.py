@@ -48,6 +48,35 @@ def test_csv_is_read_by_the_types_of_the_schema_and_other_columns_are_passed_ove
     assert [(r.index, r.field) for r in checked.rejections] == [(2, "features.Age"), (3, "Outcome"), (4, "line")]
 
 
+@pytest.mark.parametrize(
+    ("body", "is_csv"),
+    [
+        ({"records": [{"features": features(), "label": "Risk", "prediction": "No Risk", "probability": [1, 0]}]}, False),
+        ([{**features(), "label": "Risk", "_original_prediction": "No Risk", "_original_probability": [1, 0]}], False),
+        (b'Age,Loan amount,Sex,Owner,label,_original_prediction,_original_probability\n33,12.5,f,true,Risk,No Risk,"[1, 0]"\n', True),
+    ],
+    ids=["records", "objects", "csv"],
+)
+def test_a_label_may_bring_the_models_answer_in_every_form(body: object, is_csv: bool) -> None:  # noqa: FBT001 - a row
+    checked = read(body, is_csv=is_csv)
+
+    assert (checked.predictions, checked.probabilities) == (["No Risk"], [[1, 0]])
+    assert checked.labels == ["Risk"]
+
+
+def test_a_stated_answer_that_cannot_be_one_is_rejected_by_its_field() -> None:
+    wrong: list[dict[str, object]] = [{"_original_prediction": [1]}, {"_original_prediction": 1, "_original_probability": 1.5}]
+    checked = read([{**features(), "label": 1, **one} for one in wrong])
+
+    assert [r.field for r in checked.rejections] == ["_original_prediction", "_original_probability"]
+
+
+def test_a_probability_alone_is_no_answer() -> None:
+    checked = read([{**features(), "label": 1, "_original_probability": 0.5, "_original_prediction": None}])
+
+    assert (checked.predictions, checked.probabilities) == ([None], [None])
+
+
 def test_a_label_by_id_needs_no_features_and_a_label_without_either_is_rejected() -> None:
     checked = read({"records": [{"id": "a", "label": 1}, {"label": 1}, {"id": "b"}, {"id": "c", "features": {"Age": 1}, "label": 1}]})
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
-from app.metrics.answers import ClassAnswers, NumberAnswers, Unanswered, measure_answers
+from app.metrics.answers import ClassAnswers, ClassProbabilities, NumberAnswers, Unanswered, measure_answers
+from app.metrics.answers.class_losses import CLASS_LOG_LOSS, log_loss_of_classes
 from app.metrics.answers.classes import AVERAGES, average
 from app.metrics.answers.distances import DISTANCES
 from app.metrics.catalogue import CATALOGUE
@@ -124,3 +125,52 @@ def test_the_interval_follows_from_what_each_record_changes() -> None:
         spread = np.std([average(key, one).value for one in drawn])
         assert width.upper is not None
         assert (width.upper - width.lower) / (2 * 1.96 * spread) == pytest.approx(1, abs=0.2), key
+
+
+PROBABILITIES = st.lists(
+    st.tuples(st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any), st.integers(0, 2)), min_size=1, max_size=30
+)
+
+
+@given(PROBABILITIES)
+def test_the_log_loss_of_several_classes_is_that_of_scikit_learn(records: list[tuple[list[int], int]]) -> None:
+    table = np.array([weights for weights, _ in records], dtype=np.float64)
+    table /= table.sum(axis=1, keepdims=True)
+    labels = np.array([label for _, label in records])
+    point, interval = log_loss_of_classes(ClassProbabilities(table, labels))
+
+    assert point == pytest.approx(oracle.log_loss(labels, table, labels=[0, 1, 2]), abs=1e-9)
+    assert interval.lower <= point <= interval.upper
+
+
+def test_the_interval_of_a_log_loss_holds_the_truth_of_simulated_worlds() -> None:
+    generator, holds, worlds = np.random.default_rng(7), 0, 400
+    for _ in range(worlds):
+        # A calibrated model: its expected loss is the mean entropy, drawn here from many records.
+        population = generator.dirichlet([0.5, 1.0, 2.0], size=2_000)
+        truth = float(-(population * np.log(np.clip(population, 1e-300, 1))).sum(axis=1).mean())
+        seen = population[generator.integers(0, len(population), 60)]
+        labels = (seen.cumsum(axis=1) < generator.random((60, 1))).sum(axis=1).clip(0, 2)
+        _, interval = log_loss_of_classes(ClassProbabilities(seen, labels))
+        holds += interval.lower <= truth <= interval.upper
+
+    assert holds / worlds >= 0.93
+
+
+def test_a_log_loss_needs_a_probability_for_each_class() -> None:
+    answers = of_classes([(0, 0), (1, 2)])
+    (lacking,) = measure_answers(answers, {CLASS_LOG_LOSS: "f"})
+    (unlike,) = measure_answers(NumberAnswers(np.ones(3), np.ones(3)), {CLASS_LOG_LOSS: "f"})
+
+    assert isinstance(lacking.number, Undefined)
+    assert "probability for each class" in lacking.number.reason
+    assert isinstance(unlike.number, Undefined)
+
+
+@pytest.mark.parametrize(
+    ("table", "labels"),
+    [(np.zeros((0, 2)), np.zeros(0, np.int64)), (np.full((1, 2), 0.5), np.array([2])), (np.full((1, 2), 1.5), np.array([0]))],
+)
+def test_what_are_no_probabilities_of_classes_is_refused(table: np.ndarray, labels: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        ClassProbabilities(table, labels)

@@ -1,6 +1,7 @@
 """Figures in IBM's form, against 168 published outputs of OpenScale (A4 of the golden values)."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from app.details import Details
 from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.comparisons import Comparison
+from app.domain.monitors import Limits, Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
 from app.metrics.groups import Group
 from app.metrics.payload import measure_payload
 from app.metrics.tables import GroupCounts
@@ -99,13 +102,47 @@ def figure(value: float | None, n: int, reason: str | None = None) -> Measuremen
 
 
 def test_an_empty_monitored_group_has_the_fairness_value_zero_and_an_undefined_one_has_none() -> None:
-    (empty,) = fairness_values(index_figures([figure(None, 0, "no record")]))
+    (empty,) = fairness_values(index_figures([figure(None, 0, "no record")]), None)
 
     assert empty["metrics"][0]["value"] == 0.0
-    assert fairness_values(index_figures([figure(None, 5, "the reference rate is zero")])) == []
+    assert fairness_values(index_figures([figure(None, 5, "the reference rate is zero")]), None) == []
 
 
-def test_a_value_outside_either_limit_is_an_issue() -> None:
-    values = [value for ratio in (0.7, 0.8, 1.25, 1.3) for value in fairness_values(index_figures([figure(ratio, 9)]))]
+def watched(**changes: Any) -> Monitor:  # noqa: ANN401 - members of the attribute
+    """A monitor of women."""
+    attribute = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",), **changes)
+    return Monitor(outcomes=OutcomeRule((1,), (0,)), attributes=(attribute,))
 
-    assert [count_issues([value]) for value in values] == [1, 0, 0, 1]
+
+def test_a_value_outside_a_limit_that_was_set_is_an_issue() -> None:
+    one_sided = [fairness_values(index_figures([figure(ratio, 9)]), watched()) for ratio in (0.7, 0.8, 1.25, 1.3)]
+    two_sided = [fairness_values(index_figures([figure(ratio, 9)]), watched(upper_threshold=1.25)) for ratio in (0.7, 0.8, 1.25, 1.3)]
+
+    # OpenScale finds no fault with a fairness above 100 %, unless it was given an upper limit.
+    assert list(map(count_issues, one_sided)) == [1, 0, 0, 0]
+    assert list(map(count_issues, two_sided)) == [1, 0, 0, 1]
+    assert one_sided[0][0]["metrics"] == [{"id": "fairness_value", "value": 70.0, "lower_limit": 80.0}]
+
+
+def test_the_published_hours_have_an_issue_where_openscale_found_bias() -> None:
+    compared = 0
+    for sample in samples():
+        found = ratio(sample["distribution"]) if sample["distribution_complete"] else None
+        if found is None:
+            continue
+        own = replace(figure(found, 9), lower_limit=sample["threshold"], upper_limit=1 / sample["threshold"])
+        (value,) = fairness_values(index_figures([own]), watched(threshold=sample["threshold"]))
+        # At the threshold itself the printed percent is rounded, and the verdict is not.
+        if abs(found - sample["threshold"]) > 0.0005:
+            assert (count_issues([value]) == 1) == sample["is_biased"], sample
+            compared += 1
+    assert compared > 50
+
+
+@pytest.mark.parametrize(("limits", "issues"), [((), 0), ((("statistical_parity_difference", Limits(lower=-0.15)),), 1)])
+def test_a_difference_has_only_limits_that_were_set(limits: Any, issues: int) -> None:  # noqa: ANN401 - of the attribute
+    ratio_of_one = figure(1.0, 9)
+    difference = replace(figure(-0.2, 9), metric="statistical_parity_difference", lower_limit=-0.15, upper_limit=None)
+    found = fairness_values(index_figures([ratio_of_one, difference]), watched(metric_limits=limits))
+
+    assert count_issues(found) == issues
