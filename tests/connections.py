@@ -25,7 +25,7 @@ class Keeper:
     def __init__(self) -> None:
         self._idle: dict[object, list[PGconn]] = defaultdict(list)
         self._databases: set[str] = set()
-        self._readers: dict[str, KeptReaders] = {}
+        self._readers: dict[str, dict[str, KeptReaders]] = defaultdict(dict)
         self._is_on = True
         # The server would take what two processes send on one connection for the words of one.
         os.register_at_fork(after_in_child=self._disown)
@@ -79,18 +79,22 @@ class Keeper:
     def pids(self, database: str) -> list[int]:
         """The server processes of the idle ones."""
         idle = [one.backend_pid for kept in list(self._idle.values()) for one in list(kept) if one.db.decode() == database]
-        return idle + (self._readers[database].pids() if database in self._readers else [])
+        return idle + [pid for readers in self._readers[database].values() for pid in readers.pids()]
 
     def open_readers(self, url: str) -> ArrowPool:
-        """The pool of readers of a database, which all that open it share."""
-        database = str(conninfo_to_dict(url).get("dbname"))
+        """The pool of readers of a database, which all share who open it by the same address: another one may be another role's."""
+        try:
+            database = str(conninfo_to_dict(url).get("dbname"))
+        except psycopg.ProgrammingError:  # a test of an address that cannot be one
+            return ArrowPool(url)
         if not self.keeps(database):
             return ArrowPool(url)
-        return self._readers.setdefault(database, KeptReaders(url))
+        return self._readers[database].setdefault(url, KeptReaders(url))
 
     def _end(self, databases: set[str]) -> None:
         for database in databases & self._readers.keys():
-            self._readers.pop(database).end()
+            for readers in self._readers.pop(database).values():
+                readers.end()
         for key, kept in list(self._idle.items()):
             if any(one.db.decode() in databases for one in kept):
                 del self._idle[key]

@@ -191,5 +191,5 @@ def test_everybody_is_told_who_they_are(service: RunningService) -> None:
 
     assert (bound["role"], bound["permissions"], bound["deployment_id"]) == ("ingest", ["log"], "credit-risk")
     assert (admin["role"], admin["deployment_id"]) == ("admin", None)
-    assert admin["permissions"] == ["acknowledge", "admin", "log", "manage", "read"]
+    assert admin["permissions"] == ["acknowledge", "admin", "log", "manage", "read", "records"]
     assert admin["actor"] == service.admin_key.split("_")[1]

@@ -115,7 +115,7 @@ def test_who_may_read_sees_them_and_a_key_of_another_deployment_does_not(watched
     statuses = {name: watched.client.get(DETECTORS, headers=headers).status_code for name, headers in keys.items()}
 
     assert second.json()["id"] == "other"
-    assert statuses == {"ingest": 403, "read": 200, "manage": 200, "admin": 200, "bound": 200, "foreign": 404}
+    assert statuses == {"ingest": 403, "aggregates": 200, "read": 200, "manage": 200, "admin": 200, "bound": 200, "foreign": 404}
 
 
 def test_an_unknown_deployment_and_a_foreign_cursor_are_refused(watched: RunningService) -> None:

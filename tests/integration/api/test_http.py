@@ -116,12 +116,19 @@ def test_metrics_count_requests_by_route_and_show_the_queue(service: RunningServ
 
 def test_not_migrated_is_not_ready(service: RunningService) -> None:
     with service.database.transaction() as session:
-        session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+        session.execute(text("UPDATE alembic_version SET version_num = '0001'"))
 
     answer = service.client.get("/health/ready")
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert service.client.get("/health/live").status_code == 200
+
+
+def test_a_schema_of_a_later_version_is_ready_while_that_version_is_rolled_out(service: RunningService) -> None:
+    with service.database.transaction() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+
+    assert service.client.get("/health/ready").status_code == 200
 
 
 def test_a_database_that_went_away_is_answered_503_and_served_again_when_it_is_back(service: RunningService) -> None:

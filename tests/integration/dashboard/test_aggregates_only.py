@@ -34,6 +34,8 @@ REFUSED = {
     "/deployments/{deployment_id}/second-look",
     "/openscale/v2/data_sets/{data_set_id}/records",
     "/openscale/v2/data_sets/{data_set_id}/records/{record_id}",
+    "/openscale/v2/data_sets/{data_set_id}/records/{record_id}/{field_name}",
+    "/openscale/v2/data_sets/{data_set_id}/distributions/{data_distribution_id}",
 }
 """Addresses of single records, written by hand from `docs/concepts/keys.md`."""
 

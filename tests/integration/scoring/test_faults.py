@@ -157,8 +157,8 @@ def test_an_oversized_answer_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPa
     assert server.counts.requests == 1
 
 
-# Tokens of an OAuth 2 client are fetched first: test_tokens.py has a server that echoes them.
-@pytest.mark.parametrize("kind", [kind for kind in CredentialsKind if kind is not CredentialsKind.OAUTH_CLIENT])
+# Tokens are fetched first: test_tokens.py has a server that echoes them.
+@pytest.mark.parametrize("kind", [kind for kind in CredentialsKind if not kind.has_token_url])
 def test_a_server_that_echoes_the_credentials_does_not_get_them_into_the_message(kind: CredentialsKind) -> None:
     credentials = Credentials(kind=kind, name="Authorization", secret=SECRET)
 
