@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
+from ..metrics.formulas.conditional import StrataOutcomes
+from ..metrics.formulas.strata_odds import common_odds_limits, common_odds_ratio, expected_favourable
 from ..metrics.groups import FloatArray
-from ..metrics.intervals import Z
 from .categories import Category
 
 ONE_STRATUM = "only one stratum has people of both categories and both outcomes, so there is nothing to compare the strata by"
@@ -83,23 +84,14 @@ def stratified_odds(category: Category, other: Category, strata: Sequence[Stratu
 
 def pool_strata(cells: FloatArray, category: str, other: str) -> tuple[float | None, float | None, float | None, str | None]:
     """Returns the common odds ratio, the ends of its interval, and the reason where one is missing; `cells` is [4, strata]."""
-    a, b, c, d = cells
-    n = cells.sum(axis=0)
-    with_it, against = a * d / n, b * c / n
-    above, below = float(with_it.sum()), float(against.sum())
-    if not below:
+    one, another = (np.stack(side, axis=-1) for side in ((cells[1], cells[0]), (cells[3], cells[2])))
+    value = float(common_odds_ratio(one, another))
+    if not math.isfinite(value):
         return None, None, None, NO_FINITE.format(one=category, other=other)
-    value = above / below
-    if not above:
+    if not value:
         return value, None, None, ZERO.format(one=category, other=other)
-    p, q = (a + d) / n, (b + c) / n
-    variance = (
-        float((p * with_it).sum()) / (2 * above**2)
-        + float((p * against + q * with_it).sum()) / (2 * above * below)
-        + float((q * against).sum()) / (2 * below**2)
-    )
-    half = Z * math.sqrt(variance)
-    return value, value * math.exp(-half), value * math.exp(half), None
+    lower, upper = common_odds_limits(*(StrataOutcomes(side.astype(np.int64), side, side) for side in (one, another)))
+    return value, float(lower), float(upper), None
 
 
 def association_test(cells: FloatArray) -> StratumTest:
@@ -120,10 +112,7 @@ def homogeneity_test(cells: FloatArray, value: float | None, reason: str | None)
         return StratumTest(None, None, None, reason)
     a, b, c, _ = cells
     row, column, n = a + b, a + c, cells.sum(axis=0)
-    # The expected first cell at that odds ratio is the root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column that lies
-    # within the margins. In this form of the root nothing cancels, and r = 1 needs no case of its own.
-    linear = n - row - column + value * (row + column)
-    expected = 2 * value * row * column / (linear + np.sqrt(linear**2 + 4 * (1 - value) * value * row * column))
+    expected = expected_favourable(np.asarray(value), row, column, n)
     others = (row - expected, column - expected, n - row - column + expected)
     inverse = 1 / expected + sum(1 / one for one in others)
     statistic = float(((a - expected) ** 2 * inverse).sum())

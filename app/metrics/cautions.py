@@ -1,5 +1,6 @@
 """Cautions for measurements that rest on too few records for their interval to hold the truth as often as it should."""
 
+from .formulas.conditional import StrataOutcomes
 from .verdicts import MINIMUM_GROUP_SIZE
 
 MOST_LACKING = 0.1
@@ -8,6 +9,10 @@ MOST_LACKING = 0.1
 As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure and its interval away
 from the truth.
 """
+
+
+FEWEST_OF_STRATUM = 20
+"""Min mean records of the strata that have both groups and both outcomes; below it a fit with a term for each carries a caution."""
 
 
 def caution(smallest_group: int) -> str | None:
@@ -22,9 +27,27 @@ def caution(smallest_group: int) -> str | None:
     return f"rests on {records} in its smallest denominator, fewer than {MINIMUM_GROUP_SIZE}: the interval may not hold what it promises"
 
 
-def caution_of_strata(lacking: float) -> str | None:
-    """Returns a caution with the share of the records in strata that lack one of the outcomes; None where it is small."""
+def no_caution(pair: StrataOutcomes) -> None:
+    """Returns None, for figures over strata that leave out a stratum without both outcomes."""
+
+
+def caution_of_strata(pair: StrataOutcomes) -> str | None:
+    """Returns a caution with the share of a pair's records, by weight, in strata that lack an outcome; None where it is small."""
+    of_strata = pair.weights.sum(axis=0)
+    lacking = float(of_strata[of_strata.min(axis=1) <= 0].sum() / of_strata.sum())
     if lacking <= MOST_LACKING:
         return None
     share = f"{lacking:.0%} of the records are in strata that lack one of the outcomes"
     return f"{share}, more than {MOST_LACKING:.0%}: the interval may not hold what it promises"
+
+
+def caution_of_terms(pair: StrataOutcomes) -> str | None:
+    """Returns a caution where a pair has few records for each stratum: a fit with a term for each then lies too far from 1."""
+    informative = (pair.weights.sum(axis=0) > 0).all(axis=1) & (pair.weights.sum(axis=2) > 0).all(axis=0)
+    strata, records = int(informative.sum()), int(pair.counts[:, informative].sum())
+    if records >= FEWEST_OF_STRATUM * strata:
+        return None
+    return (
+        f"the fit has a term for each of {strata} strata of {records / strata:.1f} records on average, fewer than {FEWEST_OF_STRATUM}:"
+        " it lies too far from 1; mantel_haenszel_odds_ratio does not"
+    )

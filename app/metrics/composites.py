@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from ..details import Details
 from .catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
-from .cautions import caution_of_strata
 from .drawing import (
     LIMITS,
-    MOMENTS,
     DrawnCells,
     certain_records,
     intervals_of,
@@ -26,7 +24,6 @@ from .drawing import (
     sum_of_squares_interval,
 )
 from .evidence import TableEvidence
-from .formulas import conditional
 from .formulas.conditional import StrataOutcomes
 from .groups import FloatArray, IntArray
 from .intervals import Interval
@@ -210,21 +207,19 @@ def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) ->
     of_each, of_other = _stack_outcomes(strata, subjects), _stack_outcomes(strata, [other])
     with np.errstate(all="ignore"):
         points = how.function(of_each.weights, of_other.weights)
-        ends = conditional.limits(of_each, of_other)
+        ends = how.limits(of_each, of_other)
     for place, member in enumerate(subjects):
         pair = StrataOutcomes(*(np.stack([one[place], both[0]]) for one, both in zip(of_each, of_other, strict=True)))
         records, sets = pair.counts.sum(axis=1), [member.columns, other.columns]
         n, smallest = int(records.sum()), int(certain_records(*(part.sum(axis=(1, 2)) for part in pair)).min())
         missing = _explain_missing_strata(pair, cells.point(sets)[0], member, other)
-        interval = limits_around(points[place], *(end[place] for end in ends), method=MOMENTS)
-        number = _build_number(float(points[place]), interval, n, missing, "")
-        of_strata = pair.weights.sum(axis=0)
-        lacking = of_strata[of_strata.min(axis=1) <= 0].sum() / of_strata.sum() if isinstance(number, Value) else 0.0
+        interval = limits_around(points[place], *(end[place] for end in ends), method=how.method)
+        number = _build_number(float(points[place]), interval, n, missing, how.endless.format(of=member.of))
         details = replace(
             _trace_pair(metric, how.over, member, other, records),
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.records(sets).sum()) - n),
-            caution=caution_of_strata(float(lacking)),
+            caution=how.caution(pair) if isinstance(number, Value) else None,
         )
         results.append(build_result(metric.key, member, number, smallest, details))
     return results

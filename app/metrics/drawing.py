@@ -29,7 +29,6 @@ FEWEST = 200
 METHOD = "posterior_draws"
 SQUARES = "noncentral_chi_square"
 LIMITS = "posterior_limits"
-MOMENTS = "posterior_moments"
 
 BEYOND = 0.025
 """Share of the draws outside each end of an interval."""

@@ -1,5 +1,6 @@
 """Differences of labels, and of group sizes, before any model: Clarify's pre-training metrics, and the conditional ones."""
 
+from ..cautions import caution_of_strata
 from ..comparisons import REVERSED_DIFFERENCE
 from ..formulas import conditional, distributions
 from ..values import Scope
@@ -156,14 +157,14 @@ ROWS = (
         "conditional_demographic_disparity_in_labels",
         "Conditional demographic disparity in labels (CDDL)",
         _LABELLED,
-        OverStrata(conditional.conditional_demographic_disparity, "labels"),
+        OverStrata(conditional.conditional_demographic_disparity, "labels", conditional.limits, conditional.METHOD, caution_of_strata),
         "CDDL",
     ),
     _conditional(
         "conditional_demographic_disparity_in_predicted_labels",
         "Conditional demographic disparity in predicted labels (CDDPL)",
         ("payload", "feedback"),
-        OverStrata(conditional.conditional_demographic_disparity, "predictions"),
+        OverStrata(conditional.conditional_demographic_disparity, "predictions", conditional.limits, conditional.METHOD, caution_of_strata),
         "CDDPL",
     ),
 )

@@ -8,7 +8,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..cautions import no_caution
 from ..comparisons import ShareComparison
+from ..formulas.conditional import StrataOutcomes
 from ..groups import FloatArray
 from ..values import Scope
 
@@ -116,10 +118,17 @@ class Across:
 
 @dataclass(frozen=True, slots=True)
 class OverStrata:
-    """A function of a monitored group's outcomes [..., S, 2] and the reference's, stratum by stratum."""
+    """A function of a monitored group's outcomes [..., S, 2] and the reference's, stratum by stratum, and its `limits` by that method.
+
+    `caution` returns one from the outcomes [2, S, 2] of a pair, or None. `endless` is the reason given where the figure is not finite.
+    """
 
     function: PairFunction
     over: Over
+    limits: Callable[[StrataOutcomes, StrataOutcomes], tuple[FloatArray, FloatArray]]
+    method: str
+    caution: Callable[[StrataOutcomes], str | None] = no_caution
+    endless: str = ""
 
 
 @dataclass(frozen=True, slots=True)

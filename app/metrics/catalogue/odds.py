@@ -1,8 +1,34 @@
 """Metrics of the odds of an outcome, which rules on adverse impact and lending look at next to the ratio of rates."""
 
-from ..formulas import odds
-from .metric import Direction, Metric, OfPair
+from ..cautions import caution_of_terms
+from ..formulas import odds, strata_odds
+from .metric import Direction, Metric, OfPair, OverStrata
 from .needed import PREDICTIONS
+
+_ENDLESS = "within every stratum all records{of} are favourable, or none of the reference group is, so the odds ratio has no finite value"
+
+
+def _given_strata(key: str, title: str, formula: str, *, how: OverStrata, source: str, says: str, aliases: tuple[str, ...]) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("payload", "feedback"),
+        measure=how,
+        scopes=("group", "pooled", "worst"),
+        lowest=0.0,
+        highest=None,
+        ideal=1.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention="monitored / reference, of records with the same value of the monitor's strata; other strata are left out",
+        source=source,
+        says=says,
+        order="monitored / reference",
+        needs=("predictions", "strata"),
+        disadvantage="below",
+        aliases=aliases,
+    )
+
 
 ROWS = (
     Metric(
@@ -28,5 +54,37 @@ ROWS = (
         needs=("predictions",),
         disadvantage="below",
         aliases=("statsmodels Table2x2.oddsratio",),
+    ),
+    _given_strata(
+        "mantel_haenszel_odds_ratio",
+        "Odds ratio given the strata (Mantel–Haenszel)",
+        "sum over strata i of favourable_i(m) unfavourable_i(r) / n_i, over the sum of unfavourable_i(m) favourable_i(r) / n_i",
+        how=OverStrata(
+            strata_odds.common_odds_ratio,
+            "predictions",
+            strata_odds.common_odds_limits,
+            strata_odds.METHOD_OF_COMMON,
+            endless=_ENDLESS,
+        ),
+        source="Mantel and Haenszel 1959; statsmodels StratifiedTable",
+        says="Among like records, the odds of a favourable outcome for {monitored} are {shown} times those for {reference}.",
+        aliases=("statsmodels StratifiedTable.oddsratio_pooled",),
+    ),
+    _given_strata(
+        "adjusted_odds_ratio",
+        "Adjusted odds ratio (logit)",
+        "exp(b) of logit(favourable) = b monitored + a term for each stratum, by largest likelihood",
+        how=OverStrata(
+            strata_odds.adjusted_odds_ratio,
+            "predictions",
+            strata_odds.adjusted_odds_limits,
+            strata_odds.METHOD_OF_ADJUSTED,
+            caution_of_terms,
+            _ENDLESS,
+        ),
+        source="logistic regression; statsmodels Logit",
+        says="In a logit fit with a term for each stratum, the odds of a favourable outcome for {monitored} are {shown} times those for"
+        " {reference}.",
+        aliases=("statsmodels Logit",),
     ),
 )

@@ -7,6 +7,8 @@ import numpy as np
 from ..groups import FloatArray, IntArray
 from ..intervals import Z
 
+METHOD = "posterior_moments"
+
 PRIOR = 0.5
 """Pseudo-records of a group with either outcome (Jeffreys), spread over the strata by size."""
 

@@ -1,0 +1,144 @@
+"""Odds ratios of two groups given a control whose values make strata; arrays [..., S strata, 2] with the favourable outcome last.
+
+Strata without records of both groups and both outcomes say nothing about either ratio and drop out by themselves.
+"""
+
+import numpy as np
+
+from ..groups import FloatArray
+from ..intervals import Z
+from .conditional import StrataOutcomes
+
+METHOD_OF_COMMON, METHOD_OF_ADJUSTED = "robins_breslow_greenland", "wald_logit"
+
+_FURTHEST = 60.0
+"""Furthest logarithm of an odds ratio that is searched."""
+
+_ROUNDS = 200
+_TOLERANCE = 1e-13
+
+
+def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Returns Mantel and Haenszel's common odds ratio [...], from 0 up; infinite or NaN where nothing is against it."""
+    above, below = _products(monitored, reference)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: FloatArray = above.sum(axis=-1) / below.sum(axis=-1)
+    return ratio
+
+
+def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
+    """Returns the 95 % limits [...] of the common odds ratio; 0 and infinity where it is 0. Source: Robins, Breslow and Greenland 1986.
+
+    Each stratum has the variance of the records of equal weight in it, and the part of the ratio that its weights give it.
+    """
+    (one, other), scale = _level(monitored, reference)
+    above, below = _products(one, other)
+    size = np.maximum((one + other).sum(axis=-1), 1e-300)
+    p, q = (one[..., 1] + other[..., 0]) / size, (one[..., 0] + other[..., 1]) / size
+    total, total_below = (scale * above).sum(axis=-1), (scale * below).sum(axis=-1)
+    with np.errstate(all="ignore"):
+        squared = scale**2
+        variance = (
+            (squared * p * above).sum(axis=-1) / (2 * total**2)
+            + (squared * (p * below + q * above)).sum(axis=-1) / (2 * total * total_below)
+            + (squared * q * below).sum(axis=-1) / (2 * total_below**2)
+        )
+        return _spread(total / total_below, np.sqrt(variance))
+
+
+def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Returns the odds ratio [...] of a logit with a term for the group and one for each stratum; 0 and infinity where it diverges."""
+    with np.errstate(all="ignore"):
+        start = common_odds_ratio(monitored, reference)
+        is_finite = np.isfinite(start) & (start > 0)
+        return np.where(is_finite, np.exp(_fit(monitored, reference, np.log(np.where(is_finite, start, 1.0)))), start)
+
+
+def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
+    """Returns Wald's 95 % limits [...] of the adjusted odds ratio; unequal weights widen them as in a sandwich estimate."""
+    value = adjusted_odds_ratio(monitored.weights, reference.weights)
+    with np.errstate(all="ignore"):
+        sides = _variances(value, monitored.weights, reference.weights)
+        share = _divide(sides[0], sides[0] + sides[1])
+        heavy = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
+        of_scores = ((1 - share) ** 2 * sides[0] * heavy[0] + share**2 * sides[1] * heavy[1]).sum(axis=-1)
+        return _spread(value, np.sqrt(of_scores) / _information(*sides))
+
+
+def expected_favourable(value: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray) -> FloatArray:
+    """Returns the favourable records of the first group, of `row` records, expected at an odds ratio in tables of these margins.
+
+    They are the root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column that lies within the margins. In this form of
+    the root nothing cancels, and r = 1 needs no case of its own.
+    """
+    linear = size - row - column + value * (row + column)
+    root = np.sqrt(np.maximum(linear**2 + 4 * (1 - value) * value * row * column, 0.0))
+    return _divide(2 * value * row * column, linear + root)
+
+
+def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> FloatArray:
+    """Returns the logarithm [...] of the odds ratio of largest likelihood: at it, as many are favourable as are expected.
+
+    The terms of the strata are solved for, which leaves one number to search for, however many strata there are.
+    """
+    favourable, weight = monitored[..., 1].sum(axis=-1), start
+    low, high = np.full_like(start, -_FURTHEST), np.full_like(start, _FURTHEST)
+    margins = _margins(monitored, reference)
+    for _ in range(_ROUNDS):
+        value = np.exp(weight)
+        short = favourable - expected_favourable(value[..., None], *margins).sum(axis=-1)
+        low, high = np.where(short > 0, weight, low), np.where(short < 0, weight, high)
+        tried = weight + short / _information(*_variances(value, monitored, reference))
+        # A step of Newton's that leaves the bracket would not return.
+        following = np.where((tried >= low) & (tried <= high), tried, (low + high) / 2)
+        is_there = np.abs(following - weight).max(initial=0.0) < _TOLERANCE
+        weight = following
+        if is_there:
+            break
+    return weight
+
+
+def _margins(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Returns the first group's records, the favourable ones of both, and all, by stratum."""
+    return one.sum(axis=-1), one[..., 1] + other[..., 1], (one + other).sum(axis=-1)
+
+
+def _variances(value: FloatArray, one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Returns n p (1 - p) of either group in each stratum [..., S] as fitted at the odds ratio."""
+    row, column, size = _margins(one, other)
+    first = expected_favourable(value[..., None], row, column, size)
+    second = column - first
+    return _divide(first * (row - first), row), _divide(second * (size - row - second), size - row)
+
+
+def _information(one: FloatArray, other: FloatArray) -> FloatArray:
+    found: FloatArray = _divide(one * other, one + other).sum(axis=-1)
+    return found
+
+
+def _products(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Returns the products of the two diagonals of each stratum [..., S] over its records."""
+    size = (one + other).sum(axis=-1)
+    return _divide(one[..., 1] * other[..., 0], size), _divide(one[..., 0] * other[..., 1], size)
+
+
+def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+    """Returns the records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the weighted ones."""
+    one, other = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
+    both = (monitored.weights + reference.weights).sum(axis=-1)
+    scale = _divide((one + other).sum(axis=-1), both) / (monitored.density[..., 0] * reference.density[..., 0])
+    return (one, other), scale
+
+
+def _spread(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Returns the limits of a ratio with that standard error of its logarithm."""
+    factor = np.exp(Z * error)
+    is_known = (value > 0) & np.isfinite(factor)
+    return np.where(is_known, value / factor, 0.0), np.where(is_known, value * factor, np.inf)
+
+
+def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Returns the quotient, and 0 where there is nothing to divide by."""
+    shape = np.broadcast_shapes(np.shape(part), np.shape(whole))
+    found: FloatArray = np.divide(part, whole, out=np.zeros(shape), where=whole > 0)
+    return found
