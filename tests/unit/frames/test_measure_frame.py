@@ -134,7 +134,9 @@ def test_the_default_metrics_are_those_of_the_catalogue_and_of_the_columns_named
 
     assert _keys(measured(applicants, prediction="approved", metrics=DEFAULT)) == usual
     assert _keys(measured(applicants, prediction="approved", strata="region", metrics=DEFAULT)) == usual | {
-        "conditional_demographic_disparity_in_predicted_labels"
+        "conditional_demographic_disparity_in_predicted_labels",
+        "mantel_haenszel_odds_ratio",
+        "adjusted_odds_ratio",
     }
 
 
