@@ -6,17 +6,17 @@
 from pathlib import Path
 
 from app.store.database.engine import Database
-from tests.security.fuzzing import cover_the_installation, fuzz_every_operation, fuzz_revoking
+from tests.security.fuzzing import cover_the_installation, fuzz_every_operation, fuzz_own_key
 from tests.service import running_service
 
 
 def test_no_operation_fails_or_answers_anything_undocumented(database: Database, tmp_path: Path) -> None:
     with running_service(database, tmp_path) as service:
         outcome = fuzz_every_operation(service, tmp_path, examples=8, phases=("examples", "fuzzing", "stateful"))
-        revoking = fuzz_revoking(service, tmp_path, examples=8)
+        own_key = fuzz_own_key(service, tmp_path, examples=8)
 
     assert outcome.returncode == 0, outcome.stdout
-    assert revoking.returncode == 0, revoking.stdout
+    assert own_key.returncode == 0, own_key.stdout
 
 
 def test_no_combination_of_bounds_of_operations_on_the_installation_fails(database: Database, tmp_path: Path) -> None:

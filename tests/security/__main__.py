@@ -13,7 +13,7 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
 from tests.builders.issuers import running_issuer
-from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_revoking
+from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_own_key
 from tests.security.matrix import people_of, rules_of_people, try_every_operation
 from tests.security.openscale_fuzzing import OpenScaleFuzzing
 from tests.service import RunningService, running_service
@@ -66,7 +66,7 @@ def _doors(_examples: int) -> list[str]:
 
 def _fuzz(examples: int) -> list[str]:
     faults = []
-    for fuzz in (fuzz_every_operation, fuzz_revoking, fuzz_a_deployment):
+    for fuzz in (fuzz_every_operation, fuzz_own_key, fuzz_a_deployment):
         with _service() as (service, folder):
             outcome = fuzz(service, folder, examples)
         sys.stdout.write(outcome.stdout.rpartition("SUMMARY")[2] or outcome.stdout)

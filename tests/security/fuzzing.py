@@ -46,8 +46,8 @@ checks.ensure_resource_availability.enabled = false
 """
 """A deployment that was just created has no monitor or training data, so a part of it is rightly not found."""
 
-REVOKING = "revokeApiKey"
-"""It finds the id of the fuzzer's own key. After that every answer would be a documented 401, which proves nothing."""
+ON_OWN_KEY = ("revokeApiKey", "putKeyLimits")
+"""They find the id of the fuzzer's own key. After that every answer would be a documented 401, 429 or 507, which proves nothing."""
 
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
 """Parts of a run. `coverage` tries every combination of bounds, once, however many examples are asked for, and takes most of the time."""
@@ -63,7 +63,7 @@ def fuzz_every_operation(
     service: RunningService, folder: Path, examples: int, phases: Sequence[str] = PHASES
 ) -> "subprocess.CompletedProcess[str]":
     """Returns how schemathesis ended: every operation but one with so many examples, and sequences of operations."""
-    asked = ("--exclude-operation-id", REVOKING, "--max-examples", str(examples), "--phases", ",".join(phases))
+    asked = (*_operations("exclude", ON_OWN_KEY), "--max-examples", str(examples), "--phases", ",".join(phases))
     with row_server(_refusing) as model:
         _set_up(service, model)
         ended = _schemathesis(service, folder, "", *asked)
@@ -74,24 +74,28 @@ def fuzz_every_operation(
 
 def cover_the_installation(service: RunningService, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Returns how schemathesis ended: every combination of bounds, for the operations that are not on one deployment."""
-    elsewhere = ("--exclude-path-regex", "deployment_id", "--exclude-operation-id", REVOKING, "--phases", "coverage")
+    elsewhere = ("--exclude-path-regex", "deployment_id", *_operations("exclude", ON_OWN_KEY), "--phases", "coverage")
     with row_server(_refusing) as model:
         _set_up(service, model)
         return _schemathesis(service, folder, "", *elsewhere)
 
 
-def fuzz_revoking(service: RunningService, folder: Path, examples: int) -> "subprocess.CompletedProcess[str]":
-    """Returns how schemathesis ended: the operation that may revoke the fuzzer's own key."""
-    return _schemathesis(service, folder, "", "--include-operation-id", REVOKING, "--max-examples", str(examples))
+def fuzz_own_key(service: RunningService, folder: Path, examples: int) -> "subprocess.CompletedProcess[str]":
+    """Returns how schemathesis ended: the operations that may revoke or limit the fuzzer's own key."""
+    return _schemathesis(service, folder, "", *_operations("include", ON_OWN_KEY), "--max-examples", str(examples))
 
 
 def fuzz_a_deployment(service: RunningService, folder: Path, examples: int) -> "subprocess.CompletedProcess[str]":
     """Returns how schemathesis ended: the operations on a deployment that exists, but for those that delete it."""
     existing = '[parameters]\n"path.deployment_id" = "credit-risk"\n'
-    kept = [argument for name in (*DESTRUCTIVE, *REPAIRED) for argument in ("--exclude-operation-id", name)]
+    kept = _operations("exclude", (*DESTRUCTIVE, *REPAIRED))
     with row_server(_refusing) as model:
         _set_up(service, model)
         return _schemathesis(service, folder, existing, "--include-path-regex", "deployment_id", *kept, "--max-examples", str(examples))
+
+
+def _operations(choice: str, names: Sequence[str]) -> list[str]:
+    return [argument for name in names for argument in (f"--{choice}-operation-id", name)]
 
 
 def _refusing(_row: dict[str, Any]) -> dict[str, Any]:
