@@ -52,6 +52,7 @@ def walk(way: Walk, plan: Plan, kind: str) -> None:
     _measurements(way, fairness, run)
     _refused(way, subscription, payload, fairness)
     way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())  # noqa: PLW0108
+    way.does("data_sets.delete", lambda: client.data_sets.delete(payload))
     way.does("monitor_instances.delete", lambda: client.monitor_instances.delete(fairness))
     way.does("subscriptions.delete", lambda: client.subscriptions.delete(subscription, force=True))
     way.does("service_providers.delete", lambda: client.service_providers.delete(provider))
@@ -141,6 +142,8 @@ def _data_sets(way: Walk, subscription: str) -> tuple[str, str]:
     way.does("data_sets.show", client.data_sets.show)
     way.does("data_sets.get", lambda: client.data_sets.get(found[0]))
     target = Target(target_type="subscription", target_id=subscription)
+    change = [PatchDocument(op="replace", path="/description", value="changed")]
+    way.does("data_sets.update", lambda: client.data_sets.update(found[0], patch_document=change))
     way.does(
         "data_sets.add",
         lambda: client.data_sets.add(target=target, name="payload", type="payload_logging", data_schema=schema(), data_mart_id=ZERO),
@@ -162,6 +165,12 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
     )
     request = stored.headers["Location"].rsplit("/", 1)[1]
     way.does("data_sets.get_update_status", lambda: client.data_sets.get_update_status(payload, request))
+    # Stamped with another time by the SDK.
+    again = client.data_sets.store_records(data_set_id=payload, request_body=[record], background_mode=True)
+    request = again.headers["Location"].rsplit("/", 1)[1]
+    state = client.data_sets.get_update_status(payload, request).result.state
+    if state != "active":
+        way.found["data_sets.store_records"], way.said["data_sets.store_records"] = BROKEN, f"sent again: {state}"
     labelled = [dict(zip(FEATURES, row, strict=True), approved=1 if row[1] >= RICH else 0) for row in table]
     client.data_sets.store_records(data_set_id=feedback, request_body=labelled, background_mode=True)
     tables = [{"fields": [*FEATURES, "approved"], "values": [[*row, 1] for row in table[:3]]}]
@@ -318,9 +327,8 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
         "monitor_instances.get_explanation_tasks",
         lambda: client.monitor_instances.get_explanation_tasks("one", subscription_id=subscription),
     )
-    way.refuses("data_sets.delete", lambda: client.data_sets.delete(payload))
+    way.refuses("data_sets.delete (force)", lambda: client.data_sets.delete(payload, force=True))
     change = [PatchDocument(op="replace", path="/name", value="other")]
-    way.refuses("data_sets.update", lambda: client.data_sets.update(payload, patch_document=change))
     way.refuses("data_sets.patch_records", lambda: client.data_sets.patch_records(payload, patch_document=change))
     way.refuses("monitor_definitions.add", lambda: client.monitor_definitions.add(name="own", metrics=[], tags=[]))
     way.refuses("monitor_definitions.delete", lambda: client.monitor_definitions.delete("fairness"))
@@ -343,6 +351,8 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
     way.refuses("integrated_systems.list", lambda: client.integrated_systems.list())  # noqa: PLW0108 - the older SDK has none
     way.refuses("monitor_instances.download_drift_model", lambda: client.monitor_instances.download_drift_model(fairness))
     instances = client.monitor_instances
+    way.refuses("monitor_instances.download_drift_model_metadata", lambda: instances.download_drift_model_metadata(fairness))
+    way.refuses("monitor_instances.get_drift_v2_archive_metadata", lambda: instances.get_drift_v2_archive_metadata(subscription))
     way.refuses("monitor_instances.download_drift_v2_archive", lambda: instances.download_drift_v2_archive(subscription, "one"))
     way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
 

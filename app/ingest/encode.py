@@ -55,7 +55,7 @@ def payload_batch(
         numbers=numbers,
         keys="".join(keys).encode(),
         records="".join(records).encode(),
-        scored_at_sent=[time is not None for time in checked.times],
+        scored_at_sent=[time is not None and not moments.first_counts for time in checked.times],
         historical=moments.historical,
         # Their hours may have been counted already.
         hours=sorted({hour_of(time or moments.now) for time in checked.times}) if moments.historical else (),

@@ -37,11 +37,13 @@ LEAST_SAMPLE_RATE = 1e-6
 class StatedTimes:
     """The times that a request's records may state; `historical` records must state one.
 
-    `now` is when the request was received, and is the time of a record that states none.
+    `now` is when the request was received, and is the time of a record that states none. If the `first_counts`, a record that is sent
+    again with another time is a duplicate of the stored one, and no conflict.
     """
 
     now: datetime
     historical: bool
+    first_counts: bool = False
 
     @property
     def latest(self) -> datetime:

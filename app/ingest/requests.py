@@ -25,6 +25,7 @@ _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or 
 class LogRequest(Struct, frozen=True, kw_only=True):
     """One request to log records. `encoding` is its Content-Encoding; `label` the label's column of feedback in forms that name columns.
 
+    With `first_time_counts`, a record that is sent again with another time is a duplicate of the stored one, whose time stays.
     Large bodies of one `actor` wait for each other before those of another one do.
     """
 
@@ -34,6 +35,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     is_csv: bool = False
     historical: bool = False
     label: str = LABEL
+    first_time_counts: bool = False
     source: RecordSource = RecordSource.REST
 
 

@@ -16,8 +16,8 @@ from ..store.openscale.subscriptions import subscriptions_of
 from ..store.records.record_conditions import RecordFilter
 from ..store.records.transactions import StoredRecord, find_records, nth_newest, record_of, schemas_of
 from .bodies import Answer, moment
-from .callers import Caller
-from .data_sets import FEEDBACK, PAYLOAD, label_column_of
+from .callers import Caller, joined_id
+from .data_sets import FEEDBACK, PAYLOAD, label_column_of, require_kept
 from .record_filters import SearchedDataSet, fields_of, read_search
 
 MAX_SEARCHED = 1_000_000
@@ -46,9 +46,15 @@ class DataSetRecords:
 
     @classmethod
     def of(cls, caller: Caller, deployment: Deployment, kind: str) -> "DataSetRecords":
-        """Returns the records of a deployment's data set."""
+        """Returns the records of a deployment's data set.
+
+        Raises:
+            NotFound: the data set was deleted.
+        """
         schemas = schemas_of(caller.session, deployment.no)
-        label = label_column_of(subscriptions_of(caller.session, [deployment.no]).get(deployment.no))
+        stored = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
+        require_kept(stored, kind, joined_id(kind, deployment.id))
+        label = label_column_of(stored)
         fields = {each: fields_of(each, deployment, schemas, label) for each in (PAYLOAD, FEEDBACK)}
         other = FEEDBACK if kind == PAYLOAD else PAYLOAD
         data_set = SearchedDataSet(kind, deployment.id, fields[kind], fields[other])

@@ -1,23 +1,26 @@
 """Routes of data sets: each subscription has one of payload and one of feedback, from its beginning."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
 from ..domain.deployments import Deployment
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Permission
-from ..store.openscale.marts import DEFAULT_MART
-from ..store.openscale.subscriptions import StoredSubscription, subscriptions_of
+from ..store.openscale.marts import DEFAULT_MART, find_mart
+from ..store.openscale.subscriptions import StoredSubscription, put_subscription, subscriptions_of
 from .assets import output_schema, schema_of, target_field
-from .bodies import Answer, Sent, active, is_among, resource
+from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
 from .callers import Caller, CallerIn, joined_id, split_id
 
 router = APIRouter(prefix="/openscale/v2", tags=["data sets"])
 
 PAYLOAD, FEEDBACK = "payload_logging", "feedback"
 KINDS = (PAYLOAD, FEEDBACK)
+
+_CHANGEABLE = ("name", "description")
 
 _NAMES = {PAYLOAD: "Payload", FEEDBACK: "Feedback"}
 
@@ -36,7 +39,8 @@ def read_data_sets(
     deployments = [one for one in caller.seen() if is_among(target_id, one.id)]
     stored = subscriptions_of(caller.session, [one.no for one in deployments])
     kinds = [kind for kind in KINDS if is_among(type, kind)]
-    return {"data_sets": [_answer(one, stored.get(one.no), kind) for one in deployments for kind in kinds]}
+    pairs = [(one, kind) for one in deployments for kind in kinds]
+    return {"data_sets": [_answer(one, stored.get(one.no), kind) for one, kind in pairs if not _own(stored.get(one.no), kind).is_deleted]}
 
 
 class TargetIn(Sent):
@@ -44,6 +48,14 @@ class TargetIn(Sent):
 
     target_type: str = Field(max_length=100)
     target_id: str = Field(max_length=200)
+
+
+class OwnOfDataSet(Sent):
+    """Facts of a data set that its subscription does not say. One that was deleted keeps its records."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    description: str | None = Field(default=None, max_length=2000)
+    is_deleted: bool = False
 
 
 class DataSetIn(Sent):
@@ -56,36 +68,52 @@ class DataSetIn(Sent):
 
 @router.post("/data_sets", status_code=201)
 def add_data_set(body: DataSetIn, caller: CallerIn) -> Answer:
-    """Returns the subscription's data set of that type, which is there already; other types are not supported."""
+    """Returns the subscription's data set of that type, which is there already or deleted; other types are not supported."""
     deployment = caller.find(body.target.target_id, Permission.MANAGE)
     if body.type not in KINDS:
         raise InvalidInput.of(
             "type", f"{body.type!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}"
         )
-    return _read(caller, deployment, body.type)
+    return _restored(caller, deployment, body.type)
 
 
 @router.get("/data_sets/{data_set_id}")
 def read_data_set(data_set_id: str, caller: CallerIn) -> Answer:
     """Returns one data set."""
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    return _read(caller, caller.find(subscription_id), kind)
+    return _kept(caller, caller.find(subscription_id), kind, data_set_id)
 
 
 @router.patch("/data_sets/{data_set_id}")
-def change_data_set(data_set_id: str, caller: CallerIn) -> Answer:
-    """Refuses: the columns of a data set are those of its subscription."""
-    _, subscription_id = split_id(data_set_id, KINDS, "data set")
-    caller.find(subscription_id, Permission.MANAGE)
-    raise Conflict("Changing a data set is not supported by Evenhand: its columns are those of the subscription. Change that instead.")
+def change_data_set(data_set_id: str, body: list[Operation], caller: CallerIn) -> Answer:
+    """Changes the name or the description of a data set by a JSON patch; its columns are those of the subscription."""
+    kind, subscription_id = split_id(data_set_id, KINDS, "data set")
+    deployment = caller.find(subscription_id, Permission.MANAGE)
+    before = _kept(caller, deployment, kind, data_set_id)["entity"]
+    changed = patched(before, body)
+    for name in sorted(before.keys() | changed.keys()):
+        if name not in _CHANGEABLE and changed.get(name) != before.get(name):
+            advice = "patch /asset_properties of its subscription" if name == "data_schema" else f"only {' and '.join(_CHANGEABLE)} can be"
+            raise InvalidInput.of(name, f"of a data set cannot be changed in Evenhand: {advice}")
+    own = read_as(OwnOfDataSet, {name: changed.get(name) for name in _CHANGEABLE})
+    _put(caller, deployment, kind, own)
+    return _kept(caller, deployment, kind, data_set_id)
 
 
-@router.delete("/data_sets/{data_set_id}")
-def remove_data_set(data_set_id: str, caller: CallerIn) -> Answer:
-    """Refuses: a data set lives as long as its subscription."""
-    _, subscription_id = split_id(data_set_id, KINDS, "data set")
-    caller.find(subscription_id, Permission.MANAGE)
-    raise Conflict("Deleting a data set is not supported by Evenhand: it lives as long as its subscription. Delete that instead.")
+@router.delete("/data_sets/{data_set_id}", status_code=202)
+def remove_data_set(data_set_id: str, caller: CallerIn, *, force: bool = False) -> Answer:
+    """Deletes a data set, but not its records, as OpenScale does: added again, it has them again. With `force` it refuses."""
+    kind, subscription_id = split_id(data_set_id, KINDS, "data set")
+    deployment = caller.find(subscription_id, Permission.MANAGE)
+    _kept(caller, deployment, kind, data_set_id)
+    if force:
+        raise Conflict(
+            "Deleting a data set with its records (force=True) is not supported by Evenhand: they are evidence of past checks."
+            " Delete it without force, which keeps them; or set a retention period; or delete the subscription."
+        )
+    stored = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
+    _put(caller, deployment, kind, _own(stored, kind).model_copy(update={"is_deleted": True}))
+    return {}
 
 
 @router.post("/subscriptions/{subscription_id}/tables/{dataset_type}")
@@ -94,7 +122,17 @@ def add_table(subscription_id: str, dataset_type: str, caller: CallerIn) -> Answ
     deployment = caller.find(subscription_id, Permission.MANAGE)
     if dataset_type not in KINDS:
         raise InvalidInput.of("dataset_type", f"{ascii(dataset_type)[1:-1]:.60} is not supported by Evenhand: send {' or '.join(KINDS)}")
-    return _read(caller, deployment, dataset_type)
+    return _restored(caller, deployment, dataset_type)
+
+
+def require_kept(stored: StoredSubscription | None, kind: str, data_set_id: str) -> None:
+    """Returns if the subscription's data set of that kind was not deleted.
+
+    Raises:
+        NotFound: it was.
+    """
+    if _own(stored, kind).is_deleted:
+        raise NotFound("data set", data_set_id)
 
 
 def label_column_of(stored: StoredSubscription | None) -> str:
@@ -103,17 +141,43 @@ def label_column_of(stored: StoredSubscription | None) -> str:
     return str(kept.get("label_column") or "label")
 
 
-def _read(caller: Caller, deployment: Deployment, kind: str) -> Answer:
-    return _answer(deployment, subscriptions_of(caller.session, [deployment.no]).get(deployment.no), kind)
+def _kept(caller: Caller, deployment: Deployment, kind: str, data_set_id: str) -> Answer:
+    stored = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
+    require_kept(stored, kind, data_set_id)
+    return _answer(deployment, stored, kind)
+
+
+def _restored(caller: Caller, deployment: Deployment, kind: str) -> Answer:
+    own = _own(subscriptions_of(caller.session, [deployment.no]).get(deployment.no), kind)
+    if own.is_deleted:
+        _put(caller, deployment, kind, own.model_copy(update={"is_deleted": False}))
+    return _kept(caller, deployment, kind, joined_id(kind, deployment.id))
+
+
+def _own(stored: StoredSubscription | None, kind: str) -> OwnOfDataSet:
+    known = {} if stored is None else stored.entity.get("data_sets", {})
+    return OwnOfDataSet.model_validate(known.get(kind, {}))
+
+
+def _put(caller: Caller, deployment: Deployment, kind: str, own: OwnOfDataSet) -> None:
+    stored = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
+    if stored is None:
+        # Registered over REST v1, it is in the mart that every installation begins with.
+        find_mart(caller.session, DEFAULT_MART)
+        new = {"deployment_no": deployment.no, "data_mart_id": DEFAULT_MART, "provider_id": None, "entity": {}}
+        stored = StoredSubscription(**new, created_by=caller.principal.actor)
+    known = {**stored.entity.get("data_sets", {}), kind: without_none(own.model_dump())}
+    put_subscription(caller.session, replace(stored, entity={**stored.entity, "data_sets": known}))
 
 
 def _answer(deployment: Deployment, stored: StoredSubscription | None, kind: str) -> Answer:
     identifier = joined_id(kind, deployment.id)
     label = target_field(label_column_of(stored), deployment)
-    schema = deployment.schema
+    schema, own = deployment.schema, _own(stored, kind)
     entity = {
         "data_mart_id": DEFAULT_MART if stored is None else stored.data_mart_id,
-        "name": f"{_NAMES[kind]} of {deployment.name}",
+        "name": own.name or f"{_NAMES[kind]} of {deployment.name}",
+        **without_none({"description": own.description}),
         "type": kind,
         "target": {"target_type": "subscription", "target_id": deployment.id},
         "schema_update_mode": "none",

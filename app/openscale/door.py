@@ -12,6 +12,9 @@ from ..web.problems import MEDIA_TYPE
 BASE = "/openscale"
 """Beginning of every address of the API itself, without the instance id that the SDK puts after it."""
 
+MAX_REASON_CHARACTERS = 500
+"""Max characters of a reason that is given in a header."""
+
 OUTSIDE = (
     "/v2/fairness/heartbeat",
     "/v1/entitlements",
@@ -42,14 +45,17 @@ class OpenScaleDoor:
             return
         # There is one instance; which id a script gives for it makes no difference.
         path = _INSTANCE.sub(BASE, scope["path"])
-        await self._app({**scope, "path": path, "raw_path": path.encode()}, receive, _Envelope(send).send)
+        await self._app(
+            {**scope, "path": path, "raw_path": path.encode()}, receive, _Envelope(send, is_head=scope["method"] == "HEAD").send
+        )
 
 
 class _Envelope:
     """Passes an answer on. A problem document is held back until it is complete, and rewritten."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *, is_head: bool) -> None:
         self._send = send
+        self._is_head = is_head
         self._start: Message | None = None
         self._body = b""
 
@@ -67,8 +73,13 @@ class _Envelope:
         self._body += message.get("body", b"")
         if message.get("more_body", False):
             return
-        content = json.dumps(envelope_of(json.loads(self._body))).encode("ascii")
+        envelope = envelope_of(json.loads(self._body))
+        content = json.dumps(envelope).encode("ascii")
         headers = MutableHeaders(scope=self._start)
+        if self._is_head:
+            # No body reaches the SDK, which then says "Unknown error" and this header: the only place for the reason.
+            reason = ascii(envelope["errors"][0]["message"])[1:-1]
+            headers["x-global-transaction-id"] = f"{headers['x-global-transaction-id']} ({reason[:MAX_REASON_CHARACTERS]})"
         headers["content-type"], headers["content-length"] = "application/json", str(len(content))
         await self._send(self._start)
         await self._send({"type": "http.response.body", "body": content})

@@ -27,7 +27,7 @@ from .bodies import Answer
 from .callers import CallerIn, require_id, split_id
 from .csv_feedback import CsvOptions, cut_csv
 from .data_set_records import DataSetRecords, ListedRecord, records_in
-from .data_sets import FEEDBACK, KINDS, PAYLOAD, label_column_of
+from .data_sets import FEEDBACK, KINDS, PAYLOAD, label_column_of, require_kept
 from .record_filters import read_includes
 from .times import read_time
 
@@ -74,7 +74,7 @@ async def store_records(  # noqa: PLR0913 - the parameters of the SDK
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", subscription_id)  # the same words as for an id that does not exist
     is_csv = request.headers.get("content-type", "").startswith("text/csv")
-    label = await asyncio.to_thread(_label_of, services, plan.target.no) if kind == FEEDBACK else "label"
+    label = await asyncio.to_thread(_label_of, services, plan.target.no, kind, data_set_id)
     try:
         body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor)
     except (ClientGone, ClientDisconnect) as error:
@@ -90,6 +90,8 @@ async def store_records(  # noqa: PLR0913 - the parameters of the SDK
                 actor=principal.actor,
                 historical=is_historical_data,
                 label=label,
+                # The SDK stamps a record each time it is sent, unless its caller states when the model answered.
+                first_time_counts=True,
             ),
             now=now,
         )
@@ -214,6 +216,8 @@ def _read_request(services: Services, request_id: str) -> Mapping[str, Any] | No
     return found
 
 
-def _label_of(services: Services, deployment_no: int) -> str:
+def _label_of(services: Services, deployment_no: int, kind: str, data_set_id: str) -> str:
     with services.database.transaction() as session:
-        return label_column_of(subscriptions_of(session, [deployment_no]).get(deployment_no))
+        stored = subscriptions_of(session, [deployment_no]).get(deployment_no)
+    require_kept(stored, kind, data_set_id)
+    return label_column_of(stored) if kind == FEEDBACK else "label"

@@ -25,7 +25,7 @@ UNSUPPORTED = {
 }
 """First parts of addresses under `/v2`, and what they are about."""
 
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
 @router.api_route("/openscale/v2/subscriptions/{subscription_id}/risk_evaluation_status", methods=_METHODS, include_in_schema=False)

@@ -286,13 +286,15 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
 
 
 def _keep(caller: Caller, deployment: Deployment, body: SubscriptionIn) -> None:
-    """Stores what only the subscription knows."""
+    """Stores what only the subscription knows; facts of its data sets stay."""
+    before = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
     entity = without_none(
         {
             "asset": without_none(body.asset.model_dump(exclude={"problem_type"})),
             "deployment": without_none(body.deployment.model_dump(exclude={"scoring_endpoint", "name"})),
             "asset_properties": without_none(body.asset_properties.model_dump(include=_OWN)),
             "risk_evaluation_status": body.risk_evaluation_status,
+            "data_sets": before and before.entity.get("data_sets"),
         }
     )
     provider_id = None if body.service_provider_id == DEFAULT_MART else body.service_provider_id

@@ -17,7 +17,8 @@ class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
     """Checked payload records of one deployment.
 
     `keys` and `records` are COPY lines in the columns of `payload_writer`, one per record and in the same order; `numbers` are
-    their record numbers, ascending. `scored_at_sent[i]` says that the client stated when record i was scored.
+    their record numbers, ascending. `scored_at_sent[i]` says that the client stated when record i was scored,
+    and that a stored record of the same id with another time is therefore a conflict.
     `row_version` is that of the deployment's row under which the records were checked. `hours` are those that historical records lie in,
     and `minutes` how many of them each minute has, of the minutes whose records are counted; `source` is counted with all of them.
     """
