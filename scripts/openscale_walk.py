@@ -327,7 +327,9 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
         "monitor_instances.get_explanation_tasks",
         lambda: client.monitor_instances.get_explanation_tasks("one", subscription_id=subscription),
     )
-    way.refuses("data_sets.delete (force)", lambda: client.data_sets.delete(payload, force=True))
+    # The older SDK never forces it.
+    if "force" in inspect.signature(client.data_sets.delete).parameters:
+        way.refuses("data_sets.delete (force)", lambda: client.data_sets.delete(payload, force=True))
     change = [PatchDocument(op="replace", path="/name", value="other")]
     way.refuses("data_sets.patch_records", lambda: client.data_sets.patch_records(payload, patch_document=change))
     way.refuses("monitor_definitions.add", lambda: client.monitor_definitions.add(name="own", metrics=[], tags=[]))

@@ -164,8 +164,9 @@ def _put(caller: Caller, deployment: Deployment, kind: str, own: OwnOfDataSet) -
     if stored is None:
         # Registered over REST v1, it is in the mart that every installation begins with.
         find_mart(caller.session, DEFAULT_MART)
-        new = {"deployment_no": deployment.no, "data_mart_id": DEFAULT_MART, "provider_id": None, "entity": {}}
-        stored = StoredSubscription(**new, created_by=caller.principal.actor)
+        stored = StoredSubscription(
+            deployment_no=deployment.no, data_mart_id=DEFAULT_MART, provider_id=None, entity={}, created_by=caller.principal.actor
+        )
     known = {**stored.entity.get("data_sets", {}), kind: without_none(own.model_dump())}
     put_subscription(caller.session, replace(stored, entity={**stored.entity, "data_sets": known}))
 
