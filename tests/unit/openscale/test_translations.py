@@ -29,7 +29,7 @@ def test_the_instance_in_an_address_makes_no_difference(base: str) -> None:
     async def ignore(_message: Message) -> None:
         return None
 
-    call = OpenScaleDoor(app)({"type": "http", "path": f"{base}/v2/data_marts", "headers": []}, nothing, ignore)
+    call = OpenScaleDoor(app)({"type": "http", "method": "GET", "path": f"{base}/v2/data_marts", "headers": []}, nothing, ignore)
     with pytest.raises(StopIteration):
         call.send(None)
     assert seen[0]["path"] == "/openscale/v2/data_marts"
