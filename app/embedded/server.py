@@ -2,6 +2,7 @@
 
 import contextlib
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,13 +101,19 @@ class EmbeddedPostgres:
                     with contextlib.suppress(OSError):
                         self._place.socket_dir.rmdir()
                 log.info("postgres_stopped", data=str(self._place.data))
-        self._forget_ended()
+        self._leave_to_others()
         self._place = self._socket_dir = None
 
     def _wait_for_exit(self) -> None:
         """Waits for our own process, which has ended or is ending: it has freed its memory but not yet its process id."""
         if self._process is not None:
             self._process.wait()
+            self._process = None
+
+    def _leave_to_others(self) -> None:
+        """Collects the exit status of our own process once its last user, maybe another object of this program, has ended it."""
+        if self._process is not None:
+            threading.Thread(target=self._process.wait, name="evenhand-postgres-exit", daemon=True).start()
             self._process = None
 
     def _forget_ended(self) -> None:

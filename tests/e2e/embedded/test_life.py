@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import stat
@@ -50,6 +51,21 @@ def test_a_second_user_adopts_the_running_server_and_the_last_to_leave_stops_it(
     assert server.is_running()
     server.stop()
     assert postmaster_of(data) is None
+
+
+def test_an_object_that_started_the_server_may_go_before_its_last_user(folder: Path) -> None:
+    starter, second = (EmbeddedPostgres(folder / "data", system_dir=folder / "system") for _ in range(2))
+    starter.start()
+    second.start()
+    pid = running_on(folder / "data" / "postgres").pid
+
+    starter.stop()
+    del starter
+    gc.collect()  # an abandoned process would be warned of here, and warnings are errors
+
+    assert second.is_running()
+    second.stop()
+    wait_until(lambda: not Path(f"/proc/{pid}").exists())  # a zombie would remain
 
 
 def test_two_starts_at_once_make_one_server(folder: Path) -> None:

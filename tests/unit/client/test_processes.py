@@ -16,6 +16,8 @@ CLIENT = Path(__file__).resolve().parents[3] / "client"
 BEGIN = """
 import os, signal, sys, time
 from evenhand_client import Evenhand
+import evenhand_client.client
+evenhand_client.client.EXIT_SECONDS = 600  # a busy machine may take longer than a user would wait
 options = {"spool_dir": sys.argv[2]} if len(sys.argv) > 2 else {}
 client = Evenhand(sys.argv[1], "key", "loans", flush_interval=3600, **options)
 def log(text):
