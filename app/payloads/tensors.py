@@ -126,7 +126,7 @@ def datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str
     kinds = set(map(type, cells)) - {type(None)}
     if known is not None and kinds <= ({int, float} if known is FieldType.NUMBER else {_KINDS[known]}):
         return _OF_TYPES[known]
-    whole = [cell for cell in cells if type(cell) is int]
+    whole = [cell for cell in cells if type(cell) is int] if int in kinds else []
     for datatype, fits in (
         (FP64, not kinds),
         (BYTES, kinds == {str}),
@@ -150,24 +150,28 @@ def pack(tensor: Tensor) -> bytes:
     """
     values = tensor.values
     is_real = tensor.datatype in {FP64, "FP32"}
-    if is_real and any(isinstance(value, float) and not isfinite(value) for value in values):
-        raise ScoringFailed(
-            f"The column {tensor.name} of a page holds a number that is not finite, which is how a tensor would carry null."
-        )
-    if is_real:
+    if None in values:
+        if not is_real:
+            row = values.index(None) + 1
+            raise PageRefused(
+                f"Row {row} of a page holds null in {tensor.name}, which a binary tensor of {tensor.datatype} cannot carry;"
+                " nothing was sent.",
+                answer=f"null in the {tensor.datatype} tensor '{tensor.name}'",
+            )
+        present: Sequence[Any] = [value for value in values if value is not None]
         values = [float("nan") if value is None else value for value in values]
-    elif None in values:
-        row = values.index(None) + 1
-        raise PageRefused(
-            f"Row {row} of a page holds null in {tensor.name}, which a binary tensor of {tensor.datatype} cannot carry; nothing was sent.",
-            answer=f"null in the {tensor.datatype} tensor '{tensor.name}'",
-        )
+    else:
+        present = values
     try:
+        if is_real and not all(map(isfinite, present)):
+            raise ScoringFailed(
+                f"The column {tensor.name} of a page holds a number that is not finite, which is how a tensor would carry null."
+            )
         if tensor.datatype == BYTES:
             encoded = [value.encode() for value in values]
             return b"".join([_LENGTH.pack(len(each)) + each for each in encoded])
         return struct.pack(f"<{len(values)}{_FORMATS[tensor.datatype]}", *values)
-    except (struct.error, UnicodeEncodeError, OverflowError) as error:
+    except (struct.error, UnicodeEncodeError, OverflowError, TypeError) as error:
         raise ScoringFailed(f"The column {tensor.name} holds a value that {tensor.datatype} cannot carry; nothing was sent.") from error
 
 
@@ -224,7 +228,9 @@ def unpack_texts(name: str, data: bytes) -> list[str]:
 
 def by_column(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
     """Returns the cells of each column."""
-    return {name: [row[place] for row in rows] for place, name in enumerate(columns)}
+    if not rows:
+        return {name: [] for name in columns}
+    return dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def table_rows(tensors: Sequence[Tensor], refuse: Callable[[TensorUnclear], Exception]) -> list[list[Any]]:
