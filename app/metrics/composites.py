@@ -35,22 +35,20 @@ from .verdicts import MINIMUM_GROUP_SIZE
 NO_STRATA = "the records are not divided into strata; name the column whose values say which records are alike"
 FEW_GROUPS = "fewer than two groups have labelled records"
 FEW_WEIGHING = "fewer than two groups have labelled records that weigh anything"
-_CONFUSION = (("true_negative", "false_positive"), ("false_negative", "true_positive"))
-_CHANGES = (("unfavourable_kept", "lifted"), ("lowered", "favourable_kept"))
-_NAMES: Mapping[Over, object] = MappingProxyType(
+_CONFUSION = ("true_negative", "false_positive", "false_negative", "true_positive")
+_CHANGES = ("unfavourable_kept", "lifted", "lowered", "favourable_kept")
+_NAMES: Mapping[Over, tuple[str, ...]] = MappingProxyType(
     {
         "confusion": _CONFUSION,
         "confusion_after": _CONFUSION,
         "labels": ("unfavourable_labels", "favourable_labels"),
         "predictions": ("unfavourable", "favourable"),
         "changes": _CHANGES,
-        "corrections": (("wrong_kept", "turned_right"), ("turned_wrong", "right_kept")),
-        "label_changes": tuple(
-            tuple(f"{label}_label_{name}" for row in _CHANGES for name in row) for label in ("unfavourable", "favourable")
-        ),
+        "corrections": ("wrong_kept", "turned_right", "turned_wrong", "right_kept"),
+        "label_changes": tuple(f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGES),
     }
 )
-"""Names of the cells in the details."""
+"""Names of the cells in the details, in the order of the flattened cells."""
 
 
 def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evidence: TableEvidence) -> list[Measured]:
@@ -107,7 +105,7 @@ def _measure_each(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[
         missing = _explain_missing(how.needs, [_Side(point[0, place], records[place], member), _Side(point[0, -1], records[-1], other)])
         n = int(records[place].sum() + records[-1].sum())
         number = _build_number(float(points[place]), intervals[place], n, missing, how.endless.format(of=member.of))
-        details = replace(_trace_pair(metric, how.over, member, other, records[[place, -1]]), draws=cells.fewer_draws(sets))
+        details = _trace_pair(metric, how.over, member, other, records[[place, -1]]).changed(draws=cells.fewer_draws(sets))
         found = build_result(metric.key, member, number, int(min(sizes[place], sizes[-1])), details)
         results.append(found if cautious is None else replace(found, cautious_of=int(min(cautious[place], cautious[-1]))))
     return results
@@ -158,16 +156,15 @@ def _measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> lis
         point_of_large = float(how.function(cells.point([(int(position),) for position in large]))[0]) if is_mixed else math.nan
     number = _build_number(point, interval, n, "", "every labelled record was wrongly predicted unfavourable")
 
-    details = replace(details, smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
+    details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
     if is_mixed:
-        details = replace(
-            details,
+        details = details.changed(
             small_groups=len(small),
             records_of_small_groups=int(_sum_cells(cells.counts)[small].sum()),
             value_without_small_groups=point_of_large if np.isfinite(point_of_large) else None,
         )
     # Limits in closed form need no draws.
-    details = replace(details, draws=None if how.limits else cells.fewer_draws(sets))
+    details = details.changed(draws=None if how.limits else cells.fewer_draws(sets))
     return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
 
 
@@ -215,8 +212,7 @@ def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) ->
         missing = _explain_missing_strata(pair, cells.point(sets)[0], member, other)
         interval = limits_around(points[place], *(end[place] for end in ends), method=how.method)
         number = _build_number(float(points[place]), interval, n, missing, how.endless.format(of=member.of))
-        details = replace(
-            _trace_pair(metric, how.over, member, other, records),
+        details = _trace_pair(metric, how.over, member, other, records).changed(
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.records(sets).sum()) - n),
             caution=how.caution(pair) if isinstance(number, Value) else None,
@@ -303,4 +299,4 @@ def _trace_pair(metric: Metric, over: Over, member: Member, other: Member, recor
 
 
 def _name_counts(over: Over, records: IntArray) -> dict[str, float | None]:
-    return {str(name): int(count) for name, count in zip(np.array(_NAMES[over]).ravel(), records.ravel(), strict=True)}
+    return dict(zip(_NAMES[over], records.ravel().tolist(), strict=True))

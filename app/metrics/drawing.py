@@ -65,6 +65,7 @@ class DrawnCells:
     prior: FloatArray | float = PRIOR
     _drawn: dict[tuple[tuple[int, ...], ...], FloatArray] = field(default_factory=dict)
     _sums: dict[tuple[tuple[int, ...], ...], _Sums] = field(default_factory=dict)
+    _certain: dict[tuple[tuple[tuple[int, ...], ...], Callable[..., object]], IntArray] = field(default_factory=dict)
 
     def point(self, sets: Sequence[Sequence[int]]) -> FloatArray:
         """Returns the weights [1, sets, …] of each set of columns together."""
@@ -76,8 +77,12 @@ class DrawnCells:
 
     def certain(self, sets: Sequence[Sequence[int]], of: Callable[[NDArray[Any]], NDArray[Any]]) -> IntArray:
         """Returns the records [sets] of a part of the cells, or the effective number where unequal weights make it smaller."""
-        sums = self._sum(sets)
-        return certain_records(of(sums.counts), of(sums.weights), of(sums.squares))
+        key = (tuple(tuple(columns) for columns in sets), of)
+        if key not in self._certain:
+            found = certain_records(*(of(part) for part in self._sum(sets)))
+            found.flags.writeable = False
+            self._certain[key] = found
+        return self._certain[key]
 
     def fewer_draws(self, sets: Sequence[Sequence[int]]) -> int | None:
         """Returns the number of draws where there are too many cells for the draws asked for; else None."""

@@ -4,7 +4,7 @@ Both kinds answer the same questions about any set of groups (`of`, positions), 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -80,24 +80,15 @@ class Counted:
     count: IntArray
     total: IntArray
     weighting: FloatArray | None = None
+    _shares: dict[tuple[int, ...], Share] = field(default_factory=dict)
 
     def share(self, of: Sequence[int]) -> Share:
         """Returns the rate's counts over several groups together."""
-        columns = list(of)
-        total = int(self.total[columns].sum())
-        count = int(self.count[columns].sum())
-        if self.weighting is None:
-            return Share(count, total, total)
-        weight, whole, squares_counted, squares = (float(part) for part in self.weighting[columns].sum(axis=0))
-        effective = whole * whole / squares if squares > 0 else 0.0
-        if 0 < weight < whole:
-            share = weight / whole
-            scatter = squares_counted * (1 - share) ** 2 + max(squares - squares_counted, 0.0) * share**2
-            # Squares of tiny weights vanish.
-            linearised = share * (1 - share) * whole * whole / scatter if scatter > 0 else effective
-            # Equal weights give the same size, but for rounding.
-            effective = linearised if linearised < effective * (1 - ROUNDING) else effective
-        return Share(count, total, total, weight, whole, effective)
+        key = tuple(of)
+        if key not in self._shares:
+            # Each share is asked for several times: by the rate, its comparisons, their reasons and the other scopes.
+            self._shares[key] = self._sum(list(key))
+        return self._shares[key]
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
         """Returns the two shares of a comparison."""
@@ -119,6 +110,22 @@ class Counted:
     def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
         """Returns the closed-form interval of the comparison."""
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
+
+    def _sum(self, columns: list[int]) -> Share:
+        total = int(self.total[columns].sum())
+        count = int(self.count[columns].sum())
+        if self.weighting is None:
+            return Share(count, total, total)
+        weight, whole, squares_counted, squares = (float(part) for part in self.weighting[columns].sum(axis=0))
+        effective = whole * whole / squares if squares > 0 else 0.0
+        if 0 < weight < whole:
+            share = weight / whole
+            scatter = squares_counted * (1 - share) ** 2 + max(squares - squares_counted, 0.0) * share**2
+            # Squares of tiny weights vanish.
+            linearised = share * (1 - share) * whole * whole / scatter if scatter > 0 else effective
+            # Equal weights give the same size, but for rounding.
+            effective = linearised if linearised < effective * (1 - ROUNDING) else effective
+        return Share(count, total, total, weight, whole, effective)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 
 from .catalogue import Data, FromScores, Metric, metrics_on
 from .catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, OverStrata, RateOf
@@ -22,13 +23,13 @@ def measure_all(data: Data, evidence: TableEvidence, wanted: Collection[str] | N
     """
     results: list[Measured] = []
     of_scores: dict[str, Metric] = {}
-    for row in metrics_on(data):
-        if wanted is not None and row.key not in wanted:
+    for metric in _narrow_metrics(data):
+        if wanted is not None and metric.key not in wanted:
             continue
-        metric, how = replace(row, scopes=row.scopes_on(data)), row.measure
+        how = metric.measure
         found: list[Measured] = []
         if isinstance(how, FromScores):
-            of_scores[row.key] = row
+            of_scores[metric.key] = metric
         elif isinstance(how, RateOf | CountOf | ComparedRate):
             found = measure_closed(metric, how, evidence)
         # Without strata a figure over them is a reason, which is only of use to those who ask for it by name.
@@ -42,8 +43,14 @@ def measure_all(data: Data, evidence: TableEvidence, wanted: Collection[str] | N
         for row in of_scores.values():
             results += _find_worst(row, [one for one in found if one.metric == row.key], evidence)
     # Sorting is stable: the scopes of one metric keep their order.
-    order = {metric.key: place for place, metric in enumerate(metrics_on(data))}
+    order = {metric.key: place for place, metric in enumerate(_narrow_metrics(data))}
     return [_with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
+
+
+@cache
+def _narrow_metrics(data: Data) -> tuple[Metric, ...]:
+    """Returns the metrics that exist on a data set with their scopes there, in catalogue order."""
+    return tuple(replace(row, scopes=row.scopes_on(data)) for row in metrics_on(data))
 
 
 def _find_worst(metric: Metric, found: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
@@ -57,4 +64,4 @@ def _with_caution(result: Measured) -> Measured:
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
     found = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
-    return result if found is None else replace(result, details=replace(result.details, caution=found))
+    return result if found is None else replace(result, details=result.details.changed(caution=found))

@@ -1,6 +1,6 @@
 """Subjects of figures: the set of a table's columns that each scope covers, and its name in a sentence."""
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..details import Details
@@ -9,6 +9,9 @@ from .values import Measured, Scope, Undefined, Value
 
 NAMED = 3
 """Max values that name a pooled group; the rest become `…`."""
+
+KEPT = 512
+"""Max sets of scopes and groups whose members are remembered: every metric of a table asks for those of the same groups."""
 
 
 class Member(NamedTuple):
@@ -26,7 +29,8 @@ class Member(NamedTuple):
         return self.name or None
 
 
-def members(scopes: Sequence[Scope], groups: Groups) -> list[Member]:
+@lru_cache(KEPT)
+def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
     """Returns each scope that is a set of columns, in the order of the scopes; a table without groups has overall figures only."""
     everyone = tuple(range(len(groups)))
     several: dict[Scope, list[Member]] = {
@@ -36,15 +40,17 @@ def members(scopes: Sequence[Scope], groups: Groups) -> list[Member]:
         "attribute": [Member("attribute", None, everyone, "", "")],
         "overall": [Member("overall", None, (*everyone, len(groups)), "", "")],
     }
-    return [member for scope in scopes if groups or scope in {"attribute", "overall"} for member in several.get(scope, ())]
+    return tuple(member for scope in scopes if groups or scope in {"attribute", "overall"} for member in several.get(scope, ()))
 
 
-def monitored(groups: Groups) -> list[Member]:
+@lru_cache(KEPT)
+def monitored(groups: Groups) -> tuple[Member, ...]:
     """Returns each monitored value, and all of them pooled."""
     positions = set(of_role(groups, "monitored"))
-    return [member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns)]
+    return tuple(member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns))
 
 
+@lru_cache(KEPT)
 def reference(groups: Groups) -> Member:
     """Returns the pooled reference values."""
     return _pool("reference", groups)

@@ -1,7 +1,7 @@
 """Measures rates, counts and comparisons of two rates, whose intervals are in closed form or resampled by record."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scipy.special import ndtri
 
@@ -108,7 +108,7 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
         found = estimate.compare(how.by, of, against)
         number = _build_value(how.by.point(share, other_share), found.interval, estimate.records(of, against))
         # From these the interval can be computed again at another level, when the figure was chosen from several.
-        details = replace(details, counts={} if found.pairs is None else found.pairs.to_counts())
+        details = details.changed(counts={} if found.pairs is None else found.pairs.to_counts())
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
 
@@ -140,7 +140,7 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
         # 5 % for all pairs together: each pair gets its part, half of it at either end.
         interval = how.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs)))
         number = _build_value(how.by.point(worst.share, best.share), interval, n)
-    details = replace(_trace_pair(metric, how, estimate, worst, best, pairs=pairs), chosen_from=len(candidates))
+    details = _trace_pair(metric, how, estimate, worst, best, pairs=pairs).changed(chosen_from=len(candidates))
     return [_build_worst_pair(metric, number, min(worst.share.certain, best.share.certain), details)]
 
 
@@ -162,7 +162,7 @@ def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Si
     if not is_tested or side.share.is_empty or other.share.is_empty:
         return details
     found = significance(side.share, other.share, pairs=pairs)
-    return replace(details, p_value=found.p_value, p_value_method=found.method, shortfall=found.shortfall)
+    return details.changed(p_value=found.p_value, p_value_method=found.method, shortfall=found.shortfall)
 
 
 def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:

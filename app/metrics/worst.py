@@ -39,7 +39,7 @@ def headline(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> 
         return [replace(result, scope="worst", group=None) for result in each[:1]]
     # False sorts before True: large groups first, then those beyond a limit, then the furthest, then the first of equals.
     furthest = each[min(ranked)[-1]]
-    details = replace(furthest.details, worst_group=furthest.group, chosen_from=len(ranked))
+    details = furthest.details.changed(worst_group=furthest.group, chosen_from=len(ranked))
     return [replace(furthest, scope="worst", group=None, details=details)]
 
 

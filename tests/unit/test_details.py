@@ -73,3 +73,12 @@ def test_fields_and_counts_have_the_names_that_are_stored() -> None:
 )
 def test_members_have_the_order_of_jsonb(names: list[str], kept: list[str]) -> None:
     assert list(Details.from_json(dict.fromkeys(names, 1)).to_json()) == kept
+
+
+def test_a_changed_copy_is_that_of_dataclasses_and_refuses_unknown_names() -> None:
+    details = Details(subject="women", counts={"n": 3}, draws=2)
+
+    assert details.changed(draws=None, caution="It is small.") == replace(details, draws=None, caution="It is small.")
+    assert details == Details(subject="women", counts={"n": 3}, draws=2)
+    with pytest.raises(TypeError, match="drawn"):
+        details.changed(drawn=4)

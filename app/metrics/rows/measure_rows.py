@@ -109,9 +109,9 @@ class _Rows:
     def with_common_details(self, result: Measured, formula: str) -> Measured:
         """Adds the details that all results share."""
         warning = caution(result.smallest_group) if isinstance(result.number, Value) else None
-        details = replace(result.details, formula=formula, caution=warning)
+        details = result.details.changed(formula=formula, caution=warning)
         if len(self.rows.codes) < self.records:
-            details = replace(details, counts={**details.counts, "records": self.records}, records_drawn_by_lot=len(self.rows.codes))
+            details = details.changed(counts={**details.counts, "records": self.records}, records_drawn_by_lot=len(self.rows.codes))
         return replace(result, details=details)
 
 
@@ -144,7 +144,7 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
             of = chosen[everyone]
             number = _build_value(found.value(of), found.interval(of), _count_records(chosen, of_reference))
             flips_of = dict(zip(("flips_to_favourable", "flips_to_unfavourable"), found.towards(of), strict=True))
-            details = replace(details, counts=flips_of, neighbours=found.neighbours)
+            details = details.changed(counts=flips_of, neighbours=found.neighbours)
         smallest = min(int(chosen.sum()), int(of_reference.sum()))
         results.append(build_result(_FLIP_TEST, member, number, smallest, details))
     return [*results, *headline(CATALOGUE[_FLIP_TEST], results, limits)]
@@ -194,8 +194,7 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
         return build_result(key, member, Undefined(reason, len(classified)), 0, details)
     inside, codes = int(found.members.sum()), rows.columns[classified[found.judged[found.members]]]
     labels = [*(group.label for group in rows.groups), "(no group)"]
-    details = replace(
-        details,
+    details = details.changed(
         rate=found.overall_rate,
         subgroup_rate=found.rate,
         subgroup_n=inside,
