@@ -21,7 +21,14 @@ from app.embedded.configuration import TUNING
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months, month_of
-from tests.cheap import ask_servers_once, compile_statements_once, hash_passwords_cheaply, read_types_once, trust_one_authority
+from tests.cheap import (
+    ask_servers_once,
+    compile_statements_once,
+    hash_passwords_cheaply,
+    read_types_once,
+    share_tls_contexts,
+    trust_one_authority,
+)
 from tests.connections import KEEPER
 from tests.databases import UNSAFE, Databases, address_of, execute
 from tests.progress import Watch, lift_limits
@@ -32,6 +39,7 @@ hash_passwords_cheaply()
 ask_servers_once()
 compile_statements_once()
 read_types_once()
+share_tls_contexts()
 # Hypothesis gives an example 200 ms by itself, which a busy machine can miss.
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")

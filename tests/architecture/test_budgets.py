@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from tests.builders.sources import nodes_of
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = sorted((REPOSITORY / "app").rglob("*.py"))
 CLIENT_FILES = sorted((REPOSITORY / "client").rglob("*.py"))
@@ -22,7 +24,7 @@ def test_a_function_fits_on_a_page() -> None:
     too_long = [
         (_name(path), node.name, _length(node))
         for path in [*FILES, *CLIENT_FILES]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path.read_text(encoding="utf-8"))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _length(node) > LONGEST_FUNCTION
     ]
 

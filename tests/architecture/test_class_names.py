@@ -4,6 +4,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+from tests.builders.sources import nodes_of
+
 APP = Path(__file__).parents[2] / "app"
 
 # Words of different fields, each in a room that does not meet the other. Shorten this list; do not add to it.
@@ -13,7 +15,7 @@ TWICE = {"Direction", "Form", "Group", "Grouping", "Origin", "Resampled"}
 def test_no_two_public_classes_have_one_name() -> None:
     found = defaultdict(list)
     for path in sorted(APP.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path.read_text(encoding="utf-8")):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(f"{path.relative_to(APP)}:{node.lineno}")
 

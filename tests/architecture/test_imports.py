@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.builders.sources import nodes_of
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 TIERS = {"architecture", "contract", "e2e", "integration", "unit"}
 """Folders of `tests` that hold tests."""
@@ -72,7 +74,7 @@ def _is_of_tests(file: Path, folder: Path) -> bool:
 
 def _imported(folder: Path, source: str) -> Iterator[Path]:
     """The files of the repository that are imported, those of packages left out."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
             names = [Path(*alias.name.split(".")) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

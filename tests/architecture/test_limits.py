@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.builders.sources import nodes_of
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = {path.relative_to(REPOSITORY).as_posix(): path for path in sorted((REPOSITORY / "tests").rglob("*.py"))}
 
@@ -33,9 +35,9 @@ EXCEPTIONS = {
 
 def limits(source: str) -> list[int]:
     """The lines that have one."""
-    tree = ast.parse(source)
-    bounded = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.For) and _asks_so_often(node)]
-    return bounded + [node.lineno for node in ast.walk(tree) if isinstance(node, ast.expr) and _is_limit(node)]
+    nodes = nodes_of(source)
+    bounded = [node.lineno for node in nodes if isinstance(node, ast.For) and _asks_so_often(node)]
+    return bounded + [node.lineno for node in nodes if isinstance(node, ast.expr) and _is_limit(node)]
 
 
 def _asks_so_often(loop: ast.For) -> bool:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from app.payloads.registry import FORMS, PayloadFormat
+from tests.builders.sources import nodes_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 APP = REPOSITORY / "app"
@@ -27,7 +28,7 @@ def named(path: Path) -> set[str]:
     source = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return NAMES & set(re.findall(r"\w+", source))
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = nodes_of(source)
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return NAMES & (texts | {node.attr for node in nodes if isinstance(node, ast.Attribute)})
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.sources import parse
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 MOST_PACKED = 0
@@ -22,7 +24,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def trees() -> dict[str, ast.Module]:
     """Every module of `app/` by its path."""
     return {
-        path.relative_to(REPOSITORY).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        path.relative_to(REPOSITORY).as_posix(): parse(path.read_text(encoding="utf-8"))
         for path in sorted((REPOSITORY / "app").rglob("*.py"))
     }
 

@@ -3,11 +3,13 @@
 import ast
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.builders.docs_pages import DOCS, FENCE, REPOSITORY, name_of, table
+from tests.builders.sources import nodes_of
 
 STYLE = DOCS / "STYLE.md"
 
@@ -43,9 +45,10 @@ class Rule:
     instead: str
 
 
-def rules() -> list[Rule]:
+@cache
+def rules() -> tuple[Rule, ...]:
     """The vocabulary of `docs/STYLE.md`."""
-    return [Rule(_any_of(row[0]), _any_of(row[2]) if row[2] else None, row[1]) for row in table(STYLE, "Word")]
+    return tuple(Rule(_any_of(row[0]), _any_of(row[2]) if row[2] else None, row[1]) for row in table(STYLE, "Word"))
 
 
 def _any_of(cell: str) -> re.Pattern[str]:
@@ -78,7 +81,7 @@ def docstrings(source: str) -> list[str]:
     """Docstrings of the module, its classes and functions, and the strings that follow its assignments."""
     return [
         node.value.value
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     ]
 
