@@ -9,10 +9,6 @@ from queue import SimpleQueue
 from ..settings import Settings, load_settings
 from ..telemetry.logs import configure_logging
 
-GARBAGE_THRESHOLD = 20_000
-"""New containers before the garbage collector runs; a batch of records creates a few thousand, none of them in cycles."""
-
-
 def service_settings() -> Settings:
     """Returns the settings of a long-running process, with its log set up.
 
@@ -40,7 +36,6 @@ def spare_loaded_objects() -> None:
 
     Scanning them again and again causes most of the slowest answers, and takes a sixth of the time of an update of the evidence.
     """
-    gc.set_threshold(GARBAGE_THRESHOLD)
     gc.freeze()
 
 
