@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from ..settings import Settings, load_settings
 from ..telemetry.logs import configure_logging
 
+
 def service_settings() -> Settings:
     """Returns the settings of a long-running process, with its log set up.
 
