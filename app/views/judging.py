@@ -1,6 +1,6 @@
 """Chooses the figure that a deployment is judged by: the gravest of its newest check. The overview says what follows from it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -170,13 +170,13 @@ def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedB
         if figure.data in _JUDGED_ON[of_check[figure.check_no][1]]:
             figures.setdefault(figure.check_no, []).append(figure)
 
-    beyond = _Distances()
+    beyond = Distances()
     # Many figures are ranked, and only those of the gravest verdict by their distance; one per deployment is read in full.
     worst = {}
     for no, ranked in figures.items():
         gravity = min(_GRAVITY[one.verdict] for one in ranked)
         gravest = [one for one in ranked if _GRAVITY[one.verdict] == gravity]
-        worst[no] = max(gravest, key=partial(beyond.of, of_check[no][1])) if len(gravest) > 1 else gravest[0]
+        worst[no] = beyond.furthest(of_check[no][1], gravest)
     figures_of = {figure.no: figure for figure in group_figures(session, [one.no for one in worst.values()])}
     judged_by = {}
     for no, ranked in figures.items():
@@ -189,11 +189,24 @@ def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedB
     return judged_by
 
 
-class _Distances:
+class Distances:
     """Distances beyond limits. Most deployments have the same metric and limits, whose marks are computed once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Limits], Callable[[float], float]] = {}
+
+    def furthest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
+        """Returns the figure furthest beyond its limits, the first of equals. Expects at least one."""
+        # The distance grows to both sides of a point between the limits, so that only the ends of the values can be furthest out.
+        ends: dict[Limits, tuple[RankedFigure, RankedFigure]] = {}
+        for one in figures:
+            limits = one.lower_limit, one.upper_limit
+            lowest, highest = ends.get(limits, (one, one))
+            if one.value is None or lowest.value is None or highest.value is None:
+                return max(figures, key=partial(self.of, metric))
+            ends[limits] = (one if one.value < lowest.value else lowest, one if one.value > highest.value else highest)
+        candidates = {one.no: one for pair in ends.values() for one in pair}
+        return max((candidates[no] for no in sorted(candidates)), key=partial(self.of, metric))
 
     def of(self, metric: str, figure: RankedFigure) -> float:
         """Returns the distance of the figure beyond its limits; 0 without a value."""

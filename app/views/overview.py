@@ -1,5 +1,6 @@
 """Overview of the states of all deployments, with the gravest figure of each. Reads in a constant number of statements."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -154,10 +155,11 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     found = overview_entries(session, now=now, only_no=wanted.only_no)
     judged_by = judge(session, found)
     workers = workers_seen(session)
+    due_at = {schedule: next_due(now, schedule) for schedule in (*Schedule, None)}
     seen = []
     for one in found:
         by_files = one.schedule is Schedule.BATCH
-        outlook = Outlook(workers=workers, due_at=next_due(now, one.schedule), by_files=by_files, under_way=one.under_way)
+        outlook = Outlook(workers=workers, due_at=due_at[one.schedule], by_files=by_files, under_way=one.under_way)
         by = judged_by.get(one.success.no, NOTHING_JUDGED) if one.success else NOTHING_JUDGED
         seen.append(_describe(one, by, outlook, now))
 
@@ -172,6 +174,7 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     chosen.sort(key=lambda one: place_of(one, wanted.sort))
     listed = [one for one in chosen if wanted.after is None or place_of(one, wanted.sort) > wanted.after][: wanted.limit]
 
+    counts = Counter(one.state for one in seen)
     next_step = None
     if not seen:
         next_step = "No deployment is registered yet. Register one, set its fairness monitor, and log payload records."
@@ -181,7 +184,7 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
         deployments=tuple(_add_details(session, listed, points=wanted.points)),
         every=tuple(seen),
         workers=workers,
-        counts={state: sum(one.state is state for one in seen) for state in DeploymentState},
+        counts={state: counts[state] for state in DeploymentState},
         next_step=next_step,
     )
 

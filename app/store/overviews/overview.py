@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...details import Details
@@ -13,6 +12,7 @@ from ...domain.checks import CheckState, DataSet, Failure, WindowCounts
 from ...domain.display_names import DisplayNames
 from ...domain.monitors import Schedule
 from ..checks.results import omit_columns
+from ..database.rows import read_named_rows, read_rows
 from ..deployments.monitors import read_names
 
 LAST_HOUR = timedelta(hours=1)
@@ -166,28 +166,25 @@ class TrendPoint(NamedTuple):
 # Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
 _OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')"
 
-_COUNTED = ("records", "additional_records", "unclassified_records", "min_records")
+
+def _counts_of(side: str, window: str) -> str:
+    """Returns SQL for the counts of a window as columns: numbers take less time to read than JSON."""
+    return f"""(({window}->>'records')::int + coalesce(({window}->>'additional_records')::int, 0)) AS {side}_records,
+           ({window}->>'unclassified_records')::int AS {side}_unclassified, ({window}->>'min_records')::int AS {side}_needed"""
 
 
-def _counts_of(window: str) -> str:
-    """Returns SQL for the counts of a window, without the rest of it."""
-    return "jsonb_build_object(" + ", ".join(f"'{name}', {window}->'{name}'" for name in _COUNTED) + ")"
-
-
-_ENTRIES = text(f"""
+_ENTRIES = f"""
     WITH recent AS MATERIALIZED (
-        SELECT deployment_no, sum(records) AS records FROM record_counts
-        WHERE minute >= date_trunc('minute', CAST(:since AS timestamptz)) AND minute <= :now
+        SELECT deployment_no, sum(records)::bigint AS records FROM record_counts
+        WHERE minute >= date_trunc('minute', %(since)s::timestamptz) AND minute <= %(now)s
         GROUP BY deployment_no
     )
     SELECT d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule, m.config->'metrics' AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
-           l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of('l."window"')} AS last_counts,
+           l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of("last", 'l."window"')},
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
-           -- Mostly both are one check, whose counts are read once.
-           CASE WHEN s.no IS DISTINCT FROM l.no OR o.no IS NOT NULL THEN {_counts_of('coalesce(o."window", s."window")')}
-           END AS success_counts,
+           {_counts_of("success", 'coalesce(o."window", s."window")')},
            u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at, coalesce(r.records, 0) AS records,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
@@ -225,22 +222,22 @@ _ENTRIES = text(f"""
                (array_agg(w.id ORDER BY w.opened_at, w.no) FILTER (WHERE w.acknowledged_at IS NULL))[1] AS unseen_id
         FROM alerts w WHERE w.resolved_at IS NULL GROUP BY w.deployment_no
     ) a ON a.deployment_no = d.no
-    WHERE d.no = coalesce(:only_no, d.no)
+    WHERE d.no = coalesce(%(only_no)s::int, d.no)
     ORDER BY d.no
-""")  # noqa: S608 - only the constant above is put in
+"""  # noqa: S608 - only the constant above is put in
 
 # The index of series leads to the metric's rows; by check_no alone every other metric would be read, too.
-_RANKED = text("""
+_RANKED = """
     SELECT m.no, m.check_no, m.data, m.value, m.verdict, m.lower_limit, m.upper_limit
-    FROM unnest(CAST(:deployment_nos AS int[]), CAST(:check_nos AS bigint[]), CAST(:ats AS timestamptz[]), CAST(:metrics AS text[]))
+    FROM unnest(%(deployment_nos)s::int[], %(check_nos)s::bigint[], %(ats)s::timestamptz[], %(metrics)s::text[])
          AS wanted(deployment_no, check_no, at, metric)
     JOIN measurements m ON m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.at = wanted.at
          AND m.check_no = wanted.check_no
     WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
     ORDER BY m.no
-""")
+"""
 
-_FIGURES = text("""
+_FIGURES = """
     SELECT m.no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit,
            m.details->>'reference' AS reference,
            CAST(coalesce(m.details->'monitored_own_n', m.details->'monitored_original_n', m.details->'monitored_n') AS int)
@@ -248,30 +245,29 @@ _FIGURES = text("""
            CAST(coalesce(m.details->'reference_own_n', m.details->'reference_original_n', m.details->'reference_n') AS int)
                AS reference_records,
            CAST(m.details->'reference_favourable' AS float) AS reference_favourable
-    FROM measurements m WHERE m.no = ANY (:nos)
-""")
+    FROM measurements m WHERE m.no = ANY (%(nos)s)
+"""
 
-_DETAILS = text("SELECT no, details FROM measurements WHERE no = ANY (:nos)")
+_DETAILS = "SELECT no, details FROM measurements WHERE no = ANY (%(nos)s)"
 
-_TRENDS = text(f"""
+_TRENDS = f"""
     SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit
-    FROM unnest(CAST(:deployment_nos AS int[]), CAST(:metrics AS text[]), CAST(:data AS text[]), CAST(:attributes AS text[]),
-                CAST(:groups AS text[])) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
+    FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(data)s::text[], %(attributes)s::text[],
+                %(groups)s::text[]) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
     CROSS JOIN LATERAL (
         SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.definition
         FROM measurements m JOIN checks c ON c.no = m.check_no
         WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
           AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group' AND {_OF_SERIES}
-        ORDER BY m.at DESC, m.no DESC LIMIT :points
+        ORDER BY m.at DESC, m.no DESC LIMIT %(points)s
     ) t
     ORDER BY wanted.place, t.at
-""")  # noqa: S608 - as above
+"""  # noqa: S608 - as above
 
 
 def overview_entries(session: Session, *, now: datetime, only_no: int | None) -> list[OverviewEntry]:
     """Returns every deployment, or that one, oldest first."""
-    # Fetched at once: iterating over a result asks the driver for each row, which takes longer than reading it.
-    rows = session.execute(_ENTRIES, {"now": now, "since": now - LAST_HOUR, "only_no": only_no}).all()
+    rows = read_named_rows(session, _ENTRIES, {"now": now, "since": now - LAST_HOUR, "only_no": only_no})
     return [
         OverviewEntry(
             no=row.no,
@@ -285,7 +281,7 @@ def overview_entries(session: Session, *, now: datetime, only_no: int | None) ->
             success=_read_success(row),
             under_way=None if row.under_way is None else CheckState(row.under_way),
             newest_record_at=row.newest_record_at,
-            records=int(row.records),
+            records=row.records,
             open_alerts=row.open_alerts,
             names=read_names(row.names),
             unacknowledged=None
@@ -308,7 +304,7 @@ def _read_last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - a row of _ENTRI
         reason=row.last_reason,
         failure=None if row.last_failure is None else Failure(row.last_failure),
         next_attempt_at=row.last_claimable_at if state is CheckState.FAILED else None,
-        counts=WindowCounts.of(row.last_counts),
+        counts=WindowCounts(records=row.last_records, unclassified=row.last_unclassified, needed=row.last_needed),
     )
 
 
@@ -322,14 +318,14 @@ def _read_success(row: Any) -> Success | None:  # noqa: ANN401 - as above
         measured_at=row.origin_at or row.success_at,
         carried_forward=bool(row.carried_forward),
         monitor_version=row.success_version,
-        counts=WindowCounts.of(row.success_counts or row.last_counts),
+        counts=WindowCounts(records=row.success_records, unclassified=row.success_unclassified, needed=row.success_needed),
     )
 
 
 def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFigure]:
     """Returns for each check the given metric of every group on every data set, in the order measured."""
     wanted = {f"{name}s": [getattr(key, name) for key in keys] for name in RankedKey._fields}
-    return [RankedFigure._make(row) for row in session.execute(_RANKED, wanted).all()]
+    return [RankedFigure._make(row) for row in read_rows(session, _RANKED, wanted)]
 
 
 def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
@@ -355,13 +351,13 @@ def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
                 reference_favourable=row.reference_favourable,
             ),
         )
-        for row in session.execute(_FIGURES, {"nos": list(nos)}).all()
+        for row in read_named_rows(session, _FIGURES, {"nos": list(nos)})
     ]
 
 
 def figure_details(session: Session, nos: Sequence[int]) -> dict[int, Details]:
     """Returns the details of the figures of those numbers, by number."""
-    return {row.no: Details.from_json(omit_columns(row.details)) for row in session.execute(_DETAILS, {"nos": list(nos)}).all()}
+    return {no: Details.from_json(omit_columns(details)) for no, details in read_rows(session, _DETAILS, {"nos": list(nos)})}
 
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
@@ -377,7 +373,7 @@ def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[l
         "groups": [key.group for key in keys],
         "points": points,
     }
-    rows = session.execute(_TRENDS, wanted).all()
+    rows = read_rows(session, _TRENDS, wanted)
     # Oldest first, so the last of each place stays.
     newest = {place: definition for place, definition, *_ in rows}
     found: list[list[TrendPoint]] = [[] for _ in keys]

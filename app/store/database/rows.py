@@ -1,0 +1,24 @@
+"""Rows of a statement, fetched at once in the binary form of the wire: less than half the time of rows of SQLAlchemy's."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import psycopg
+from psycopg.rows import namedtuple_row
+from sqlalchemy.orm import Session
+
+
+def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Returns the rows in the session's transaction. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
+    with _connection(session).cursor(binary=True) as cursor:
+        return cursor.execute(statement, values).fetchall()
+
+
+def read_named_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[Any]:
+    """Returns the rows likewise, with a member for each column."""
+    with _connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
+        return cast("list[Any]", cursor.execute(statement, values).fetchall())
+
+
+def _connection(session: Session) -> psycopg.Connection:
+    return cast("psycopg.Connection", session.connection().connection.driver_connection)
