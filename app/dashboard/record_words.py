@@ -57,7 +57,7 @@ _OUTCOME_OF: Mapping[OutcomeWord, str] = {
 _NAMED: Final = 3
 """Max values that a sentence at the head of a page names; the table has all."""
 
-_LEAST_DIGITS, _MOST_DIGITS = 4, 17
+_LEAST_DECIMALS, _MOST_DECIMALS = 4, 17
 _MARKS: Final = frozenset({0.0, 0.5, 1.0})
 _DOTS: Final = frozenset({".", ".."})
 
@@ -105,10 +105,16 @@ def answer_text(answer: StoredRecord | Counterfactual) -> str:
 
 
 def probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
-    """Returns a probability, or that of each class."""
+    """Returns a probability, or that of each class, with one number of decimals."""
     if value is None:
         return ABSENT
-    return " / ".join(_rounded(part) for part in value) if isinstance(value, list) else _rounded(value)
+    parts = value if isinstance(value, list) else [value]
+    # So many decimals that a number close to a mark is not shown as being there: 0.49999 is not 0.5.
+    for decimals in range(_LEAST_DECIMALS, _MOST_DECIMALS):
+        shown = [f"{part:.{decimals}f}" for part in parts]
+        if all(float(one) == part or float(one) not in _MARKS for one, part in zip(shown, parts, strict=True)):
+            return " / ".join(shown)
+    return " / ".join(repr(part) for part in parts)
 
 
 def day(at: datetime) -> str:
@@ -246,12 +252,6 @@ def _describe_change(attribute: str, all_of_it: Sequence[Counterfactual], schema
 
 def _once(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(words))
-
-
-def _rounded(value: float) -> str:
-    """Returns so many digits that a number close to one of the marks is not shown as being there: 0.49999 is not 0.5."""
-    shown = (f"{value:.{digits}g}" for digits in range(_LEAST_DIGITS, _MOST_DIGITS))
-    return next((one for one in shown if float(one) == value or float(one) not in _MARKS), repr(value))
 
 
 def _join(words: Sequence[str], last: str) -> str:

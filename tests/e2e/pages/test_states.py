@@ -7,14 +7,21 @@ import pytest
 from playwright.sync_api import Browser
 
 from app.store.database.engine import Database
-from tests.browsing import PHONE, visiting
+from tests.browsing import DESKTOP, HEIGHTS, PHONE, visiting
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_states import build_states
 from tests.service import RunningService, running_service
 
 A4 = "A4"
+SHEET = 688
+"""CSS pixels between the margins of A4."""
+
 MOST_PAPER = 400_000
 """Max bytes of one deployment's page on paper."""
+
+FIGURES = (".fleet svg.glyph", "svg.forest-row", ".time-plot > svg")
+_ARE_NARROW = """(figures) => [...document.querySelectorAll(figures)].some(
+    (one) => !one.closest('details.more-panels') && one.getBoundingClientRect().width < 100)"""
 
 
 @pytest.fixture
@@ -29,6 +36,7 @@ def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[Ru
 def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, service: RunningService) -> None:
     ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
     paths = ["/", *(f"/deployments/{one}" for one in ids)]
+    with_figures = {f"/deployments/{one}" for one in ids if one != "empty"}
     wrong: dict[str, list[str]] = {}
     with (
         visiting(browser, service.base_url) as wide,
@@ -43,6 +51,13 @@ def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, 
             found = wide.serious_findings() + narrow.serious_findings()
             found += [name for name, visit in (("1280", wide), ("390", narrow), ("200 %", large)) if visit.overflows()]
             paper = wide.page.pdf(format=A4)
+            wide.page.set_viewport_size({"width": SHEET, "height": 1000})
+            wide.page.emulate_media(media="print")
+            found += [f"{one} is not on paper" for one in FIGURES if wide.page.evaluate(_ARE_NARROW, one)]
+            wide.page.emulate_media(media="screen")
+            wide.page.set_viewport_size({"width": DESKTOP, "height": HEIGHTS[DESKTOP]})
+            if narrow.page.locator("table.forest .ticks:visible").count() != (path in with_figures):
+                found.append("the scale is not on a phone")
             found += [] if paper.startswith(b"%PDF") and len(paper) < MOST_PAPER else ["paper"]
             wrong |= {path: found} if found else {}
         assert wide.faults + narrow.faults + large.faults == []

@@ -76,7 +76,7 @@ def test_one_group_is_one_line_with_both_figures_and_its_words(reader: httpx.Cli
     )
     assert "Counterfactual: scored as sex female, the same records get the favourable outcome" in html.unescape(line)
     assert "30 / 20" in words(line).replace("\u00a0", " ")
-    assert 'aria-label="Last 1 checks, 1 unfair; the newest: unfair"' in line
+    assert 'aria-label="The last check: unfair"' in line
     assert "style=" not in text
     assert "<script>" not in text
 

@@ -120,9 +120,9 @@ def test_the_list_shows_newest_first_what_was_decided_of_whom_and_what_changes_i
 
     newest, oldest = rows(page)[0], rows(page)[-1]
     assert len(rows(page)) == 20
-    assert newest.startswith("2026-03-02 12:00:00 19 female monitored 49 reference 0 unfavourable 0.1 sex would be favourable 0.80")
+    assert newest.startswith("2026-03-02 12:00:00 19 female monitored 49 reference 0 unfavourable 0.1000 sex would be favourable 0.80")
     assert newest.endswith("favourable found by a check: sex")
-    assert oldest == "2026-03-02 12:00:00 0 male reference 30 monitored 1 favourable 0.9 sex would be unfavourable – –"
+    assert oldest == "2026-03-02 12:00:00 0 male reference 30 monitored 1 favourable 0.9000 sex would be unfavourable – –"
     assert addresses(page)[0] == f"{PAGE}/19"
     assert ONLY_DIRECT in words(page)
 
@@ -187,9 +187,9 @@ def test_one_record_says_first_what_the_model_says_with_another_value(stage: Sce
     said = words(page := content(reader.get(f"{PAGE}/15")))
 
     assert "The model said 0, which is unfavourable. With sex set to male and everything else the same it says 1." in said
-    assert rows(page)[0] == "as logged – 0 0.1 unfavourable –"
-    assert rows(page)[1] == "sex male reference 1 0.9 favourable yes: would be favourable"
-    assert all(re.fullmatch(r"age 3\d drawn from 30-39 monitored 0 0.1 unfavourable no", row) for row in rows(page)[2:4])
+    assert rows(page)[0] == "as logged – 0 0.1000 unfavourable –"
+    assert rows(page)[1] == "sex male reference 1 0.9000 favourable yes: would be favourable"
+    assert all(re.fullmatch(r"age 3\d drawn from 30-39 monitored 0 0.1000 unfavourable no", row) for row in rows(page)[2:4])
     assert len(rows(page)) == 4
     assert "Label that came later 1 favourable logged at 2026-03-02 13:00:00 UTC" in said
     assert "sex female, monitored age 40-49, reference sex × age female × 40-49, monitored" in said
@@ -272,7 +272,7 @@ def test_without_a_monitor_records_are_shown_as_they_were_logged(stage: Scene, r
 
     listed, one = content(reader.get(PAGE)), words(content(reader.get(f"{PAGE}/15")))
 
-    assert rows(listed)[0] == "2026-03-02 12:00:00 19 0 0.1 favourable found by a check: sex"
+    assert rows(listed)[0] == "2026-03-02 12:00:00 19 0 0.1000 favourable found by a check: sex"
     assert 'name="outcome"' not in listed
     assert "The model said 0." in one
     assert "No fairness monitor says which groups there are." in one
@@ -300,7 +300,7 @@ def test_what_the_debiased_endpoint_answered_is_next_to_the_models_own_answer(st
 
     assert any(row.endswith("1 favourable answered, changed by sex") for row in listed)
     assert "The debiased endpoint answered 1 instead." in said
-    assert "answered 1 favourable next to the model's own 0 unfavourable , with probability 0.9 next to 0.1." in said
+    assert "answered 1 favourable next to the model's own 0 unfavourable , with probability 0.9000 next to 0.1000." in said
     assert "Parity mode holds the groups to different thresholds" in said
 
 
@@ -344,7 +344,7 @@ def test_a_copy_of_a_meta_field_says_which_features_it_borrowed(database: Databa
 
     said = "With role as records with sex male have them, and everything else the same, it says 1."
     assert f"The model said 0, which is unfavourable. {said}" in words(page)
-    assert rows(page)[1] == "sex male reference by role = husband 1 0.9 favourable yes: would be favourable"
+    assert rows(page)[1] == "sex male reference by role = husband 1 0.9000 favourable yes: would be favourable"
     assert "A meta field is not seen by the model" in words(page)
 
 
