@@ -1,6 +1,6 @@
 """Parameters and thresholds of a fairness instance as a fairness monitor, and a monitor as those."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -8,6 +8,7 @@ from pydantic import Field
 from ..domain.monitors import Monitor, MonitoredAttribute, Schedule
 from ..domain.values import GroupValue, Range
 from ..errors import InvalidInput
+from ..metrics.sides import mirrored_ratio
 from .bodies import Answer, Sent, without_none
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
 
@@ -117,11 +118,25 @@ def parameters_of(monitor: Monitor, kept: Mapping[str, Any]) -> Answer:
     }
 
 
-def thresholds_of(monitor: Monitor) -> list[Answer]:
-    """Returns the limits of a monitor, by feature."""
+def features_with_upper_limit(sent: FairnessIn, thresholds: Sequence[ThresholdIn]) -> list[str]:
+    """Returns the features whose highest fair ratio a script states."""
+    return [one.feature for one in sent.features if _limit(thresholds, FAIRNESS_VALUE, UPPER, one.feature) is not None]
+
+
+def upper_limit_of(attribute: MonitoredAttribute, stated: Collection[str]) -> float | None:
+    """Returns the highest fair ratio of an attribute that is to be read as a limit; `stated` are features whose limit a script stated.
+
+    The mirror of the lowest ratio is watched without being asked for: to a script it is no limit.
+    """
+    is_mirror = attribute.upper_threshold == mirrored_ratio(attribute.threshold)
+    return None if is_mirror and attribute.feature not in stated else attribute.upper_threshold
+
+
+def thresholds_of(monitor: Monitor, stated: Collection[str]) -> list[Answer]:
+    """Returns the limits of a monitor, by feature; `stated` are the features whose upper limit a script stated."""
     found: dict[tuple[str, str], list[Answer]] = {}
     for attribute in monitor.attributes:
-        for metric, limit, value in _limits_of(attribute):
+        for metric, limit, value in _limits_of(attribute, upper_limit_of(attribute, stated)):
             applies = [{"type": "tag", "key": "feature", "value": attribute.feature}]
             found.setdefault((metric, limit), []).append({"value": value, "applies_to": applies})
     return [
@@ -141,7 +156,7 @@ def schedule_of(monitor: Monitor) -> Answer | None:
 
 def listed(values: Sequence[GroupValue]) -> list[Any]:
     """Returns values and ranges as the SDK sends them."""
-    return [[value.lo, value.hi] if isinstance(value, Range) else value for value in values]
+    return [[_as_sent(value.lo), _as_sent(value.hi)] if isinstance(value, Range) else value for value in values]
 
 
 def _attribute_json(feature: FeatureIn, thresholds: Sequence[ThresholdIn]) -> Answer:
@@ -180,10 +195,15 @@ def _fraction(percent: float | None) -> float | None:
     return None if percent is None else round(percent / 100, 12)
 
 
-def _limits_of(attribute: MonitoredAttribute) -> list[tuple[str, str, float]]:
+def _as_sent(number: float) -> float:
+    # A script prints 18 as it wrote it, not 18.0.
+    return int(number) if number.is_integer() else number
+
+
+def _limits_of(attribute: MonitoredAttribute, upper: float | None) -> list[tuple[str, str, float]]:
     found = [(FAIRNESS_VALUE, LOWER, round(attribute.threshold * 100, 10))]
-    if attribute.upper_threshold is not None:
-        found.append((FAIRNESS_VALUE, UPPER, round(attribute.upper_threshold * 100, 10)))
+    if upper is not None:
+        found.append((FAIRNESS_VALUE, UPPER, round(upper * 100, 10)))
     for metric, limits in attribute.metric_limits:
         found += [(metric, limit, value) for limit, value in ((LOWER, limits.lower), (UPPER, limits.upper)) if value is not None]
     return found

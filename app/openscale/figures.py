@@ -1,6 +1,6 @@
 """Figures of a check in IBM's form: percent, rounded as IBM rounds. Nothing is measured here: the numbers are the check's own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.deployments import ProblemType
 from ..domain.monitors import Monitor
 from .bodies import Answer, without_none
+from .fairness import upper_limit_of
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
 from .quality import QUALITY_METRICS
 
@@ -126,11 +127,12 @@ def side_of(figures: Figures, data: DataSet, attribute: str, group: str | None) 
     return None if favourable is None or n is None else GroupSide(favourable=favourable, n=n)
 
 
-def fairness_values(figures: Figures, monitor: Monitor | None) -> list[Answer]:
+def fairness_values(figures: Figures, monitor: Monitor | None, stated: Collection[str] = ()) -> list[Answer]:
     """Returns the values of a fairness measurement by feature and monitored group.
 
     Those after mitigation are in its sources only: an aggregate by feature would mix them with these. Limits are those that were set with
-    the monitor. Evenhand watches more, such as the mirror of a lowest ratio, which no script asked for.
+    the monitor; `stated` are the features whose upper limit a script stated. Evenhand watches more, such as the mirror of a lowest ratio,
+    which no script asked for.
     """
     values = []
     for attribute in attributes_of(figures):
@@ -139,7 +141,7 @@ def fairness_values(figures: Figures, monitor: Monitor | None) -> list[Answer]:
             metrics = []
             ratio = ratio_of(fairness_figure(figures, attribute, group))
             if ratio is not None:
-                upper = None if member is None else member.upper_threshold
+                upper = None if member is None else upper_limit_of(member, stated)
                 limits = {"lower_limit": _percent_limit(threshold_of(figures, attribute, group)), "upper_limit": _percent_limit(upper)}
                 metrics.append(without_none({"id": FAIRNESS_VALUE, "value": percent_of(ratio), **limits}))
             own_limits = {metric for metric, _ in member.metric_limits} if member is not None else set()

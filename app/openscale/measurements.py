@@ -1,7 +1,7 @@
 """Routes of measurements: a succeeded check is one measurement of each instance, under the same id; imported ones come after."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -207,21 +207,26 @@ def _find(caller: Caller, deployment: Deployment, kind: str, wanted: Measurement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
-    """An instance as it is measured by checks. `limits` are those that were set with it, by metric."""
+    """An instance as it is measured by checks. `limits` are those that were set with it, by metric.
+
+    `stated` are the features of a fairness instance whose upper limit a script stated.
+    """
 
     deployment: Deployment
     kind: str
     monitor: Monitor | None
     limits: Mapping[str, Mapping[str, float]]
+    stated: Collection[str]
 
     @classmethod
     def of(cls, caller: Caller, deployment: Deployment, kind: str) -> "_Measured":
         limits: dict[str, dict[str, float]] = {}
-        for stored in instances_of(caller.session, [deployment.no]):
-            for one in stored.entity.get("thresholds", ()) if stored.definition_id == kind else ():
-                if one.get("value") is not None:
-                    limits.setdefault(one["metric_id"], {})[one["type"]] = one["value"]
-        return cls(deployment=deployment, kind=kind, monitor=monitor_of(caller.session, deployment.no), limits=limits)
+        stored = next((one.entity for one in instances_of(caller.session, [deployment.no]) if one.definition_id == kind), {})
+        for one in stored.get("thresholds", ()):
+            if one.get("value") is not None:
+                limits.setdefault(one["metric_id"], {})[one["type"]] = one["value"]
+        monitor, stated = monitor_of(caller.session, deployment.no), stored.get("upper_limits", ())
+        return cls(deployment=deployment, kind=kind, monitor=monitor, limits=limits, stated=stated)
 
     def answers(self, caller: Caller, checks: Sequence[CheckRun]) -> list[Answer]:
         """Returns what checks measured for the instance; read at once, however many there are."""
@@ -232,7 +237,7 @@ class _Measured:
 
     def _answer(self, check: CheckRun, figures: Figures) -> Answer:
         if self.kind == FAIRNESS:
-            values = fairness_values(figures, self.monitor)
+            values = fairness_values(figures, self.monitor, self.stated)
             issues = count_issues(values)
         elif self.kind == QUALITY:
             values = quality_values(figures, self.deployment.problem_type)

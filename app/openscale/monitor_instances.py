@@ -27,7 +27,16 @@ from ..store.openscale.subscriptions import (
 from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
 from .callers import Caller, CallerIn, joined_id, split_id
 from .data_sets import TargetIn
-from .fairness import FairnessIn, ScheduleIn, ThresholdIn, monitor_json, parameters_of, schedule_of, thresholds_of
+from .fairness import (
+    FairnessIn,
+    ScheduleIn,
+    ThresholdIn,
+    features_with_upper_limit,
+    monitor_json,
+    parameters_of,
+    schedule_of,
+    thresholds_of,
+)
 from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, require_measured
 from .quality import catalogue_keys
 
@@ -167,6 +176,11 @@ def _put_monitor(caller: Caller, deployment: Deployment, body: InstanceIn, *, is
         from_before = MonitorIn.model_fields.keys() - written.keys()
         kept = {name: value for name, value in MonitorOut.of(before).model_dump(mode="json").items() if name in from_before}
         written = {**kept, **written}
+        # A side that nobody is to watch has no limit to read: a patch of something else must not start watching it.
+        one_sided = {one.feature for one in before.attributes if one.upper_threshold is None}
+        for attribute in written["attributes"]:
+            if attribute["feature"] in one_sided:
+                attribute.setdefault("upper_threshold", None)
     put_fairness_monitor(read_as(MonitorIn, written), deployment, caller.session, caller.principal, validate_only=False)
 
 
@@ -192,6 +206,9 @@ def _keep(caller: Caller, deployment: Deployment, kind: str, body: InstanceIn) -
         "managed_by": body.managed_by,
         "data_mart_id": body.data_mart_id,
         "thresholds": [] if kind == FAIRNESS else [one.model_dump(exclude_none=True) for one in body.thresholds],
+        "upper_limits": features_with_upper_limit(read_as(FairnessIn, body.parameters, "parameters"), body.thresholds)
+        if kind == FAIRNESS
+        else None,
         "schedule": None if kind == FAIRNESS or body.schedule is None else body.schedule.model_dump(exclude_none=True),
     }
     put_instance(caller.session, deployment.no, kind, without_none(entity), created_by=caller.principal.actor)
@@ -210,7 +227,11 @@ def _answer(caller: Caller, deployment: Deployment, kind: str, monitor: Monitor 
     thresholds: Sequence[Any] = kept.get("thresholds", [])
     schedule = kept.get("schedule")
     if kind == FAIRNESS and monitor is not None:
-        parameters, thresholds, schedule = parameters_of(monitor, parameters), thresholds_of(monitor), schedule_of(monitor)
+        parameters, thresholds, schedule = (
+            parameters_of(monitor, parameters),
+            thresholds_of(monitor, kept.get("upper_limits", ())),
+            schedule_of(monitor),
+        )
     entity = {
         "data_mart_id": mart,
         "monitor_definition_id": kind,

@@ -1,22 +1,25 @@
 """Routes of monitoring runs: a run is a check of the deployment, under the same id."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from ..api.checks import cancel_check, post_check
-from ..domain.checks import CheckRun, CheckState, Trigger
-from ..errors import Conflict, InvalidInput, NotFound
+from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Trigger
+from ..domain.deployments import Deployment
+from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
 from ..security.principals import Permission
 from ..store.checks.checks import count, get, page
+from ..store.checks.results import measurements_of_checks
 from ..store.deployments.monitors import monitor_of
 from .bodies import Answer, Operation, Sent, moment, resource
 from .callers import Caller, CallerIn, joined_id
 from .fairness import parameters_of
-from .monitor_definitions import FAIRNESS
-from .monitor_instances import find_instance
+from .monitor_definitions import FAIRNESS, QUALITY
+from .monitor_instances import find_instance, read_instance
+from .quality import catalogue_keys
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances/{monitor_instance_id}/runs", tags=["runs"])
 
@@ -46,8 +49,13 @@ class RunIn(Sent):
 def add_run(monitor_instance_id: InstanceId, caller: CallerIn, response: Response, body: RunIn | None = None) -> Answer:
     """Checks fairness now. While such a check waits, asking again returns the same one."""
     kind, deployment = find_instance(caller, monitor_instance_id, Permission.MANAGE)
-    if body is not None and body.parameters:
-        raise InvalidInput.of("parameters", "are not supported by Evenhand for a single run: change the monitor instance instead")
+    own = read_instance(monitor_instance_id, caller)["entity"]["parameters"]
+    others = [name for name, value in ((body and body.parameters) or {}).items() if name not in own or own[name] != value]
+    if others:
+        message = (
+            "is not supported by Evenhand for a single run, unless the monitor instance has the same value: change the instance instead"
+        )
+        raise InvalidInput([FieldProblem(f"parameters.{ascii(name)[1:-1][:100]}", message) for name in others])
     if monitor_of(caller.session, deployment.no) is None:
         raise Conflict(
             f"{kind.capitalize()} is measured in the checks of the fairness monitor, and {deployment.id} has none."
@@ -55,7 +63,7 @@ def add_run(monitor_instance_id: InstanceId, caller: CallerIn, response: Respons
         )
     queued = post_check(deployment, caller.session, caller.principal, Response())
     response.headers["Location"] = f"/v2/monitor_instances/{monitor_instance_id}/runs/{queued.id}"
-    return run_answer(caller, kind, get(caller.session, deployment.no, queued.id))
+    return run_answers(caller, deployment, kind, [get(caller.session, deployment.no, queued.id)])[0]
 
 
 @router.get("")
@@ -71,7 +79,7 @@ def read_runs(
     before_no = find_check(caller, deployment.no, start).no + 1 if start else None
     runs = page(caller.session, deployment.no, limit=limit + 1, before_no=before_no)
     url = f"/v2/monitor_instances/{monitor_instance_id}/runs?limit={limit}"
-    answer: Answer = {"runs": [run_answer(caller, kind, one) for one in runs[:limit]], "limit": limit, "first": {"url": url}}
+    answer: Answer = {"runs": run_answers(caller, deployment, kind, runs[:limit]), "limit": limit, "first": {"url": url}}
     answer["total_count"] = count(caller.session, deployment.no)
     return answer | ({"next": {"url": f"{url}&start={runs[limit].id}"}} if len(runs) > limit else {})
 
@@ -80,7 +88,7 @@ def read_runs(
 def read_run(monitor_instance_id: InstanceId, monitoring_run_id: str, caller: CallerIn) -> Answer:
     """Returns one run."""
     kind, deployment = find_instance(caller, monitor_instance_id)
-    return run_answer(caller, kind, find_check(caller, deployment.no, monitoring_run_id))
+    return run_answers(caller, deployment, kind, [find_check(caller, deployment.no, monitoring_run_id)])[0]
 
 
 @router.patch("/{monitoring_run_id}")
@@ -91,7 +99,7 @@ def change_run(monitor_instance_id: InstanceId, monitoring_run_id: str, body: li
     if not all(one.path.strip("/") == "status/state" and one.value in ("canceled", "cancelled") for one in body) or not body:
         raise InvalidInput.of("[0].path", "is not supported by Evenhand: of a run only /status/state can be changed, to canceled")
     cancel_check(deployment, check.id, caller.session, caller.principal)
-    return run_answer(caller, kind, get(caller.session, deployment.no, check.id))
+    return run_answers(caller, deployment, kind, [get(caller.session, deployment.no, check.id)])[0]
 
 
 def find_check(caller: Caller, deployment_no: int, check_id: str) -> CheckRun:
@@ -106,21 +114,39 @@ def find_check(caller: Caller, deployment_no: int, check_id: str) -> CheckRun:
         raise NotFound("run", ascii(check_id)[1:-1][:100]) from error
 
 
-def run_answer(caller: Caller, kind: str, check: CheckRun) -> Answer:
-    """Returns a check as a run."""
+def run_answers(caller: Caller, deployment: Deployment, kind: str, checks: Sequence[CheckRun]) -> list[Answer]:
+    """Returns checks as runs of an instance; those of quality that compared no record with its label have measured nothing."""
+    if kind != QUALITY:
+        return [_run_answer(caller, kind, one, None) for one in checks]
+    keys = catalogue_keys(deployment.problem_type)
+    found = measurements_of_checks(caller.session, [one.no for one in checks], metrics=keys, scopes=[Scope.OVERALL])
+    return [_run_answer(caller, kind, one, _why_no_quality(one, found.get(one.no, ()))) for one in checks]
+
+
+def _why_no_quality(check: CheckRun, measured: Sequence[Measurement]) -> str | None:
+    if check.state is not CheckState.SUCCEEDED or any(one.value is not None for one in measured):
+        return None
+    reason = next((one.reason for one in measured if one.reason), None)
+    why = f": {reason}" if reason else ", because there was no monitor instance of it then"
+    return f"This check measured fairness, and no quality{why}."
+
+
+def _run_answer(caller: Caller, kind: str, check: CheckRun, unmeasured: str | None) -> Answer:
     instance_id = joined_id(kind, check.deployment_id)
-    status: Answer = {"state": STATES[check.state], "message": check.reason, "queued_at": moment(check.created_at), "operators": []}
+    state, reason = ("error", unmeasured) if unmeasured else (STATES[check.state], check.reason)
+    status: Answer = {"state": state, "message": reason, "queued_at": moment(check.created_at), "operators": []}
     for name, time in (("started_at", check.started_at), ("completed_at", check.finished_at)):
         if time is not None:
             status[name] = moment(time)
     status["updated_at"] = moment(check.finished_at or check.started_at or check.created_at)
-    if STATES[check.state] in {"error", "canceled"}:
-        error = {"code": check.state.value.replace("_", "-"), "message": check.reason or "The check did not end in time."}
+    if state in {"error", "canceled"}:
+        code = "insufficient-data" if unmeasured else check.state.value.replace("_", "-")
+        error = {"code": code, "message": reason or "The check did not end in time."}
         status["failure"] = {"trace": check.id, "errors": [error]}
     # Of now, not of then: a check keeps the number of the monitor's version, not its content.
     monitor = monitor_of(caller.session, check.deployment_no)
     parameters = parameters_of(monitor, {}) if monitor is not None and kind == FAIRNESS else {}
-    if check.state is CheckState.SUCCEEDED:
+    if state == "finished":
         records = (check.window or {}).get("records")
         parameters |= {"measurement_id": check.id, "is_group_bias_completed": True, "total_records_processed": records}
     entity = {

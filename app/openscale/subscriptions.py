@@ -16,7 +16,7 @@ from ..store.openscale.marts import DEFAULT_MART, find_mart, find_provider
 from ..store.openscale.subscriptions import StoredSubscription, put_subscription, subscriptions_of
 from ..web.access import Logger as LoggerIn
 from ..web.access import NowIn, ServicesIn
-from ..web.media import reads_body
+from ..web.media import is_json, reads_body
 from .assets import AssetIn, AssetPropertiesIn, columns_json, columns_of, outputs_json, problem_type_of, properties_of
 from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
 from .callers import Caller, CallerIn
@@ -252,9 +252,20 @@ def _endpoint_json(body: SubscriptionIn, caller: Caller) -> Answer | None:
     of_provider = {} if provider is None else provider.secrets.get("credentials") or {}
     own = endpoint.credentials if endpoint else None
     sent = credentials_of(own or of_provider)
-    headers = (endpoint and endpoint.request_headers) or ({} if provider is None else provider.secrets.get("request_headers") or {})
+    headers = _own_headers(endpoint.request_headers if endpoint else None)
+    if not headers and provider is not None:
+        headers = _own_headers(provider.secrets.get("request_headers"))
     payload_format = payload_format_of(own or of_provider)
     return {"url": url, "payload_format": payload_format, "credentials": credentials_json(sent), "headers": headers}
+
+
+def _own_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Returns the headers without one that says that JSON is sent, which published scripts state and which is so anyhow."""
+    return {
+        name: value
+        for name, value in (headers or {}).items()
+        if name.lower() != "content-type" or not is_json(value.partition(";")[0].strip().lower())
+    }
 
 
 def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
@@ -281,7 +292,7 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
     if endpoint.credentials is not None and "secret_id" not in endpoint.credentials:
         members["credentials"] = credentials_json(credentials_of(endpoint.credentials))
     # Masked values are those that are stored: sent back as they were read, they mean no change.
-    headers = {name: value for name, value in (endpoint.request_headers or {}).items() if value != "***"}
+    headers = {name: value for name, value in _own_headers(endpoint.request_headers).items() if value != "***"}
     return {**patch, "endpoint": {**members, **({"headers": headers} if headers else {})}}
 
 

@@ -9,7 +9,6 @@ from ..domain.values import label_of
 from .bodies import Answer, moment
 from .fairness import listed
 from .figures import (
-    RATES,
     CheckFigureKey,
     Figures,
     GroupSide,
@@ -36,7 +35,7 @@ def fairness_sources(check: CheckRun, monitor: Monitor | None, figures: Figures)
     sources = [
         {"id": name, "type": "data_distribution", "data": _distribution(data, monitor, figures)}
         for name, data in _DISTRIBUTIONS.items()
-        if _is_measured(data, figures)
+        if any(_is_counted(data, attribute, figures) for attribute in attributes_of(figures))
     ]
     window: Mapping[str, Any] = check.window or {}
     summary = {
@@ -51,14 +50,16 @@ def fairness_sources(check: CheckRun, monitor: Monitor | None, figures: Figures)
         "summary": [_summary(attribute, check, monitor, figures) for attribute in attributes_of(figures)],
     }
     summaries = [summary]
-    if _is_measured(DataSet.DEBIASED, figures):
-        features = [_debiased_summary(attribute, monitor, figures) for attribute in attributes_of(figures)]
+    debiased = [attribute for attribute in attributes_of(figures) if _is_counted(DataSet.DEBIASED, attribute, figures)]
+    if debiased:
+        features = [_debiased_summary(attribute, monitor, figures) for attribute in debiased]
         summaries.append({**summary, "metric_type": "debiased_fairness", "debiased": True, "summary": features})
     return [*sources, *({"id": "bias_detection_summary", "type": "bias_detection_summary", "data": one} for one in summaries)]
 
 
-def _is_measured(data: DataSet, figures: Figures) -> bool:
-    return any(key.data is data and key.metric == RATES.get(data, "favourable_rate") for key in figures)
+def _is_counted(data: DataSet, attribute: str, figures: Figures) -> bool:
+    # Not by the data alone: a meta field has no copies, and its figures of them say only why there are none.
+    return side_of(figures, data, attribute, None) is not None
 
 
 def _debiased_summary(attribute: str, monitor: Monitor | None, figures: Figures) -> Answer:
@@ -120,7 +121,7 @@ def _distribution(data: DataSet, monitor: Monitor | None, figures: Figures) -> A
 
 
 def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: Figures) -> Answer:
-    data = DataSet.PAYLOAD_PERTURBED if _is_measured(DataSet.PAYLOAD_PERTURBED, figures) else DataSet.PAYLOAD
+    data = DataSet.PAYLOAD_PERTURBED if _is_counted(DataSet.PAYLOAD_PERTURBED, attribute, figures) else DataSet.PAYLOAD
     reference, payload_reference = (side_of(figures, one, attribute, None) for one in (data, DataSet.PAYLOAD))
     names = groups_of(figures, attribute)
     groups = [_group(attribute, group, data, monitor, figures) for group in names]
@@ -162,7 +163,7 @@ def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: 
         "fairness_calculation_details": [
             _calculation(kind, attribute, worst, None if place is None else names[place], figures)
             for kind in (DataSet.PAYLOAD_PERTURBED, DataSet.PAYLOAD)
-            if _is_measured(kind, figures)
+            if _is_counted(kind, attribute, figures)
         ],
     }
 

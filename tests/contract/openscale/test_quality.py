@@ -78,6 +78,20 @@ def test_the_figures_of_a_published_hour_are_those_that_openscale_printed(tutori
     assert find_differences_from_published(tutorials["binary"].sources) == []
 
 
+@pytest.mark.parametrize("name", RECORDED["subscriptions"])
+def test_the_verdict_of_a_summary_is_that_of_its_figures(tutorials: dict[str, Read], name: str) -> None:
+    """Headless models and meta fields have no copies, from which OpenScale takes the verdict."""
+    (summary,) = [one["data"] for one in tutorials[name].sources if one.get("data", {}).get("metric_type") == "fairness"]
+
+    for feature in summary["summary"]:
+        (group,) = feature["minority"]["values"]
+        limit = group["acceptable_fav_class_percent"]
+        assert feature["is_biased"] == group["is_biased"] == (group["fav_class_percent"] < limit)
+        assert group["is_biased"] == (feature["fairness_value"] < 100 * limit / group["perfect_equality"])
+    distributions = [one["data"]["values"] for one in tutorials[name].sources if one["type"] == "data_distribution"]
+    assert all(distributions)
+
+
 def feedback(name: str) -> list[tuple[Any, Any]]:
     """Label and prediction of the tutorial's labelled records, as they were sent."""
     address = f"/data_sets/feedback.{RECORDED['subscriptions'][name]}/records"

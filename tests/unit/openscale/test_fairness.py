@@ -63,7 +63,7 @@ def test_a_monitor_that_is_read_and_sent_back_is_the_same(threshold: float, uppe
     monitor = MonitorIn.model_validate(document).to_domain()
 
     again = FairnessIn.model_validate(parameters_of(monitor, {}))
-    limits = [ThresholdIn.model_validate(one) for one in thresholds_of(monitor)]
+    limits = [ThresholdIn.model_validate(one) for one in thresholds_of(monitor, ["Sex", "Age"])]
     document = monitor_json(again, limits, is_scheduled=True)
     if upper is None:
         # Nothing is said of an upper limit that is not watched, and the default would watch it.

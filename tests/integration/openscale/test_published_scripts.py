@@ -1,0 +1,134 @@
+"""Habits of published scripts that a subscription, a monitor instance and a run must understand."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from app.store.database.engine import Database
+from tests.builders.openscale import BASE, added, applicants, fairness, payload, read, subscription
+from tests.builders.workers import ended, working
+from tests.databases import Databases
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.service import RunningService, running_service
+
+JSON_HEADERS = {"Content-Type": "application/json; charset=utf-8", "X-Team": "risk"}
+
+
+class Scripted:
+    """A service with a worker and a model, and subscriptions by their name."""
+
+    def __init__(self, service: RunningService, model_url: str) -> None:
+        self.service, self.client, self.model_url = service, service.client, model_url
+
+    def subscribe(self, name: str, url: str | None = None, **endpoint: Any) -> str:  # noqa: ANN401 - JSON
+        """Adds a subscription with 40 records and a fairness instance, and returns its id."""
+        body = subscription(name, url)
+        if url is not None:
+            body["deployment"]["scoring_endpoint"] |= endpoint
+        subscription_id: str = added(self.client, "subscriptions", body)["metadata"]["id"]
+        added(self.client, f"data_sets/payload_logging.{subscription_id}/records", payload(applicants(), name))
+        added(self.client, "monitor_instances", fairness(subscription_id))
+        return subscription_id
+
+    def run(self, kind: str, subscription_id: str) -> dict[str, Any]:
+        """Runs an instance to its end and returns the run."""
+        run = added(self.client, f"monitor_instances/{kind}.{subscription_id}/runs", {})
+        ended(self.service, f"/v1/deployments/{subscription_id}", {"id": run["metadata"]["id"]})
+        found: dict[str, Any] = read(self.client, f"monitor_instances/{kind}.{subscription_id}/runs/{run['metadata']['id']}")["entity"]
+        return found
+
+
+@pytest.fixture(scope="module")
+def scripted(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
+    with databases.lent() as url:
+        database = Database(url)
+        with running_service(database, tmp_path_factory.mktemp("scripts")) as service, serve(RuleScorer()) as model, working(database):
+            yield Scripted(service, model.url)
+        database.close()
+
+
+def message_of(answer: httpx.Response) -> str:
+    return "; ".join(one["message"] for one in answer.json()["errors"])
+
+
+def test_a_header_that_says_that_json_is_sent_is_no_header_of_the_endpoint(scripted: Scripted) -> None:
+    found = scripted.subscribe("Headers", scripted.model_url, request_headers=JSON_HEADERS)
+
+    assert read(scripted.client, f"subscriptions/{found}")["entity"]["deployment"]["scoring_endpoint"]["request_headers"] == {
+        "X-Team": "***"
+    }
+    body = subscription("Other", scripted.model_url)
+    body["deployment"]["scoring_endpoint"]["request_headers"] = {"Content-Type": "text/csv"}
+    refused = scripted.client.post(f"{BASE}/subscriptions", json=body)
+    assert (refused.status_code, "Content-Type: says how a request is sent" in message_of(refused)) == (422, True)
+
+
+def test_the_mirror_of_a_lower_limit_is_no_limit_of_a_script(scripted: Scripted) -> None:
+    """Only women are favoured here; OpenScale has nothing to say about that unless an upper limit was set."""
+    client, name = scripted.client, scripted.subscribe("Upper")
+    instance = f"monitor_instances/fairness.{name}"
+    turned = [{"op": "replace", "path": "/parameters/favourable_class", "value": [0]}]
+    turned += [{"op": "replace", "path": "/parameters/unfavourable_class", "value": [1]}]
+    assert client.patch(f"{BASE}/{instance}", json=turned).status_code == 200
+    assert [one["type"] for one in read(client, instance)["entity"]["thresholds"]] == ["lower_limit"]
+    assert client.get(f"/v1/deployments/{name}/fairness-monitor").json()["attributes"][0]["upper_threshold"] == pytest.approx(1 / 0.95)
+
+    stated = [{"metric_id": "fairness_value", "type": "upper_limit", "value": 100 / 0.95}]
+    assert client.patch(f"{BASE}/{instance}", json=[{"op": "add", "path": "/thresholds", "value": stated}]).status_code == 200
+    assert [one["type"] for one in read(client, instance)["entity"]["thresholds"]] == ["lower_limit", "upper_limit"]
+
+
+def test_a_patch_does_not_watch_a_side_that_nobody_is_to_watch(scripted: Scripted) -> None:
+    client, name = scripted.client, scripted.subscribe("One side")
+    address = f"/v1/deployments/{name}/fairness-monitor"
+    monitor = client.get(address).json()
+    attributes = [{**one, "upper_threshold": None} for one in monitor["attributes"]]
+    kept = {key: value for key, value in monitor.items() if key not in {"version", "warnings"}}
+    assert client.put(address, json={**kept, "attributes": attributes}).status_code == 200
+
+    patch = [{"op": "replace", "path": "/parameters/min_records", "value": 11}]
+    assert client.patch(f"{BASE}/monitor_instances/fairness.{name}", json=patch).status_code == 200
+    after = client.get(address).json()
+    assert (after["min_records"], after["attributes"][0]["upper_threshold"]) == (11, None)
+
+
+def test_a_run_takes_the_parameters_of_its_instance_and_names_others(scripted: Scripted) -> None:
+    name = scripted.subscribe("Parameters")
+    path = f"{BASE}/monitor_instances/fairness.{name}/runs"
+    own = fairness(name)["parameters"]
+
+    assert scripted.client.post(path, json={"parameters": own}).status_code == 201
+    refused = scripted.client.post(path, json={"parameters": {**own, "min_records": 20, "beauty": 1}})
+    assert refused.status_code == 422
+    assert [field in message_of(refused) for field in ("parameters.min_records:", "parameters.beauty:", "parameters.features")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripted) -> None:
+    name = scripted.subscribe("No prediction")
+    added(scripted.client, "monitor_instances", {**fairness(name), "monitor_definition_id": "quality", "parameters": {}})
+    labelled = [{"sex": sex, "income": income, "age": age, "approved": 1} for sex, income, age in applicants(20)]
+    added(scripted.client, f"data_sets/feedback.{name}/records", labelled)
+    run = scripted.run("quality", name)
+
+    assert (run["status"]["state"], "measurement_id" in run["parameters"]) == ("error", False)
+    assert "no endpoint to ask" in run["status"]["failure"]["errors"][0]["message"]
+    # The same check measured fairness.
+    (of_fairness,) = read(scripted.client, f"monitor_instances/fairness.{name}/runs")["runs"]
+    assert of_fairness["entity"]["status"]["state"] == "finished"
+
+
+def test_ranges_are_read_as_they_were_sent(scripted: Scripted) -> None:
+    name = scripted.subscribe("Ranges")
+    feature = {"feature": "age", "majority": [[26, 75]], "minority": [[18, 25.5]], "threshold": 0.8}
+    patch = [{"op": "replace", "path": "/parameters/features", "value": [feature]}]
+    assert scripted.client.patch(f"{BASE}/monitor_instances/fairness.{name}", json=patch).status_code == 200
+
+    (found,) = read(scripted.client, f"monitor_instances/fairness.{name}")["entity"]["parameters"]["features"]
+    assert str((found["majority"], found["minority"])) == "([[26, 75]], [[18, 25.5]])"
