@@ -17,6 +17,7 @@ from ..security.principals import USER, Permission
 from ..store.alerts.alert_comments import comments_page
 from ..store.alerts.alerts import counterparts_of, get_alert
 from ..store.attributions.attributions import attribution_of_alert
+from ..store.evidence.eras import followed_deployment
 from ..views.alert_lines import figure_of
 from ..views.alert_trend import affected_records, read_affected, read_trend
 from ..web.access import NowIn, Reader, SessionIn
@@ -55,11 +56,13 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     comments = comments_page(session, alert, limit=MOST_COMMENTS + 1)
     shows_records = Permission.RECORDS in principal.role.permissions
     trend, wanted = read_trend(session, alert), affected_records(alert) if shows_records else None
+    is_in_files = followed_deployment(session, alert.deployment_no).is_in_files
     limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
     bounds = [float(one) if isinstance(one, int | float) else None for one in limits]
     assignees = {f"{USER}{name}": name for name in list_assignees(session, alert.deployment_no)}
     values = {
         "alert": alert,
+        "is_in_files": is_in_files,
         "facts": alert.facts,
         "figure": figure_of(alert),
         "others": counterparts_of(session, [alert], None),
@@ -67,7 +70,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "attribution_words": attribution_words,
         "trend": trend,
         "picture": trend and draw_trend(trend.points, metric=str(alert.subject.metric), limits=bounds, begun=trend.begun),
-        "records": read_affected(session, alert, wanted),
+        "records": None if is_in_files else read_affected(session, alert, wanted),
         "records_query": "" if wanted is None else urlencode(query_of(wanted)),
         "is_balanced": alert.subject.data is DataSet.BALANCED,
         "record_words": record_words,

@@ -35,6 +35,7 @@ from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import SHOWS_RECORDS
 from .ranges import KEEPS_RANGE
+from .records_in_files import list_tables
 from .registering import form_values
 from .rendering import page
 from .setting_up import ConfigurePart, StepName, next_step, steps_of
@@ -88,6 +89,7 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
     columns = [column.name for column in (*deployment.schema.features, *deployment.schema.meta)]
     values = {
         "deployment": deployment,
+        "tables": list_tables(session, deployment),
         "monitor": monitor,
         "warnings": [] if monitor is None else monitor_warnings(session, deployment, monitor),
         "missing": missing_sides(monitor),

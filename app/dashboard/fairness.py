@@ -26,7 +26,7 @@ from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
 from ..tracking.flagging import look_at_month
 from ..tracking.looking import look_at_evidence
-from ..tracking.wording import list_notes, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
+from ..tracking.wording import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
 from ..views.causes import Cause
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.forest import STRIP_CHECKS, ForestSource, build_forest, choose_metric
@@ -122,7 +122,7 @@ def fairness_page(
         "missing_records": () if newest is None else notes_of_check(session, newest),
         **show_forest(forest, chosen, known, attributed),
         "compared": compared,
-        "evidence_in_short": [] if evidence is None else [sum_up(compared), *list_remarks(evidence)],
+        "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
         "flags": look_at_month(session, deployment.no),
         **_WORDING,
         "figure_of": lambda one: name_figure(rename_state(forest.words, one)),

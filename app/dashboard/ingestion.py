@@ -11,6 +11,7 @@ from starlette.responses import Response
 from ..views.ingestion import REMEDIES, SOURCE_WORDS, IngestionHour, ingestion_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .ranges import KEEPS_RANGE
+from .records_in_files import list_tables
 from .rendering import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE])
@@ -36,6 +37,7 @@ def ingestion_page(request: Request, deployment: ReadableDeployment, session: Se
     found = ingestion_of(session, deployment.no, now, hours=int(hours))
     values = {
         "deployment": deployment,
+        "tables": list_tables(session, deployment),
         "found": found,
         "lines": join_empty_hours(found.hours),
         "hours": int(hours),

@@ -14,13 +14,14 @@ from ..store.deployments.monitors import monitor_of
 from ..store.records.flagged_records import FlaggedFilter, FlagPlace, flagged_page
 from ..store.records.transactions import labels_of
 from ..views.second_look import known_gap, pick_labels, totals_of, why
-from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
+from ..web.access import ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from . import record_words
 from .ranges import KEEPS_RANGE
+from .records_in_files import page_without_records
 from .rendering import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE, NEEDS_LOGGED])
+router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 SHOWN: Final = 50
 MAX_LABELS: Final = 6
@@ -48,6 +49,8 @@ def second_look_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[ChosenFlags, Query()]
 ) -> Response:
     """Returns the records whose outcome would, or would probably, differ with a reference value."""
+    if deployment.payload is not None:
+        return page_without_records(request, deployment, "Second look")
     monitor = monitor_of(session, deployment.no)
     wanted = FlaggedFilter(
         model_revision=deployment.model_revision,

@@ -85,13 +85,7 @@ def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor |
             is_done=deployment is not None and deployment.endpoint is not None,
             is_optional=True,
         ),
-        Step(
-            name=StepName.LOG,
-            title="Log",
-            why="Your program logs what the model is asked and what it answers. Checks read what is logged.",
-            parts=(ConfigurePart.LOG,),
-            is_done=newest is not None,
-        ),
+        _step_of_records(deployment, newest, is_checked=is_checked),
         Step(
             name=StepName.CHECK,
             title="First check",
@@ -100,6 +94,15 @@ def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor |
             is_done=is_checked,
         ),
     )
+
+
+def _step_of_records(deployment: Deployment | None, newest: NewestRecord | None, *, is_checked: bool) -> Step:
+    if deployment is None or deployment.payload is None:
+        why = "Your program logs what the model is asked and what it answers. Checks read what is logged."
+        return Step(name=StepName.LOG, title="Log", why=why, parts=(ConfigurePart.LOG,), is_done=newest is not None)
+    # A check that succeeded has read records, whatever was listed since.
+    why = "Checks read the records in files, where they lie. Nothing is logged."
+    return Step(name=StepName.LOG, title="Files", why=why, parts=(ConfigurePart.LOG,), is_done=is_checked)
 
 
 def next_step(steps: tuple[Step, ...]) -> Step | None:

@@ -17,15 +17,16 @@ from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
 from ..views.second_look import totals_of
 from ..views.transactions import Records, RecordSort, records_of
-from ..web.access import NEEDS_LOGGED, NowIn, ReadableDeployment, SessionIn
+from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.record_places import write_record_cursor
 from . import check_words, record_words
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .record_filters import CHECK_ID, ChosenRecords, among_of, choices_of, local, query_of
+from .records_in_files import page_without_records
 from .rendering import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE, NEEDS_LOGGED])
+router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 SHOWN: Final = 50
 
@@ -49,6 +50,8 @@ def transactions_page(
     chosen: Annotated[ChosenRecords, Query()],
 ) -> Response:
     """Returns records, newest first or by gap."""
+    if deployment.payload is not None:
+        return page_without_records(request, deployment, "Transactions")
     wanted = chosen.wanted(limit=SHOWN)
     span = chosen_span(time_range, now)
     # The records of a check are those that it read, and times of the filter's own say more than a range that was chosen elsewhere.
@@ -101,6 +104,8 @@ def record_page(
     check: CheckId = "",
 ) -> Response:
     """Returns one record; its id may be any text, and is in the query where a path cannot hold it."""
+    if deployment.payload is not None:
+        return page_without_records(request, deployment, "Transactions")
     used_by = checks.get(session, deployment.no, check) if check else None
     monitor = monitor_of(session, deployment.no)
     of_check = used_by.id if used_by is not None and used_by.window is not None else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ..evidence.sentences import State
 from ..tracking.looking import DeploymentEvidence
-from ..tracking.wording import NO_MONITOR, list_notes, list_remarks, name_figure, order_by_gravity, say_comparison, say_limit, sum_up
+from ..tracking.wording import NO_MONITOR, describe_evidence, list_notes, name_figure, order_by_gravity, say_comparison, say_limit
 from .document import Block, Paragraph, ReportTable, Section
 from .numbers import ABSENT, interval
 
@@ -25,7 +25,7 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     if evidence is None:
         return Section("Evidence over time", (Paragraph(NO_MONITOR, is_caution=True),))
     comparisons = order_by_gravity(evidence.comparisons)
-    blocks: list[Block] = [Paragraph(" ".join([sum_up(comparisons), *list_remarks(evidence)]))]
+    blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
     if comparisons:
         rows = []
         for one in comparisons[:MOST_COMPARISONS]:
@@ -45,7 +45,7 @@ def say_since(evidence: DeploymentEvidence | None) -> Iterator[str]:
         yield NO_MONITOR
         return
     comparisons = order_by_gravity(evidence.comparisons)
-    yield " ".join([sum_up(comparisons), *list_remarks(evidence)])
+    yield " ".join(describe_evidence(evidence))
     for one in comparisons[:MOST_SAID]:
         if one.state is not State.UNDECIDED:
             yield say_comparison(one)

@@ -7,7 +7,7 @@ from ..domain.checks import DataSet
 from ..evidence.nulls import Direction
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
-from .looking import ComparisonState, DeploymentEvidence
+from .looking import IN_FILES, ComparisonState, DeploymentEvidence
 
 NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
 
@@ -46,6 +46,13 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
     counts = {state: sum(one.state is state for one in comparisons) for state in _GRAVEST}
     parts = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
     return f"{len(comparisons):,} {'comparison' if len(comparisons) == 1 else 'comparisons'}: {', '.join(parts)}."
+
+
+def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
+    """Returns how many comparisons are in each state, then what a reader must know of all; of records in files why there is none."""
+    if evidence.is_in_files:
+        return [f"There is no evidence over time on this deployment: {IN_FILES}. Judge it by its single checks."]
+    return [sum_up(evidence.comparisons), *list_remarks(evidence)]
 
 
 def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:

@@ -26,6 +26,7 @@ QUALITY: Final = (
 )
 
 NO_ATTRIBUTE = "the mitigation that was set for the deployment covers none of the monitored attributes"
+IN_FILES = "the records of this deployment lie in files, and mitigation is not there for them"
 NOT_PICKED = "the monitor picks no metric that shows mitigation"
 NOT_MITIGATED = "{attribute} is not among the attributes that were to be mitigated"
 NOT_TOGETHER = "attributes that are watched together are not mitigated together"
@@ -110,10 +111,12 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     return tuple(views)
 
 
-def why_not_debiased(counted: CountedCheck) -> str | None:
+def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
     """Returns why a check that is over says nothing of mitigation; None if it does."""
     if DataSet.DEBIASED in counted.data_sets:
         return None
+    if is_in_files:
+        return IN_FILES
     if not counted.window.get("with_endpoint"):
         return NO_ENDPOINT
     has_copies = bool(counted.window.get("perturbed_records"))

@@ -68,7 +68,7 @@ _ENDED_WITHOUT = {
 def views_of(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
     """Returns each kind of view, and why the check does not have it where it does not."""
     counted = counted_check(session, check)
-    reasons = {kind: _why_not(counted, kind) for kind in _NEEDED} | {ViewKind.TRAINING: why_no_training(session, deployment.no)}
+    reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {ViewKind.TRAINING: why_no_training(session, deployment.no)}
     return tuple(ViewState(kind=kind, reason=reasons[kind]) for kind in ViewKind)
 
 
@@ -106,7 +106,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
     view = replace(
         view, not_received=missing.not_received, left_out=missing.left_out, notes=notes_on_missing(missing, hours, window.get(SAMPLING))
     )
-    reason = _why_not(counted, kind)
+    reason = _why_not(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)
     data, metrics = _NEEDED[kind]
@@ -128,7 +128,7 @@ def check_of_view(counted: CountedCheck) -> CheckOfView:
     )
 
 
-def _why_not(counted: CountedCheck, kind: ViewKind) -> str | None:
+def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
     check = counted.check
     if check.state in _NOT_OVER:
         return _NOT_OVER[check.state]
@@ -136,7 +136,9 @@ def _why_not(counted: CountedCheck, kind: ViewKind) -> str | None:
         return f"{_ENDED_WITHOUT[check.state]}: {check.reason or 'no reason is known'}"
     if kind is ViewKind.PAYLOAD:
         return None
-    return why_not_perturbed(counted) if kind is ViewKind.PAYLOAD_PERTURBED else why_not_debiased(counted)
+    if kind is ViewKind.PAYLOAD_PERTURBED:
+        return why_not_perturbed(counted)
+    return why_not_debiased(counted, is_in_files=deployment.payload is not None)
 
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:

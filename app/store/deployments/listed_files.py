@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.orm import Session
@@ -29,6 +29,17 @@ class FileSpan:
     batch: str | None
     oldest: datetime | None
     newest: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingTotals:
+    """The listed files of one table together: how many, their bytes, the times of the oldest and newest row, and of the last change."""
+
+    files: int
+    bytes: int
+    oldest: datetime | None
+    newest: datetime | None
+    changed_at: datetime | None
 
 
 _QUEUE_HOURS = text("""
@@ -108,6 +119,17 @@ def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, F
     row = ListedFileRow
     members = (row.path, row.bytes, row.modified_ns, row.batch, row.oldest, row.newest)
     return {found.path: FileSpan(**found._asdict()) for found in session.execute(select(*members).where(*wanted))}
+
+
+def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
+    """Returns the totals of the table's files as they were last listed."""
+    row = ListedFileRow
+    totals = (func.count(), func.coalesce(func.sum(row.bytes), 0), func.min(row.oldest), func.max(row.newest), func.max(row.modified_ns))
+    files, size, oldest, newest, modified = session.execute(
+        select(*totals).where(row.deployment_no == deployment_no, row.side == side)
+    ).one()
+    changed = None if modified is None else datetime.fromtimestamp(modified / 1e9, UTC)
+    return ListingTotals(files=files, bytes=int(size), oldest=oldest, newest=newest, changed_at=changed)
 
 
 def hold_listing(session: Session, deployment_no: int) -> bool:

@@ -44,6 +44,7 @@ class FollowedDeployment:
     schemas: Sequence[RecordSchema]
     model_revision: str
     has_endpoint: bool
+    is_in_files: bool = False
 
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
@@ -89,7 +90,7 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
     deployment = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.problem_type, DeploymentRow.model_revision)
     schema = (DeploymentSchemaRow.version, DeploymentSchemaRow.features, DeploymentSchemaRow.meta)
     rows = session.execute(
-        select(*deployment, DeploymentRow.endpoint, *schema)
+        select(*deployment, DeploymentRow.endpoint, DeploymentRow.record_tables, *schema)
         .join(DeploymentSchemaRow, DeploymentSchemaRow.deployment_no == DeploymentRow.no)
         .where(DeploymentRow.no == deployment_no)
         .order_by(DeploymentSchemaRow.version)
@@ -101,6 +102,7 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
         schemas=[RecordSchema(version=one.version, features=columns_of(one.features), meta=columns_of(one.meta)) for one in rows],
         model_revision=rows[0].model_revision,
         has_endpoint=rows[0].endpoint is not None,
+        is_in_files=rows[0].record_tables is not None,
     )
 
 

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from app.alerts.evaluating import evaluate_ended_checks
+from app.checks.sources import TablePlaces
+from app.domain.checks import Trigger
+from app.schedule.late_files import look_for_late_files
 from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
+from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
-from tests.scenes import NOON, scene
+from tests.scenes import NOON, PlainSealer, Scene, scene
 from tests.service import RunningService, running_service
 
 
@@ -19,8 +25,10 @@ def words(text: str) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
 
 
-PAGES = ("", "/checks", "/checks/{check}", "/alerts", "/ingestion", "/configure", "/configure/monitor", "/configure/log")
-REFUSED = ("/transactions", "/second-look")
+PAGES = (
+    *("", "/checks", "/checks/{check}", "/alerts", "/ingestion", "/configure", "/configure/monitor", "/configure/log"),
+    *("/transactions", "/transactions/a-record", "/second-look", "/regulator-report", "/configure/mitigation", "/configure/nobody-listed"),
+)
 
 
 @pytest.fixture
@@ -44,16 +52,68 @@ def test_each_page_answers_and_says_what_is_not_there(service: RunningService, c
     name = next(one["id"] for one in service.client.get("/v1/deployments").json()["deployments"] if one["payload"])
     asks = {"headers": {"Accept": "text/html"}}
 
-    answers = {path: service.client.get(f"/deployments/{name}{path.format(check=check)}", **asks) for path in (*PAGES, *REFUSED)}
+    answers = {path: service.client.get(f"/deployments/{name}{path.format(check=check)}", **asks) for path in PAGES}
 
-    assert {path: one.status_code for path, one in answers.items() if one.status_code >= 500} == {}
     for path in PAGES:
         assert answers[path].status_code == 200, path
         assert "a rule on evidence opens no alert: set a rule on single checks" in words(answers[path].text), path
         assert ">Transactions</a>" not in answers[path].text, path
-    for path in REFUSED:
-        assert answers[path].status_code == 409, path
-        assert "lie in files" in words(answers[path].text), path
+    for path in ("/transactions", "/transactions/a-record", "/second-look"):
+        assert "Single records are not shown for this deployment" in words(answers[path].text), path
+    for path in ("", "/checks/{check}"):
+        assert "/transactions" not in answers[path].text, path
+        assert "/regulator-report" not in answers[path].text, path
+        assert "No hour has been counted" not in answers[path].text, path
+    assert "/regulator-report." not in answers["/regulator-report"].text
+    for path in ("/configure/mitigation", "/configure/nobody-listed"):
+        assert "not there for this deployment" in words(answers[path].text), path
+
+
+def test_the_view_of_mitigation_and_the_report_say_that_files_have_none(service: RunningService, check: str) -> None:
+    asks = {"headers": {"Accept": "text/html"}}
+    debiased = words(service.client.get(f"/deployments/in-files/checks/{check}?view=debiased", **asks).text)
+    report = words(service.client.get(f"/v1/deployments/in-files/checks/{check}/report.html").text)
+
+    assert "the records of this deployment lie in files, and mitigation is not there for them" in debiased
+    assert "There is no evidence over time on this deployment: its records lie in files" in report
+    assert "undecided" not in report
+
+
+def test_the_listed_files_are_shown_where_records_are_expected(
+    service: RunningService, database: Database, check: str, tmp_path: Path
+) -> None:
+    assert check
+    asks = {"headers": {"Accept": "text/html"}}
+    before = words(service.client.get("/deployments/in-files/ingestion", **asks).text)
+    look_for_late_files(database, (tmp_path,))
+
+    for path in ("/ingestion", "/configure/log"):
+        shown = words(service.client.get(f"/deployments/in-files{path}", **asks).text)
+        assert re.search(r"Records \S+/payload , parquet 1 [\d.]+ KiB", shown), path
+        assert re.search(r"Labels \S+/feedback , parquet 0 0 Bytes", shown), path
+    assert re.search(r"Records \S+/payload , parquet 0 0 Bytes", before)
+    assert "table_not_listed" in before
+
+
+def test_an_alert_on_records_in_files_opens_and_says_where_its_records_are(
+    service: RunningService, database: Database, check: str, tmp_path: Path
+) -> None:
+    assert check
+    asks = {"headers": {"Accept": "text/html"}}
+    with database.transaction() as session:
+        deployment = Deployments(session, PlainSealer()).get("in-files")
+    judge_single_checks(database, deployment.no)
+    lake = Scene(database, deployment, places=TablePlaces((tmp_path,)))
+    lake.check(NOON, trigger=Trigger.SCHEDULE)
+    evaluate_ended_checks(database)
+
+    alerts = service.client.get("/v1/alerts?state=open").json()["alerts"]
+    assert [(one["attribute"], one["group"], one["data"]) for one in alerts] == [("sex", "female", "payload")]
+    shown = service.client.get(f"/alerts/{alerts[0]['id']}", **asks).text
+    assert "They are not shown: the records of this deployment lie in files" in words(shown)
+    assert "/transactions" not in shown
+    rules = words(service.client.get("/deployments/in-files/alerts", **asks).text)
+    assert "ask for several checks in a row instead" in rules
 
 
 def test_its_reports_are_made_and_its_other_routes_say_why_not(service: RunningService, check: str) -> None:
