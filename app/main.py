@@ -46,6 +46,7 @@ from .api import (
     overview,
     payload_exports,
     payload_records,
+    pseudonyms,
     recommended_monitors,
     record_tests,
     regulator_reports,
@@ -82,6 +83,7 @@ from .web.parameters import known_parameters_only
 _ROUTERS = (
     overview.router,
     deployments.router,
+    pseudonyms.router,
     payload_exports.router,
     payload_records.router,
     record_tests.router,

@@ -6,11 +6,12 @@ from fastapi import APIRouter, Depends, Path, Response
 
 from ..errors import Conflict, NotFound
 from ..retention.rules import check_reason, check_selector, complete_policy
+from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
 from ..store.retention.erasures import erasures_of, get_erasure, request_erasure
 from ..store.retention.holds import hold_of, place_hold, release_hold
 from ..store.retention.policies import policy_of, put_policy
-from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from .answers import Answers, problems_of_deployment, problems_with_body
 from .schemas.retention import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
@@ -81,13 +82,16 @@ def delete_legal_hold(principal: Admin, deployment: LockedDeployment, session: S
     dependencies=[NEEDS_LOGGED],
     responses=_QUEUED | problems_with_body(NotFound, Conflict),
 )
-def post_erasure(body: ErasureIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response) -> ErasureOut:
+def post_erasure(
+    *, body: ErasureIn, deployment: LockedDeployment, session: SessionIn, services: ServicesIn, principal: Manager, response: Response
+) -> ErasureOut:
     """Erases the records of one person from every table, and gives a receipt. Figures and series stay as they are.
 
     It is performed within a minute; while the deployment is on legal hold, it waits. The ids are remembered by digests, so that the same
     records are not stored again.
     """
-    selector = check_selector(session, deployment.no, body.to_domain())
+    key = Deployments(session, services.secret_box).column_keys([deployment.no]).get(deployment.no)
+    selector = check_selector(session, deployment.no, body.to_domain(), key)
     erasure, is_new = request_erasure(session, deployment.no, deployment.id, erasure_id=body.id, selector=selector, by=principal.actor)
     if is_new:
         record_activity(session, principal.actor, "erasure.requested", deployment=deployment, subject=erasure.id, details=selector.scope())

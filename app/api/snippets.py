@@ -141,7 +141,11 @@ def _choose_cells(columns: Sequence[Column], monitor: Monitor | None) -> dict[st
 
 
 def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
-    """Returns a value that the column may have: one that the monitor names, if it names any."""
+    """Returns a value that may be sent: one that the monitor names, if it names any; of groups, a label."""
+    if column.storage is not None and column.storage.groups:
+        return column.storage.groups[0].label if watched is None else str(watched)
+    if column.storage is not None:
+        return "text"
     match column.type:
         case FieldType.STRING:
             return "text" if watched is None or isinstance(watched, Range) else str(watched)

@@ -86,9 +86,10 @@ async def run_consumer(client: KafkaClient, settings: Settings, url: str, deploy
         SetupError: the secret key or the allow-list of endpoints cannot be used.
     """
     database = Database(url)
-    ingestion = Ingestion(database)
+    box = open_secret_box(settings)
+    ingestion = Ingestion(database, sealer=box)
     policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on)
-    plans = CallPlans(database, open_secret_box(settings), policy)
+    plans = CallPlans(database, box, policy)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     threading.Thread(target=lambda: (stop.wait(), loop.call_soon_threadsafe(stopping.set)), daemon=True).start()

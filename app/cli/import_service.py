@@ -75,10 +75,7 @@ class ImportService:
         if response.is_error:
             raise _unexpected(response)
         found = _members(response)
-        features, meta = (
-            tuple(Column(name=one["name"], type=FieldType(one["type"]), kind=FieldKind(one["kind"])) for one in found[part])
-            for part in ("features", "meta")
-        )
+        features, meta = (tuple(_read_column(one) for one in found[part]) for part in ("features", "meta"))
         return ImportTarget(
             schema=RecordSchema(version=1, features=features, meta=meta),
             outputs=OutputFields(**found["outputs"]),
@@ -178,6 +175,15 @@ def open_client(url: str, key: str) -> httpx.Client:
     if not url.startswith(("http://", "https://")):
         raise SetupError(f"The address of the service must begin with http:// or https://, found {url!r:.100}. Set --url or EVENHAND_URL.")
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_SECONDS)
+
+
+def _read_column(found: Mapping[str, Any]) -> Column:
+    """Returns a column as its values are sent: a service stores those of a protected one in another form."""
+    storage = found.get("storage")
+    sent = FieldType(storage["sent"] if storage else found["type"])
+    is_number = sent in (FieldType.INTEGER, FieldType.NUMBER)
+    kind = (FieldKind.NUMERIC if is_number else FieldKind.CATEGORICAL) if storage else FieldKind(found["kind"])
+    return Column(name=found["name"], type=sent, kind=kind)
 
 
 def _members(response: httpx.Response) -> dict[str, Any]:

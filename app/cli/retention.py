@@ -10,6 +10,8 @@ from ..errors import InvalidInput, NotFound
 from ..retention.erasing import perform_erasures
 from ..retention.expiring import apply_policies
 from ..retention.rules import check_selector, require_no_hold
+from ..security.secrets import open_secret_box
+from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
 from ..store.retention.erasures import get_erasure, request_erasure
 from .database import ready_database
@@ -37,11 +39,13 @@ def erase(
 ) -> None:
     """Erase a person's records from every table. A worker finishes it and writes the receipt; without one, call this again after 15 s."""
     selector = RecordSelector(record_ids=tuple(record_id or ()), field=field, value=None if value is None else _read_value(value))
-    with ready_database(command_settings()) as database:
+    settings = command_settings()
+    with ready_database(settings) as database:
         with database.transaction() as session:
             no = deployment_no(session, deployment)
             require_no_hold(session, no, deployment, "nothing of it is erased")
-            selected = check_selector(session, no, selector)
+            key = Deployments(session, open_secret_box(settings)).column_keys([no]).get(no)
+            selected = check_selector(session, no, selector, key)
             _, is_new = request_erasure(session, no, deployment, erasure_id=erasure_id, selector=selected, by="command line")
             if is_new:
                 about = selected.scope()

@@ -8,6 +8,7 @@ from ..errors import FieldProblem
 from .definitions import Definition
 from .deployments import Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, ProblemType
 from .repeated_rules import check_bounds
+from .storage_rules import storage_problems
 from .table_rules import table_problems
 from .texts import character_problem, joining_problem, name_problem, printable
 from .values import spelled
@@ -60,6 +61,13 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
                 message = f"{column.name!r} names two columns; names must differ over features and meta"
                 found.append(FieldProblem(f"{place}.name", message))
             seen.add(column.name)
+            found += storage_problems(
+                place,
+                column,
+                is_feature=part == "features",
+                has_endpoint=definition.endpoint is not None,
+                is_batch=definition.payload is not None,
+            )
 
     outputs, features = definition.outputs, {column.name for column in definition.features}
     named = (("prediction", outputs.prediction), ("probability", outputs.probability), ("label", outputs.label))

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from .endpoint_health import HEALTHY, EndpointHealth
 from .tables_of_files import FeedbackTable, PayloadTable
-from .values import Scalar
+from .values import GroupValue, Scalar
 
 
 class ProblemType(StrEnum):
@@ -34,13 +34,51 @@ class FieldKind(StrEnum):
     NUMERIC = "numeric"
 
 
+class StorageKind(StrEnum):
+    """The form in which a protected column is stored: keyed pseudonyms of its values, or the labels of their groups."""
+
+    PSEUDONYM = "pseudonym"
+    GROUPS = "groups"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnGroup:
+    """Values that are stored under one label."""
+
+    label: str
+    values: tuple[GroupValue, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """How a protected column is stored. `sent` is the type of the values that come in; of `groups`, the first that has a value counts."""
+
+    kind: StorageKind
+    sent: FieldType = FieldType.STRING
+    groups: tuple[ColumnGroup, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of the records: a feature, or a meta field."""
+    """One column of the records: a feature, or a meta field. `type` and `kind` describe what is stored.
+
+    Without `storage`, values are stored as they are sent. With it, they are stored as text, and nobody can get them back from it.
+    """
 
     name: str
     type: FieldType
     kind: FieldKind
+    storage: Storage | None = None
+
+    @property
+    def sent(self) -> FieldType:
+        """Returns the type of the values that are sent."""
+        return self.type if self.storage is None else self.storage.sent
+
+
+def has_protected(*parts: tuple[Column, ...]) -> bool:
+    """Returns whether any column is stored in another form than it is sent."""
+    return any(column.storage for part in parts for column in part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

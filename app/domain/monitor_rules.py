@@ -16,6 +16,7 @@ from .deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .display_names import display_name_problems
 from .monitors import Monitor, MonitoredAttribute
 from .repeated_rules import check_bounds, check_names
+from .stored_forms import stored_form_problem
 from .texts import TOGETHER, name_problem
 from .values import GroupValue, Range, canonical, label_of
 
@@ -112,6 +113,16 @@ def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
     return f"is not a metric{meant} GET /v1/metrics lists them"
 
 
+def check_listed(place: str, values: tuple[GroupValue, ...], column: Column) -> Iterator[FieldProblem]:
+    """Yields the problems of one list of a column's values and ranges."""
+    if len(values) > MAX_GROUPS:
+        yield from _check_length(place, values, MAX_GROUPS)
+        return
+    yield from _check_list(place, values)
+    for index, value in enumerate(values):
+        yield from _check_type(f"{place}[{index}]", value, column)
+
+
 def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[FieldProblem]:
     sides = (("favourable", monitor.outcomes.favourable), ("unfavourable", monitor.outcomes.unfavourable))
     wants_ranges = problem_type is ProblemType.REGRESSION
@@ -201,6 +212,8 @@ def _check_type(place: str, value: GroupValue, column: Column) -> Iterator[Field
     fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
     if not fitting or (column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()):
         yield FieldProblem(place, f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}")
+    elif (problem := stored_form_problem(value, column)) is not None:
+        yield FieldProblem(place, problem)
 
 
 def _holds_whole_number(value: Range) -> bool:

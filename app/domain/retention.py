@@ -80,15 +80,22 @@ class ErasureState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSelector:
-    """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of the two."""
+    """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of the two.
+
+    `pseudonym` is that of the value, for a field that is stored as pseudonyms in some schema versions and as it is sent in others.
+    """
 
     record_ids: tuple[str, ...] = ()
     field: str | None = None
     value: Scalar | None = None
+    pseudonym: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Returns it as JSON values."""
-        return {"record_ids": list(self.record_ids)} if self.field is None else {"field": self.field, "value": self.value}
+        if self.field is None:
+            return {"record_ids": list(self.record_ids)}
+        # Left out where there is none, so that the hash of the request is that of the body.
+        return {"field": self.field, "value": self.value, **({"pseudonym": self.pseudonym} if self.pseudonym else {})}
 
     def scope(self) -> dict[str, Any]:
         """Returns what a receipt may say: no id and no value of the person."""

@@ -2,12 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..ingest.exchanges import CapturedBody, Exchange
+from ..security.column_keys import open_body, seal_body
 from ..store.database.engine import Database
+from ..store.database.sealer import Sealer
+from ..store.deployments.deployments import Deployments
 from ..store.records.call_halves import CallKey, StoredHalf, add_halves, find_halves, remove_halves
 from .entries import CallHalf, CallSide, CallSource, CompleteCall
+
+_SEALED = "sealed "
+"""Beginning of the content encoding of a half whose body is encrypted; no content encoding has a blank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +25,13 @@ class PairedCalls:
     waiting: int
 
 
-def pair_halves(database: Database, halves: Sequence[CallHalf]) -> PairedCalls:
+def pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) -> PairedCalls:
     """Returns the calls that these halves complete; the others are stored to wait. Blocks.
 
+    Of a deployment with protected columns they wait encrypted: a body holds the values that must not be stored.
+
     Raises:
+        SetupError: the key of protected columns was stored with another secret key.
         Unavailable: the database does not answer.
     """
     found: defaultdict[CallKey, dict[str, StoredHalf]] = defaultdict(dict)
@@ -46,10 +55,11 @@ def pair_halves(database: Database, halves: Sequence[CallHalf]) -> PairedCalls:
     if alone:
         # Committed before it is looked for the other half: of two processes that get one each, one sees both.
         with database.transaction() as session:
-            add_halves(session, [half for key in alone for half in found[key].values()])
+            keys = Deployments(session, sealer).column_keys({key.deployment_no for key in alone})
+            add_halves(session, [_seal(half, keys.get(half.deployment_no)) for key in alone for half in found[key].values()])
         with database.transaction() as session:
             for half in find_halves(session, alone):
-                found[CallKey(half.deployment_no, half.call_id)][half.side] = half
+                found[CallKey(half.deployment_no, half.call_id)][half.side] = _open(half, keys.get(half.deployment_no))
     complete = {key: sides for key, sides in found.items() if len(sides) == len(CallSide)}
     calls = [_join(names[key.deployment_no], sides[CallSide.REQUEST], sides[CallSide.RESPONSE]) for key, sides in complete.items()]
     return PairedCalls(calls, list(complete), len(found) - len(complete))
@@ -63,6 +73,17 @@ def forget_calls(database: Database, keys: Sequence[CallKey]) -> None:
     """
     with database.transaction() as session:
         remove_halves(session, keys)
+
+
+def _seal(half: StoredHalf, key: bytes | None) -> StoredHalf:
+    return half if key is None else replace(half, body=seal_body(key, half.body), encoding=_SEALED + half.encoding)
+
+
+def _open(half: StoredHalf, key: bytes | None) -> StoredHalf:
+    # One that came before a column was protected is not sealed.
+    if key is None or not half.encoding.startswith(_SEALED):
+        return half
+    return replace(half, body=open_body(key, half.body), encoding=half.encoding.removeprefix(_SEALED))
 
 
 def _join(deployment_id: str, request: StoredHalf, response: StoredHalf) -> CompleteCall:

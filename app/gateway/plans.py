@@ -52,7 +52,7 @@ class CallPlans:
 
     def __init__(self, database: Database, sealer: Sealer, policy: EgressPolicy) -> None:
         self._database = database
-        self._sealer = sealer
+        self.sealer = sealer
         self._policy = policy
         self._fresh: dict[str, tuple[CallPlan, float]] = {}
         self._running: dict[str, asyncio.Task[CallPlan]] = {}
@@ -87,7 +87,7 @@ class CallPlans:
     async def _read(self, deployment_id: str) -> CallPlan:
         def read_deployment() -> Deployment:
             with self._database.transaction() as session:
-                return Deployments(session, self._sealer).get(deployment_id)
+                return Deployments(session, self.sealer).get(deployment_id)
 
         asked_at = monotonic_seconds()
         deployment = await asyncio.to_thread(read_deployment)

@@ -61,7 +61,7 @@ class CallStore:
         halves = [one for one in entries if isinstance(one, CallHalf)]
         paired: list[CallKey] = []
         if halves:
-            found = await asyncio.to_thread(pair_halves, self._database, halves)
+            found = await asyncio.to_thread(pair_halves, self._database, self._plans.sealer, halves)
             self._new_halves += found.waiting
             paired = found.keys
             calls.extend(found.calls)

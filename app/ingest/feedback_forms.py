@@ -112,7 +112,7 @@ def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, labe
     for kind, columns in (("features", plan.target.schema.features), ("meta", plan.target.schema.meta)):
         values = record[kind]
         if values is not None:
-            record[kind] = {c.name: parse_text(values[c.name] or "", c.type) for c in columns if c.name in values}
+            record[kind] = {c.name: parse_text(values[c.name] or "", c.sent) for c in columns if c.name in values}
     return record
 
 

@@ -16,7 +16,7 @@ def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals,
     names = [column.name for column in columns.columns]
     if all(isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects):
         rows = [[row[name] for name in names] for row in objects]
-        check_rows(rows, columns.columns, refusals, is_plain=is_plain, prefix=f"{columns.kind}.")
+        check_rows(rows, columns.columns, columns.checks, refusals, is_plain=is_plain, prefix=f"{columns.kind}.")
         return list(rows)
     found: list[Cells] = []
     for position, row in enumerate(objects):

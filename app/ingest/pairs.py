@@ -84,7 +84,7 @@ def add_rows(
     """Adds the values of the rows that can be stored, under these ids, and returns the rows' positions; notes why others cannot."""
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.target.schema.features)
-    check_rows(features, plan.target.schema.features, refusals, is_plain=is_plain)
+    check_rows(features, plan.features.columns, plan.features.checks, refusals, is_plain=is_plain)
     meta = _check_meta(table, plan, refusals, is_plain=is_plain)
     outputs = plan.target.outputs
     require_values(table.predictions, outputs.prediction, refusals)
@@ -129,5 +129,5 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_
             return [None] * len(table)
         names, rows = table.fields, [list(row) for row in table.rows]
     picked = pick_columns(rows, names, columns)
-    check_rows(picked, columns, refusals, is_plain=is_plain)
+    check_rows(picked, columns, plan.meta.checks, refusals, is_plain=is_plain)
     return picked

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..domain.deployments import Column, ProblemType
+from ..domain.deployments import Column, ProblemType, has_protected
 from ..domain.texts import printable
 from ..payloads.classes import Classes
 from ..store.writing import Target
-from .cells import CHECKS, Check, Json, number, scalar
+from .cells import Check, Json, number, scalar
 from .checked import Cells, RecordRefused, checked_cell
 from .fast import FastReader
+from .stored_forms import check_for
 
 _MOST_NAMES = 5
 
@@ -26,9 +27,9 @@ class Columns:
     required: bool
 
     @classmethod
-    def of(cls, kind: str, columns: tuple[Column, ...], *, required: bool) -> "Columns":
-        """Returns the columns; `kind` is their name in messages: `features` or `meta`."""
-        checks = tuple(CHECKS[column.type] for column in columns)
+    def of(cls, kind: str, columns: tuple[Column, ...], *, required: bool, key: bytes | None = None) -> "Columns":
+        """Returns the columns; `kind` is their name in messages: `features` or `meta`. Pseudonyms are made with `key`."""
+        checks = tuple(check_for(column, key) for column in columns)
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
@@ -74,11 +75,11 @@ def plan_for(target: Target) -> IngestPlan:
     prediction = number if target.problem_type is ProblemType.REGRESSION else scalar
     return IngestPlan(
         target=target,
-        features=Columns.of("features", schema.features, required=True),
-        meta=Columns.of("meta", schema.meta, required=False),
+        features=Columns.of("features", schema.features, required=True, key=target.column_key),
+        meta=Columns.of("meta", schema.meta, required=False, key=target.column_key),
         prediction=prediction if classes is None else _as_listed(Classes(classes)),
         # The fast way does not look at values.
-        fast=FastReader.of(target) if classes is None else None,
+        fast=FastReader.of(target) if classes is None and not has_protected(schema.features, schema.meta) else None,
     )
 
 

@@ -14,6 +14,7 @@ from ..errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailabl
 from ..payloads.codec import Codec
 from ..store.database.engine import Database
 from ..store.database.partitions import ensure_coming_months, ensure_months, month_of
+from ..store.database.sealer import Sealer
 from ..store.writing import (
     NOTHING_SPECIAL,
     Batch,
@@ -80,8 +81,9 @@ _FEEDBACK = _Kind[CheckedFeedback](
 class Ingestion:
     """Payload and feedback logging of one process. Belongs to one event loop."""
 
-    def __init__(self, database: Database, *, commits: GroupCommit | None = None) -> None:
+    def __init__(self, database: Database, *, sealer: Sealer | None = None, commits: GroupCommit | None = None) -> None:
         self._database = database
+        self._sealer = sealer
         self._commits = commits or GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
         self.rejections = RejectionLog(database)
@@ -260,7 +262,7 @@ class Ingestion:
         return await self._batch(kind, checked, plan, moments) if checked.indexes else None
 
     async def _fresh_plan(self, deployment_id: str) -> IngestPlan:
-        target = await asyncio.to_thread(read_target, self._database, deployment_id)
+        target = await asyncio.to_thread(read_target, self._database, deployment_id, self._sealer)
         if target is None:
             self._plans.pop(deployment_id, None)
             raise NotFound("deployment", deployment_id)

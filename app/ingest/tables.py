@@ -12,7 +12,7 @@ from typing import Any
 
 from ..domain.deployments import Column, FieldType
 from ..domain.texts import MAX_TEXT
-from .cells import CHECKS, EXACT, INT64_MAX, INT64_MIN, CellRefused, Check, probability, scalar, tidy
+from .cells import EXACT, INT64_MAX, INT64_MIN, CellRefused, Check, probability, scalar, tidy
 
 _NONE = type(None)
 
@@ -45,18 +45,20 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
     return [[None if position is None else row[position] for position in positions] for row in rows]
 
 
-def check_rows(rows: list[list[Any]], columns: Sequence[Column], refusals: Refusals, *, is_plain: bool, prefix: str = "") -> None:
-    """Checks the rows, and replaces values that are stored in another form (3.0 as 3).
+def check_rows(
+    rows: list[list[Any]], columns: Sequence[Column], checks: Sequence[Check], refusals: Refusals, *, is_plain: bool, prefix: str = ""
+) -> None:
+    """Checks the rows, and replaces values that are stored in another form (3.0 as 3). `checks` has one for each column.
 
     `is_plain` says that the values came from strict JSON without a NUL or half a surrogate pair in any text.
     """
-    for position, column in enumerate(columns):
+    for position, (column, check) in enumerate(zip(columns, checks, strict=True)):
         cells = [row[position] for row in rows]
-        found = _check_at_one_look(cells, column.type) if is_plain else None
+        found = _check_at_one_look(cells, column.type) if is_plain and column.storage is None else None
         if found is None:
             found = list(cells)
             where = f"{prefix}{column.name}"
-            _check_cells(found, CHECKS[column.type], partial(_refuse, refusals, where))
+            _check_cells(found, check, partial(_refuse, refusals, where))
         if found is not cells:
             for row, cell in zip(rows, found, strict=True):
                 row[position] = cell

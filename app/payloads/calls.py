@@ -71,7 +71,7 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
 
 def fit_booleans(rows: list[list[Any]], fields: Sequence[str], types: Mapping[str, Column]) -> list[list[Any]]:
     """Returns the rows with 1 and 0 as true and false in columns of that type: so a tensor of numbers, or CSV, carries them."""
-    places = [place for place, name in enumerate(fields) if name in types and types[name].type is FieldType.BOOLEAN]
+    places = [place for place, name in enumerate(fields) if name in types and types[name].sent is FieldType.BOOLEAN]
     if not places:
         return rows
     fitted = [list(row) for row in rows]

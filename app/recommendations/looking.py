@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import Deployment, ProblemType
+from ..domain.deployments import Deployment, ProblemType, StorageKind
 from ..domain.monitors import Monitor
 from ..domain.outcomes import OutcomeRule
 from ..domain.training_data import Cell, Distribution, TrainingSummary
@@ -60,6 +60,8 @@ def _observe(
     schema = deployment.schema
     columns = [(False, *one) for one in enumerate(schema.features)] + [(True, *one) for one in enumerate(schema.meta)]
     for is_meta, place, column in columns:
+        if column.storage is not None and column.storage.kind is StorageKind.PSEUDONYM:
+            continue  # nobody could say what its groups are
         counted = trained.get(column.name)
         if summary is not None and counted is not None and counted.cells:
             source = Source(SourceOrigin.TRAINING, summary.records, summary.processed_at)

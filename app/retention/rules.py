@@ -5,9 +5,14 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from ..domain.deployments import Column, StorageKind
 from ..domain.retention import MAX_ERASED_IDS, MAX_MONTHS, RecordSelector, RetentionPolicy
+from ..domain.stored_forms import is_pseudonym
 from ..domain.texts import MAX_TEXT, character_problem
+from ..domain.values import Scalar
 from ..errors import Conflict, FieldProblem, InvalidInput
+from ..ingest.cells import CellRefused
+from ..ingest.stored_forms import check_for
 from ..store.retention.finding import meta_places
 from ..store.retention.holds import hold_of
 
@@ -65,11 +70,12 @@ def check_reason(reason: str) -> str:
     return text
 
 
-def check_selector(session: Session, deployment_no: int, selector: RecordSelector) -> RecordSelector:
-    """Returns the selector, each id once.
+def check_selector(session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None) -> RecordSelector:
+    """Returns the selector, each id once, and its value as it is stored: `column_key` is that of the deployment's protected columns.
 
     Raises:
-        InvalidInput: it names neither ids nor a field, both, too many ids, or a field that is no meta field of any schema version.
+        InvalidInput: it names neither ids nor a field, both, too many ids, or a field that is no meta field of any schema version, or
+            one by which no single person is found.
     """
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput.of("record_ids", "name either record_ids, or field and value")
@@ -82,9 +88,28 @@ def check_selector(session: Session, deployment_no: int, selector: RecordSelecto
         raise InvalidInput.of("value", "is required with a field")
     if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or "\0" in selector.value or _is_broken(selector.value)):
         raise InvalidInput.of("value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold")
-    if "\0" in selector.field or _is_broken(selector.field) or not meta_places(session, deployment_no, selector.field):
+    is_readable = "\0" not in selector.field and not _is_broken(selector.field)
+    places = meta_places(session, deployment_no, selector.field) if is_readable else []
+    if not places:
         raise InvalidInput.of("field", "is not a meta field of this deployment; a person is found by a meta field or by record ids")
-    return selector
+    return _in_stored_form(selector, selector.value, [place.column for place in places], column_key)
+
+
+def _in_stored_form(selector: RecordSelector, value: Scalar, columns: Sequence[Column], column_key: bytes | None) -> RecordSelector:
+    """Returns the selector of the value as it is stored; `columns` are the field in each schema version that has it, oldest first."""
+    kinds = {column.storage.kind if column.storage else None for column in columns}
+    if StorageKind.GROUPS in kinds:
+        message = "is stored as groups, so everybody in the person's group would be erased; name the person's record_ids"
+        raise InvalidInput.of("field", message)
+    if StorageKind.PSEUDONYM not in kinds or is_pseudonym(value):
+        return selector
+    newest = next(column for column in reversed(columns) if column.storage)
+    try:
+        pseudonym = check_for(newest, column_key)(value)
+    except CellRefused as error:
+        raise InvalidInput.of("value", str(error)) from error
+    # The value itself is stored with the request only while records hold it, too.
+    return replace(selector, pseudonym=pseudonym) if None in kinds else replace(selector, value=pseudonym)
 
 
 def require_no_hold(session: Session, deployment_no: int, deployment_id: str, action: str) -> None:

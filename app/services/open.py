@@ -111,7 +111,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
     database = Database(database_url)
     secret_box = open_secret_box(settings)
     tokens = AccessTokens(secret_box.signing_keys)
-    ingestion = Ingestion(database)
+    ingestion = Ingestion(database, sealer=secret_box)
     failed_log_ins = FailedLogIns(database)
     configuration = read_configuration(settings)
     issuer = None if configuration is None else Issuer(configuration, make_transport)

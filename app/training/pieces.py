@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from ..domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from ..domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema, StorageKind
 from ..domain.monitors import Monitor
+from ..domain.storage_rules import group_labels
+from ..domain.stored_forms import sent_column
 from ..errors import FieldProblem, InvalidInput, TooLarge
-from ..records.cells import Cells, Coded, Codes, NumberCells
+from ..records.cells import MISSING, Cells, Coded, Codes, NumberCells
 from .columns import (
     Numbers,
     as_whole,
@@ -110,16 +112,18 @@ def find_layout(
     problems += [
         FieldProblem(f"columns.{column.name}", "is a feature of the deployment, but the file has no such column")
         for column in schema.features
-        if column.name not in there
+        if column.name not in there and not _has_pseudonyms(column)
     ]
-    columns = tuple(column for column in (*schema.features, *schema.meta) if column.name in there)
+    # Training data are counted without pseudonyms: the counts of a column that identifies people would be a list of them.
+    columns = tuple(column for column in (*schema.features, *schema.meta) if column.name in there and not _has_pseudonyms(column))
     label_type = FieldType.NUMBER if problem_type is ProblemType.REGRESSION else None
-    kinds = [*((column.name, column.type) for column in columns), (label, label_type), *([(weight, FieldType.NUMBER)] if weight else [])]
+    kinds = [*((column.name, column.sent) for column in columns), (label, label_type), *([(weight, FieldType.NUMBER)] if weight else [])]
     found = (find_type_problem(name, kind, file.types[name]) for name, kind in kinds if name in file.types)
     problems += [problem for problem in found if problem is not None]
     if problems:
         raise InvalidInput(problems)
-    absent = tuple(column.name for column in schema.meta if column.name not in there)
+    read = {column.name for column in columns}
+    absent = tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in read)
     is_typed = label in file.types
     return Layout(columns=columns, absent=absent, label=label, weight=weight, problem_type=problem_type, has_typed_label=is_typed)
 
@@ -155,6 +159,21 @@ def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
         before += batch.num_rows
 
 
+def _has_pseudonyms(column: Column) -> bool:
+    return column.storage is not None and column.storage.kind is StorageKind.PSEUDONYM
+
+
 def _read_part(column: Column, array: pa.Array, before: int) -> Part:
+    if column.storage is not None:
+        return _read_groups(column, array, before)
     read = read_numbers if is_numeric(column) else read_categories
     return Part(read(column.name, column.type, array, before))
+
+
+def _read_groups(column: Column, array: pa.Array, before: int) -> Part:
+    """Returns the labels of the groups of a protected column's values; a value in no group is missing, as in payload."""
+    found = _read_part(sent_column(column), array, before).coded()
+    find, places = group_labels(column), dict[str, int]()
+    labels = [find(value) for value in found.values]
+    of_value = [MISSING if label is None else places.setdefault(label, len(places)) for label in labels]
+    return Part(Coded(list(places), found.spread(of_value, missing=MISSING)))

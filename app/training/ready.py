@@ -8,6 +8,7 @@ from itertools import islice
 
 from ..domain.deployments import Column, Deployment, FieldType, ProblemType
 from ..domain.monitors import Monitor
+from ..domain.stored_forms import stored_form_problem
 from ..domain.texts import character_problem
 from ..domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
 from ..domain.values import GroupValue, Range, label_of
@@ -105,7 +106,7 @@ def _value_problem(value: GroupValue, column: Column) -> str | None:
     fits = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
     if not fits and not (column.type is FieldType.INTEGER and isinstance(value, float) and value.is_integer()):
         return f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
-    return _bounds_problem(value)
+    return stored_form_problem(value, column) or _bounds_problem(value)
 
 
 def _bounds_problem(value: GroupValue) -> str | None:

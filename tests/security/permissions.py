@@ -132,7 +132,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),
         *("acceptRecommendedMonitors", "putTrainingData", "deleteTrainingData", "requestCheck", "cancelCheck", "requestAttribution"),
         *("cancelAttribution", "deleteAttribution", "requestSubgroupScan", "putSubgroupScanSettings"),
-        *("putRetention", "putLegalHold", "requestErasure"),
+        *("putRetention", "putLegalHold", "requestErasure", "makePseudonyms"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
         *("putReportSchedule", "deleteReportSchedule", "requestKeptReport"),
     ),

@@ -18,13 +18,10 @@ from ...domain.deployment_rules import (
 )
 from ...domain.deployments import (
     BodyMapping,
-    Column,
     Credentials,
     CredentialsKind,
     Deployment,
     Endpoint,
-    FieldKind,
-    FieldType,
     OutputFields,
     ProblemType,
 )
@@ -32,6 +29,7 @@ from ...domain.endpoint_health import BreakerState
 from ...payloads.registry import PayloadFormat
 from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, Out, Patch
+from .columns import ColumnIn, ColumnOut, column_json
 from .endpoint_tls import TlsIn, TlsOut, TlsPatch
 from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
 
@@ -54,7 +52,7 @@ _EXAMPLE: dict[str, Any] = {
     "owner": "Retail credit, Ada Brandt",
     "problem_type": "binary",
     "features": _COLUMNS,
-    "meta": [{"name": "Postcode", "type": "string"}],
+    "meta": [{"name": "Postcode", "type": "string", "storage": {"kind": "pseudonym"}}],
     "outputs": {"prediction": "prediction", "probability": "probability", "label": "predictedLabel"},
     "model_revision": "2026-07-01",
     "endpoint": _ENDPOINT,
@@ -62,8 +60,10 @@ _EXAMPLE: dict[str, Any] = {
 _STORED_EXAMPLE: dict[str, Any] = {
     **_EXAMPLE,
     "schema_version": 1,
-    "features": [{"kind": "categorical" if column["type"] == "string" else "numeric", **column} for column in _COLUMNS],
-    "meta": [{"name": "Postcode", "type": "string", "kind": "categorical"}],
+    "features": [{"kind": "categorical" if column["type"] == "string" else "numeric", "storage": None, **column} for column in _COLUMNS],
+    "meta": [
+        {"name": "Postcode", "type": "string", "kind": "categorical", "storage": {"kind": "pseudonym", "sent": "string", "groups": []}}
+    ],
     "outputs": {**_EXAMPLE["outputs"], "classes": None},
     "endpoint": {
         **_ENDPOINT,
@@ -104,19 +104,6 @@ _CLASSES = (
     'The predictions that the model can make, in the order of its probabilities: then `1.0` and `"1"` are read as the class 1, and'
     " probabilities may come as an object of classes. With one column as prediction and probability, the prediction is the likeliest class."
 )
-
-
-class ColumnIn(In):
-    """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
-
-    name: str = Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": NOT_BLANK})
-    type: Annotated[FieldType, Field(strict=False)]
-    kind: Annotated[FieldKind | None, Field(strict=False)] = None
-
-    def to_domain(self) -> Column:
-        """Returns the column."""
-        numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
-        return Column(name=self.name, type=self.type, kind=self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL))
 
 
 class OutputsIn(In):
@@ -267,6 +254,7 @@ class EndpointPatch(Patch):
 class DeploymentPatch(Patch):
     """A JSON merge patch (RFC 7396): members that are left out stay, objects are merged, lists are replaced, null removes a member.
 
+    A listed column that says nothing of its storage keeps the one that the column of its name has; null ends it.
     The problem type cannot be changed: stored records would change their meaning.
     """
 
@@ -280,13 +268,17 @@ class DeploymentPatch(Patch):
     payload: PayloadTableIn | None = Field(default=None, description="Sent whole.")
     feedback: FeedbackTableIn | None = Field(default=None, description="Sent whole; null removes it.")
 
-
-class ColumnOut(Out):
-    """One column."""
-
-    name: str
-    type: FieldType
-    kind: FieldKind
+    def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Returns `document` with the members that were sent merged in."""
+        kept = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}
+        merged = super().merged_into(document)
+        for part, columns in (("features", self.features), ("meta", self.meta)):
+            if part in self.model_fields_set:
+                for column, sent in zip(merged[part], columns, strict=True):
+                    # A client that knows nothing of storage must not end it by listing the columns again.
+                    if "storage" not in sent.model_fields_set:
+                        column["storage"] = kept.get(sent.name)
+        return merged
 
 
 class OutputsOut(Out):
@@ -397,4 +389,6 @@ class DeploymentPage(Out):
 def definition_json(definition: Definition) -> dict[str, Any]:
     """Returns the definition as `DeploymentIn` reads it, with the endpoint's secret: for merging a patch, never for an answer."""
     document: dict[str, Any] = to_jsonable_python(asdict(definition))
+    document["features"] = [column_json(column) for column in definition.features]
+    document["meta"] = [column_json(column) for column in definition.meta]
     return document

@@ -31,17 +31,23 @@ class SealedColumn(Enum):
     """The columns that hold sealed secrets, by the words for them."""
 
     ENDPOINTS = "endpoint"
+    COLUMNS = "protected columns of"
     CHANNELS = "alert channel"
 
     @property
     def row(self) -> _SealedRow:
         """Returns the row class."""
-        return DeploymentRow if self is SealedColumn.ENDPOINTS else AlertChannelRow
+        return AlertChannelRow if self is SealedColumn.CHANNELS else DeploymentRow
 
     @property
     def column(self) -> InstrumentedAttribute[Any]:
         """Returns the column of the sealed bytes."""
-        return DeploymentRow.credentials if self is SealedColumn.ENDPOINTS else AlertChannelRow.secret
+        columns: dict[SealedColumn, InstrumentedAttribute[Any]] = {
+            SealedColumn.ENDPOINTS: DeploymentRow.credentials,
+            SealedColumn.COLUMNS: DeploymentRow.column_key,
+            SealedColumn.CHANNELS: AlertChannelRow.secret,
+        }
+        return columns[self]
 
 
 @dataclass(slots=True)

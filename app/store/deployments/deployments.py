@@ -1,6 +1,7 @@
 """Stored deployments: the domain's Deployment to rows and back, the endpoint's secret sealed on the way in."""
 
 import json
+import os
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,17 +13,15 @@ from sqlalchemy.orm import Session
 from ...domain.definitions import Definition, definition_of
 from ...domain.deployments import (
     BodyMapping,
-    Column,
     Credentials,
     CredentialsKind,
     Deployment,
     Endpoint,
     EndpointTls,
-    FieldKind,
-    FieldType,
     OutputFields,
     ProblemType,
     RecordSchema,
+    has_protected,
 )
 from ...domain.endpoint_health import EndpointHealth
 from ...errors import Conflict, NotFound
@@ -45,11 +44,15 @@ from ..tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
+from .columns import columns_of, write_columns
 from .endpoint_health import IS_OPEN, health_from, record_answer
 from .record_tables import read_feedback_table, read_payload_table, write_tables
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
 """Max schema versions: the largest number that fits the column's two bytes, which every record carries."""
+
+_COLUMN_KEY_BYTES = 32
+"""Bytes of the key of protected columns: as many as HMAC-SHA256 and AES-256 can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,13 @@ class Deployments:
         Raises:
             Conflict: the id is taken by a deployment of other content.
         """
-        values = {**self._values(definition), "id": deployment_id, "problem_type": definition.problem_type.value, "schema_version": 1}
+        values = {
+            **self._values(definition),
+            **self._new_column_key(definition),
+            "id": deployment_id,
+            "problem_type": definition.problem_type.value,
+            "schema_version": 1,
+        }
         insertion = insert_if_absent(DeploymentRow).values(values).on_conflict_do_nothing(index_elements=[DeploymentRow.id])
         no = self._session.scalar(insertion.returning(DeploymentRow.no))
         if no is not None:
@@ -173,6 +182,8 @@ class Deployments:
                 )
             self._add_schema(deployment.no, version, definition)
         values = {**self._values(definition), "schema_version": version, "updated_at": func.now()}
+        if self._session.scalar(select(DeploymentRow.column_key).where(DeploymentRow.no == deployment.no)) is None:
+            values |= self._new_column_key(definition)
         self._session.execute(update(DeploymentRow).where(DeploymentRow.no == deployment.no).values(values))
         if before.endpoint != definition.endpoint:
             record_answer(self._session, deployment.no)
@@ -203,9 +214,26 @@ class Deployments:
         Raises:
             SetupError: they were stored with another key.
         """
-        sealed = self._session.scalar(select(DeploymentRow.credentials).where(DeploymentRow.credentials.is_not(None)).limit(1))
-        if sealed is not None:
-            self._sealer.unseal(sealed)
+        for column in (DeploymentRow.credentials, DeploymentRow.column_key):
+            sealed = self._session.scalar(select(column).where(column.is_not(None)).limit(1))
+            if sealed is not None:
+                self._sealer.unseal(sealed)
+
+    def column_keys(self, numbers: Collection[int]) -> dict[int, bytes]:
+        """Returns the keys of protected columns of those of the deployments that have one.
+
+        Raises:
+            SetupError: one was stored with another secret key.
+        """
+        found = select(DeploymentRow.no, DeploymentRow.column_key).where(DeploymentRow.no.in_(numbers))
+        rows = self._session.execute(found.where(DeploymentRow.column_key.is_not(None)))
+        return {no: self._sealer.unseal(sealed) for no, sealed in rows if sealed is not None}
+
+    def _new_column_key(self, definition: Definition) -> dict[str, bytes]:
+        if not has_protected(definition.features, definition.meta):
+            return {}
+        begin_sealing(self._session)
+        return {"column_key": self._sealer.seal(os.urandom(_COLUMN_KEY_BYTES))}
 
     def _one(self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str) -> Deployment:
         found = self._session.execute(statement, execution_options={"populate_existing": True}).one_or_none()
@@ -215,7 +243,7 @@ class Deployments:
         return self._deployment(row, schema, health_from(failures, is_open=is_open))
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:
-        columns = {"features": _columns_json(definition.features), "meta": _columns_json(definition.meta)}
+        columns = {"features": write_columns(definition.features), "meta": write_columns(definition.meta)}
         self._session.execute(insert(DeploymentSchemaRow).values(deployment_no=no, version=version, **columns))
 
     def _values(self, definition: Definition) -> dict[str, Any]:
@@ -302,15 +330,6 @@ _SELECT = (
     )
     .outerjoin(EndpointFailureRow, EndpointFailureRow.deployment_no == DeploymentRow.no)
 )
-
-
-def _columns_json(columns: tuple[Column, ...]) -> list[dict[str, str]]:
-    return [{"name": column.name, "type": column.type.value, "kind": column.kind.value} for column in columns]
-
-
-def columns_of(stored: list[dict[str, str]]) -> tuple[Column, ...]:
-    """Returns the columns that a schema version's `features` or `meta` holds."""
-    return tuple(Column(name=column["name"], type=FieldType(column["type"]), kind=FieldKind(column["kind"])) for column in stored)
 
 
 def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:

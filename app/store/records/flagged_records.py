@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ...domain.deployments import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ..database.page_size import Page, fill_page
-from ..deployments.deployments import columns_of
+from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 
 _AT_ONCE = 50

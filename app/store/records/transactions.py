@@ -12,7 +12,7 @@ from ...domain.deployments import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...domain.values import shown_value
 from ..database.page_size import MAX_PAGE_BYTES
-from ..deployments.deployments import columns_of
+from ..deployments.columns import columns_of
 from .counterfactuals import TargetKey
 from .record_conditions import RecordFilter, RecordPlace, Statement, add_filters, bound_statement
 

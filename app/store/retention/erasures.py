@@ -77,7 +77,12 @@ def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
 def selector_of(session: Session, no: int) -> RecordSelector:
     """Returns whose records an open erasure is about."""
     stored = session.scalars(select(ErasureRow.selector).where(ErasureRow.no == no)).one() or {}
-    return RecordSelector(record_ids=tuple(stored.get("record_ids", ())), field=stored.get("field"), value=stored.get("value"))
+    return RecordSelector(
+        record_ids=tuple(stored.get("record_ids", ())),
+        field=stored.get("field"),
+        value=stored.get("value"),
+        pseudonym=stored.get("pseudonym"),
+    )
 
 
 def begin_erasure(session: Session, no: int) -> None:

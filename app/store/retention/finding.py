@@ -9,18 +9,20 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from ...domain.deployments import Column
 from ...domain.retention import RecordSelector
-from ..deployments.deployments import columns_of
+from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow
 from .record_traces import StoredPlace
 
 
 @dataclass(frozen=True, slots=True)
 class MetaPlace:
-    """The position of a meta field in the records of one schema version."""
+    """The position of a meta field in the records of one schema version, and its column there."""
 
     schema_version: int
     position: int
+    column: Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPl
     """Returns the positions of the meta field in the schema versions that have it."""
     rows = session.query(DeploymentSchemaRow).filter(DeploymentSchemaRow.deployment_no == deployment_no)
     return [
-        MetaPlace(row.version, position)
+        MetaPlace(row.version, position, column)
         for row in rows.order_by(DeploymentSchemaRow.version)
         for position, column in enumerate(columns_of(row.meta))
         if column.name == field
@@ -98,7 +100,7 @@ def find_person(
     values = {
         "no": deployment_no,
         "places": [f"{one.schema_version}:{one.position}" for one in meta_places(session, deployment_no, selector.field)],
-        "wanted": msgspec.json.encode(selector.value).decode(),
+        "wanted": [msgspec.json.encode(value).decode() for value in (selector.value, selector.pseudonym) if value is not None],
         "limit": looked_through,
     }
     # Records first: a label that was sent with its record goes with it.
@@ -126,7 +128,7 @@ def _find_in_labels(session: Session, values: dict[str, Any], after: str) -> Per
 # Compared as JSON, in which 7 and 7.0 are the same number and the text "7" is another value. The position depends on the schema version.
 _IS_MEANT = """EXISTS (SELECT FROM unnest(CAST(:places AS text[])) p
     WHERE CAST(split_part(p, ':', 1) AS int) = schema_version
-      AND meta -> CAST(split_part(p, ':', 2) AS int) = CAST(:wanted AS jsonb)) AS is_meant"""
+      AND meta -> CAST(split_part(p, ':', 2) AS int) = ANY(CAST(:wanted AS jsonb[]))) AS is_meant"""
 _OF_RECORDS = f"""SELECT record_no, record_id, logged_at, {_IS_MEANT} FROM payload_records
     WHERE deployment_no = :no{{bound}} ORDER BY deployment_no, logged_at, record_no LIMIT :limit"""  # noqa: S608 - constants
 _OF_LABELS = f"""SELECT feedback_id, {_IS_MEANT} FROM feedback_records

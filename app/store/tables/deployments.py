@@ -12,6 +12,8 @@ from .base import Row
 class DeploymentRow(Row):
     """One watched model. `credentials` is the endpoint's secret, encrypted; everything else about it is in `endpoint`.
 
+    `column_key` is the key of its protected columns, encrypted; NULL: it never had any.
+
     `record_tables` names the files that hold its payload and feedback; NULL: they are logged.
     """
 
@@ -26,6 +28,7 @@ class DeploymentRow(Row):
     model_revision: Mapped[str]
     endpoint: Mapped[dict[str, Any] | None]
     credentials: Mapped[bytes | None]
+    column_key: Mapped[bytes | None]
     owner: Mapped[str | None]
     record_tables: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -45,7 +48,10 @@ class EndpointFailureRow(Row):
 
 
 class DeploymentSchemaRow(Row):
-    """The columns of the records logged under one schema version: `features` and `meta` are lists of {name, type, kind}."""
+    """The columns of the records logged under one schema version: `features` and `meta` are lists of {name, type, kind}.
+
+    A protected column also has its `storage`.
+    """
 
     __tablename__ = "deployment_schemas"
 

@@ -1,13 +1,14 @@
 """Facts about a deployment that its records are checked against, with the version of the row that held them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import String, literal_column, select
 
 from ...domain.deployments import BodyMapping, Endpoint, OutputFields, ProblemType, RecordSchema
 from ..database.engine import Database
-from ..deployments.deployments import columns_of
+from ..database.sealer import Sealer
+from ..deployments.columns import columns_of
 from ..tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 
 
@@ -26,6 +27,8 @@ class Target:
     """Whether its records are logged; they lie in files otherwise."""
     erased: frozenset[bytes] = frozenset()
     """Digests of the ids of records that were erased on request, as `app.domain.retention.digest_id` gives them."""
+    column_key: bytes | None = field(default=None, repr=False)
+    """The key of protected columns; None where there are none, or where it was not asked for."""
     endpoint: Endpoint | None = None
     """The format in which the model is spoken to, and its mapping; nothing of the endpoint that is secret."""
 
@@ -34,10 +37,11 @@ ROW_VERSION = "xmin"
 """The transaction that wrote the row: Postgres' own version number of it, to be compared for equality only."""
 
 
-def read_target(database: Database, deployment_id: str) -> Target | None:
-    """Returns the deployment of that public id, if there is one.
+def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
+    """Returns the deployment of that public id, if there is one. Without a sealer, the key of its protected columns is left out.
 
     Raises:
+        SetupError: that key was sealed with another secret key.
         Unavailable: the database does not answer.
     """
     if "\0" in deployment_id or not deployment_id.isprintable():
@@ -67,6 +71,7 @@ def read_target(database: Database, deployment_id: str) -> Target | None:
             model_revision=row.model_revision,
             is_logged=row.record_tables is None,
             erased=frozenset(session.scalars(select(ErasedIdRow.digest).where(ErasedIdRow.deployment_no == row.no))),
+            column_key=None if sealer is None or row.column_key is None else sealer.unseal(row.column_key),
             endpoint=_format_of(row.endpoint),
         )
 

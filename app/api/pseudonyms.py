@@ -1,0 +1,39 @@
+"""The route that gives the pseudonyms of values, for monitors and searches on protected columns."""
+
+from fastapi import APIRouter
+
+from ..domain.deployments import StorageKind
+from ..errors import FieldProblem, InvalidInput, NotFound
+from ..ingest.cells import CellRefused
+from ..ingest.stored_forms import check_for
+from ..store.deployments.deployments import Deployments
+from ..store.people.activities import record_activity
+from ..web.access import LockedDeployment, Manager, ServicesIn, SessionIn
+from .answers import problems_with_body
+from .schemas.pseudonyms import PseudonymsIn, PseudonymsOut
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["deployments"])
+
+
+@router.post("/pseudonyms", operation_id="makePseudonyms", responses=problems_with_body(NotFound))
+def make_pseudonyms(
+    body: PseudonymsIn, deployment: LockedDeployment, session: SessionIn, services: ServicesIn, principal: Manager
+) -> PseudonymsOut:
+    """Returns the pseudonyms of values of a protected column. The values are not stored, and that somebody asked is.
+
+    Monitors and filters name the pseudonyms, because the values are stored nowhere.
+    """
+    column = deployment.schema.column(body.column)
+    if column is None or column.storage is None or column.storage.kind is not StorageKind.PSEUDONYM:
+        raise InvalidInput.of("column", "is not a column of this deployment that is stored as pseudonyms")
+    check = check_for(column, Deployments(session, services.secret_box).column_keys([deployment.no])[deployment.no])
+    found, faults = [], []
+    for index, value in enumerate(body.values):
+        try:
+            found.append(check(value))
+        except CellRefused as error:
+            faults.append(FieldProblem(f"values[{index}]", str(error)))
+    if faults:
+        raise InvalidInput(faults)
+    record_activity(session, principal.actor, "pseudonyms.made", deployment=deployment, subject=column.name, details={"values": len(found)})
+    return PseudonymsOut(column=column.name, pseudonyms=found)

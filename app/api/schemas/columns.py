@@ -1,0 +1,93 @@
+"""Columns of records as bodies, with the form in which protected ones are stored."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ...domain.deployments import Column, ColumnGroup, FieldKind, FieldType, Storage, StorageKind
+from .base import NOT_BLANK, In, Out
+from .values import GroupValueJson, group_value_json
+
+_SENT = "The type of the values that are sent; text is stored."
+_GROUPS = "For the kind `groups`: the label of the first group that has a value is stored instead of it, and null for a value in no group."
+_STORAGE = (
+    "Left out, values are stored as they are sent. `pseudonym`: a keyed pseudonym is stored, the same for equal values. `groups`: only the"
+    " label of the value's group is stored. The column's type is then `string`. Not for features of a deployment with an endpoint."
+)
+
+
+class ColumnGroupIn(In):
+    """Values that are stored under one label: values, or ranges `[lo, hi]` of numbers."""
+
+    label: str = Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": NOT_BLANK})
+    values: list[GroupValueJson] = Field(json_schema_extra={"minItems": 1})
+
+
+class StorageIn(In):
+    """The form in which a protected column is stored."""
+
+    kind: Annotated[StorageKind, Field(strict=False)]
+    sent: Annotated[FieldType, Field(strict=False)] = Field(default=FieldType.STRING, description=_SENT)
+    groups: list[ColumnGroupIn] = Field(default_factory=list, description=_GROUPS)
+
+    def to_domain(self) -> Storage:
+        """Returns the storage, not yet checked."""
+        groups = tuple(ColumnGroup(label=one.label, values=tuple(one.values)) for one in self.groups)
+        return Storage(kind=self.kind, sent=self.sent, groups=groups)
+
+
+class ColumnIn(In):
+    """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
+
+    name: str = Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": NOT_BLANK})
+    type: Annotated[FieldType, Field(strict=False)]
+    kind: Annotated[FieldKind | None, Field(strict=False)] = None
+    storage: StorageIn | None = Field(default=None, description=_STORAGE)
+
+    def to_domain(self) -> Column:
+        """Returns the column."""
+        numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
+        kind = self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL)
+        storage = None if self.storage is None else self.storage.to_domain()
+        return Column(name=self.name, type=self.type, kind=kind, storage=storage)
+
+
+class ColumnGroupOut(Out):
+    """Values that are stored under one label."""
+
+    label: str
+    values: list[GroupValueJson]
+
+
+class StorageOut(Out):
+    """The form in which a protected column is stored."""
+
+    kind: StorageKind
+    sent: FieldType = Field(description=_SENT)
+    groups: list[ColumnGroupOut] = Field(description=_GROUPS)
+
+
+class ColumnOut(Out):
+    """One column."""
+
+    name: str
+    type: FieldType
+    kind: FieldKind
+    storage: StorageOut | None = Field(description="Null: values are stored as they are sent.")
+
+
+def column_json(column: Column) -> dict[str, Any]:
+    """Returns the column in the form that `ColumnIn` reads and `ColumnOut` shows."""
+    storage = column.storage
+    return {
+        "name": column.name,
+        "type": column.type.value,
+        "kind": column.kind.value,
+        "storage": None
+        if storage is None
+        else {
+            "kind": storage.kind.value,
+            "sent": storage.sent.value,
+            "groups": [{"label": one.label, "values": [group_value_json(value) for value in one.values]} for one in storage.groups],
+        },
+    }

@@ -1,0 +1,38 @@
+"""The forms in which values of protected columns are stored, and which values may be compared with them."""
+
+import re
+
+from .deployments import Column, FieldKind, FieldType, StorageKind
+from .values import GroupValue
+
+PSEUDONYM = re.compile(r"p_[A-Za-z0-9_-]{22}")
+"""A pseudonym: 128 bits of a keyed digest, in the alphabet of base64 for addresses."""
+
+_NUMBERS = (FieldType.INTEGER, FieldType.NUMBER)
+
+
+def is_pseudonym(value: object) -> bool:
+    """Returns whether the value has the form of a pseudonym."""
+    return isinstance(value, str) and PSEUDONYM.fullmatch(value) is not None
+
+
+def sent_column(column: Column) -> Column:
+    """Returns the column as its values are sent, before they get the form in which they are stored."""
+    kind = FieldKind.NUMERIC if column.sent in _NUMBERS else FieldKind.CATEGORICAL
+    return Column(name=column.name, type=column.sent, kind=kind)
+
+
+def stored_form_problem(value: GroupValue, column: Column) -> str | None:
+    """Returns why no stored value of the column can equal this one; None if one can."""
+    storage = column.storage
+    if storage is None:
+        return None
+    if storage.kind is StorageKind.PSEUDONYM:
+        if is_pseudonym(value):
+            return None
+        # The value itself is not repeated: messages are logged.
+        return f"must be a pseudonym, because {column.name!r} is stored as pseudonyms; POST …/pseudonyms gives those of its values"
+    labels = [group.label for group in storage.groups]
+    if value in labels:
+        return None
+    return f"must be the label of a group, because {column.name!r} is stored as groups: {', '.join(labels):.200}"

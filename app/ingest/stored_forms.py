@@ -1,0 +1,32 @@
+"""Checks that give values of protected columns the form in which they are stored."""
+
+from ..domain.deployments import Column, StorageKind
+from ..domain.storage_rules import group_labels
+from ..security.column_keys import make_pseudonym
+from .cells import CHECKS, CellRefused, Check, Json
+
+
+def check_for(column: Column, key: bytes | None) -> Check:
+    """Returns the check of a column's values, which returns the form to store: None for a value in none of the groups.
+
+    Raises:
+        ValueError: the column needs a key, and there is none.
+    """
+    storage, check = column.storage, CHECKS[column.sent]
+    if storage is None:
+        return check
+    if storage.kind is StorageKind.GROUPS:
+        find = group_labels(column)
+        labels = {group.label for group in storage.groups}
+        return lambda value: value if isinstance(value, str) and value in labels else find(_check_quietly(check, value, column))
+    if key is None:
+        raise ValueError(f"the key of the pseudonyms of {column.name} is missing")
+    return lambda value: make_pseudonym(key, column.name, _check_quietly(check, value, column))
+
+
+def _check_quietly(check: Check, value: Json, column: Column) -> Json:
+    try:
+        return check(value)
+    except CellRefused:
+        # The reason of the check quotes the value, and reasons are stored.
+        raise CellRefused(f"must be a value of the type {column.sent.value}; it is not shown, because the column is protected") from None

@@ -1,0 +1,53 @@
+"""The key of a deployment's protected columns: pseudonyms of values, and the encryption of calls that wait for their other half.
+
+The key is random and stored sealed by the service's secret key, so that the secret can be rotated and pseudonyms stay as they are.
+"""
+
+import hashlib
+import hmac
+import os
+from base64 import urlsafe_b64encode
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from ..domain.values import Scalar, canonical
+from ..errors import SetupError
+
+_PSEUDONYM_BYTES = 16
+_NONCE_BYTES = 12
+
+
+def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
+    """Returns the pseudonym of a value: the first 128 bits of its HMAC-SHA256.
+
+    Equal values of a column have equal pseudonyms (1 and 1.0 are equal). The column's name is part of what is hashed, so that nobody
+    can see that two columns hold the same value.
+    """
+    # With its length first, so that no other name and value give the same text.
+    text = f"{len(column)}:{column}{type(value).__name__[0] if isinstance(value, str | bool) else 'n'}{canonical(value)}"
+    digest = hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
+    return "p_" + urlsafe_b64encode(digest[:_PSEUDONYM_BYTES]).rstrip(b"=").decode()
+
+
+def seal_body(key: bytes, body: bytes) -> bytes:
+    """Returns the body encrypted with AES-256-GCM under the key of columns, a different form each time."""
+    nonce = os.urandom(_NONCE_BYTES)
+    return nonce + AESGCM(_body_key(key)).encrypt(nonce, body, None)
+
+
+def open_body(key: bytes, sealed: bytes) -> bytes:
+    """Returns the body that was sealed.
+
+    Raises:
+        SetupError: it was sealed with another key, or is damaged.
+    """
+    try:
+        return AESGCM(_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
+    except (InvalidTag, ValueError) as error:
+        raise SetupError("A stored half of a call cannot be decrypted: its deployment has another key of columns now.") from error
+
+
+def _body_key(key: bytes) -> bytes:
+    # Not the key of pseudonyms itself: one key, one use.
+    return hmac.new(key, b"halves of calls", hashlib.sha256).digest()

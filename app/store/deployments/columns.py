@@ -1,0 +1,50 @@
+"""The columns of a schema version as JSON: {name, type, kind}, and for a protected column its storage."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...domain.deployments import Column, ColumnGroup, FieldKind, FieldType, Storage, StorageKind
+from ...domain.values import Range
+
+
+def write_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
+    """Returns the columns as `features` or `meta` of a schema version hold them."""
+    return [
+        {
+            "name": column.name,
+            "type": column.type.value,
+            "kind": column.kind.value,
+            # Left out where there is none, as before columns could be protected.
+            **({} if column.storage is None else {"storage": _write_storage(column.storage)}),
+        }
+        for column in columns
+    ]
+
+
+def columns_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """Returns the columns that a schema version's `features` or `meta` holds."""
+    return tuple(
+        Column(
+            name=one["name"],
+            type=FieldType(one["type"]),
+            kind=FieldKind(one["kind"]),
+            storage=_read_storage(one["storage"]) if "storage" in one else None,
+        )
+        for one in stored
+    )
+
+
+def _write_storage(storage: Storage) -> dict[str, Any]:
+    groups = [
+        {"label": group.label, "values": [[value.lo, value.hi] if isinstance(value, Range) else value for value in group.values]}
+        for group in storage.groups
+    ]
+    return {"kind": storage.kind.value, "sent": storage.sent.value, "groups": groups}
+
+
+def _read_storage(stored: Mapping[str, Any]) -> Storage:
+    groups = tuple(
+        ColumnGroup(label=one["label"], values=tuple(Range(*value) if isinstance(value, list) else value for value in one["values"]))
+        for one in stored["groups"]
+    )
+    return Storage(kind=StorageKind(stored["kind"]), sent=FieldType(stored["sent"]), groups=groups)

@@ -1,0 +1,12 @@
+"""The key of protected columns."""
+
+from alembic import op
+
+revision = "0037"
+down_revision = "0032"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE deployments ADD COLUMN column_key BYTEA")
