@@ -2,28 +2,95 @@
 
 import html
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 
 import httpx
 import pytest
 
-from app.domain.checks import CheckState, Trigger
+from app.domain.checks import CheckRun, CheckState, Trigger
+from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
 from app.security.principals import Role
-from tests.builders.applicants import AGE, SEX, applicants, monitor_of
+from app.store.checks.check_runs import read_run
+from app.store.database.engine import Database
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.builders.training import put_training
 from tests.integration.dashboard.check_pages import CHECKS, HOSTILE, checked, figures, words
-from tests.scenes import HOUR, NOON, Scene
+from tests.models.rules import RuleScorer
+from tests.models.serving import ModelServer, serve
+from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 from tests.service import RunningService
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    """The model of every test."""
+    with serve(RuleScorer()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def memory_with_training() -> SceneMemory:
+    """Memory for the scene that has training data."""
+    return SceneMemory()
+
+
+def watched(database: Database, server: ModelServer) -> Scene:
+    return scene(database, APPLICANT, monitor_of(SEX, AGE, intersections=(("sex", "age"),)), endpoint=Endpoint(url=server.url))
+
+
+@pytest.fixture
+def stage(database: Database, server: ModelServer) -> Scene:
+    """The watched deployment, without records."""
+    return watched(database, server)
+
+
+@pytest.fixture
+def checked_stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene:
+    """The watched deployment after the one check. Ask for it before the service, whose keys it has not."""
+
+    def make() -> Scene:
+        made = watched(database, server)
+        checked(made)
+        return made
+
+    return memory.recall(database, make)
+
+
+@pytest.fixture
+def check(checked_stage: Scene) -> CheckRun:
+    """The one check."""
+    return first_check(checked_stage)
+
+
+@pytest.fixture
+def check_after_training(database: Database, server: ModelServer, memory_with_training: SceneMemory) -> CheckRun:
+    """The one check of a deployment with training data. As `checked_stage`, it comes before the service."""
+
+    def make() -> Scene:
+        made = watched(database, server)
+        put_training(made, ("female", 31, 70), ("male", 60, 40))
+        checked(made)
+        return made
+
+    return first_check(memory_with_training.recall(database, make))
+
+
+def first_check(stage: Scene) -> CheckRun:
+    with stage.database.transaction() as session:
+        return read_run(session, 1)
+
 
 KINDS = ["payload_perturbed", "payload", "training", "debiased"]
 
 
-def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_and_with_copies(stage: Scene, reader: httpx.Client) -> None:
-    check = checked(stage)
-    stage.log(applicants(20, 30, 30, prefix="later-"), NOON + HOUR)
-    stage.check(NOON + HOUR)
+def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_and_with_copies(
+    checked_stage: Scene, check: CheckRun, reader: httpx.Client
+) -> None:
+    checked_stage.log(applicants(20, 30, 30, prefix="later-"), NOON + HOUR)
+    checked_stage.check(NOON + HOUR)
 
     page = reader.get(f"{CHECKS}/{check.id}").text
     row = f"{CHECKS}/{check.id}?attribute=sex&group=female"
@@ -41,24 +108,20 @@ def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_an
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_view_has_an_address_a_chart_and_a_table_with_the_counts(stage: Scene, reader: httpx.Client, kind: str) -> None:
-    put_training(stage, ("female", 31, 70), ("male", 60, 40))
-    check = checked(stage)
-
-    answer = reader.get(f"{CHECKS}/{check.id}", params={"view": kind})
+def test_every_view_has_an_address_a_chart_and_a_table_with_the_counts(
+    check_after_training: CheckRun, reader: httpx.Client, kind: str
+) -> None:
+    answer = reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind})
     text = answer.text
     assert answer.status_code == 200
-    assert f'data-chart="/v1{CHECKS}/{check.id}/charts/{kind}.vl.json?attribute=sex"' in text
+    assert f'data-chart="/v1{CHECKS}/{check_after_training.id}/charts/{kind}.vl.json?attribute=sex"' in text
     assert re.search(rf'href="\?view={kind}#views" aria-current="page"', text)
     counts = {"payload": "6 24 30", "payload_perturbed": "6 44 50", "training": "31 70 101", "debiased": "6 → 30 30"}
     assert f"female monitored {counts[kind]}" in words(text)
 
 
-def test_the_charts_of_every_view_can_be_drawn(service: RunningService, stage: Scene, reader: httpx.Client) -> None:
-    put_training(stage, ("female", 31, 70), ("male", 60, 40))
-    check = checked(stage)
-
-    pages = [reader.get(f"{CHECKS}/{check.id}", params={"view": kind}).text for kind in KINDS]
+def test_the_charts_of_every_view_can_be_drawn(check_after_training: CheckRun, service: RunningService, reader: httpx.Client) -> None:
+    pages = [reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind}).text for kind in KINDS]
     charts = {html.unescape(address) for text in pages for address in re.findall(r'data-chart="([^"]*)"', text)}
     assert any("part=sub_ranges" in address for address in charts)
     assert any("part=with_copies" in address for address in charts)
@@ -67,11 +130,8 @@ def test_the_charts_of_every_view_can_be_drawn(service: RunningService, stage: S
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_figure_of_a_view_opens_with_its_formula_and_counts(stage: Scene, reader: httpx.Client, kind: str) -> None:
-    put_training(stage, ("female", 31, 70), ("male", 60, 40))
-    check = checked(stage)
-
-    text = reader.get(f"{CHECKS}/{check.id}", params={"view": kind}).text
+def test_every_figure_of_a_view_opens_with_its_formula_and_counts(check_after_training: CheckRun, reader: httpx.Client, kind: str) -> None:
+    text = reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind}).text
     shown = text.partition('id="measurements"')[0]
     opened = [reader.get(address) for address in figures(shown)]
     assert len(opened) > 2
@@ -79,8 +139,7 @@ def test_every_figure_of_a_view_opens_with_its_formula_and_counts(stage: Scene, 
     assert all("Formula" in answer.text and 'id="figure"' in answer.text for answer in opened)
 
 
-def test_every_measurement_of_the_check_is_listed_and_opens(service: RunningService, stage: Scene, reader: httpx.Client) -> None:
-    check = checked(stage)
+def test_every_measurement_of_the_check_is_listed_and_opens(check: CheckRun, service: RunningService, reader: httpx.Client) -> None:
     measured = service.client.get(f"/v1{CHECKS}/{check.id}").json()["measurements"]
 
     text = reader.get(f"{CHECKS}/{check.id}").text.partition('id="measurements"')[2]
@@ -110,10 +169,10 @@ def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client)
     assert f"Check {result.run.id} Window 2026-03-02 12:00 to 13:00 UTC Monitor version 1 Model revision 1" in said
 
 
-def test_a_figure_of_training_data_names_no_check_and_says_when_they_were_processed(stage: Scene, reader: httpx.Client) -> None:
-    put_training(stage, ("female", 31, 70), ("male", 60, 40))
-    check = checked(stage)
-    text = reader.get(f"{CHECKS}/{check.id}", params={"view": "training"}).text
+def test_a_figure_of_training_data_names_no_check_and_says_when_they_were_processed(
+    check_after_training: CheckRun, reader: httpx.Client
+) -> None:
+    text = reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": "training"}).text
     address = figures(text.partition('id="views"')[2])[0]
 
     said = words(reader.get(address).text)
@@ -121,9 +180,7 @@ def test_a_figure_of_training_data_names_no_check_and_says_when_they_were_proces
     assert "Monitor version" not in said
 
 
-def test_the_debiased_view_shows_both_data_sets_and_says_what_mitigation_leaves(stage: Scene, reader: httpx.Client) -> None:
-    check = checked(stage)
-
+def test_the_debiased_view_shows_both_data_sets_and_says_what_mitigation_leaves(check: CheckRun, reader: httpx.Client) -> None:
     said = words(reader.get(f"{CHECKS}/{check.id}", params={"view": "debiased"}).text)
     assert "removes direct bias only" in said
     assert "sex, as logged" in said
@@ -149,9 +206,7 @@ def test_the_window_of_a_view_is_told_in_full(stage: Scene, reader: httpx.Client
     assert "In no group, sex 1 record" in said
 
 
-def test_a_view_that_is_not_there_says_why_and_what_to_do(stage: Scene, reader: httpx.Client) -> None:
-    check = checked(stage)
-
+def test_a_view_that_is_not_there_says_why_and_what_to_do(check: CheckRun, reader: httpx.Client) -> None:
     text = reader.get(f"{CHECKS}/{check.id}", params={"view": "training"}).text
     assert "This view is not available: no training data were uploaded" in words(text)
     assert "Upload the training data" in text
@@ -222,20 +277,19 @@ def test_a_monitor_that_compares_nothing_leaves_a_page_that_says_so(stage: Scene
         (f"{CHECKS}/00000000-0000-0000-0000-000000000000/figure?metric=accuracy&data=feedback&scope=overall", 404),
     ],
 )
-def test_what_is_not_there_or_cannot_be_is_told_on_a_page(stage: Scene, reader: httpx.Client, address: str, status: int) -> None:
-    check = checked(stage)
-
+def test_what_is_not_there_or_cannot_be_is_told_on_a_page(check: CheckRun, reader: httpx.Client, address: str, status: int) -> None:
     answer = reader.get(re.sub("^CHECK", f"{CHECKS}/{check.id}", address))
     assert answer.status_code == status
     assert answer.headers["content-type"].startswith("text/html")
     assert "<b>" not in answer.text
 
 
-def test_a_key_of_another_deployment_finds_no_check(service: RunningService, stage: Scene, browser: httpx.Client) -> None:
-    check = checked(stage)
+def test_a_key_of_another_deployment_finds_no_check(
+    checked_stage: Scene, check: CheckRun, service: RunningService, browser: httpx.Client
+) -> None:
     other = {"id": "other", "name": "Other", "problem_type": "binary", "features": [{"name": "a", "type": "string"}]}
     service.client.post("/v1/deployments", json=other | {"outputs": {"prediction": "p"}, "model_revision": "1"})
-    browser.post("/login", data={"key": service.key(Role.READ, stage.deployment.no + 1)})
+    browser.post("/login", data={"key": service.key(Role.READ, checked_stage.deployment.no + 1)})
 
     assert browser.get(CHECKS).status_code == 404
     assert browser.get(f"{CHECKS}/{check.id}").status_code == 404
@@ -252,19 +306,18 @@ def test_those_who_only_read_are_offered_no_changes(service: RunningService, sta
 
 @pytest.mark.parametrize("query", ["", "?view=payload", "?view=training", "?view=debiased"])
 def test_a_page_takes_as_many_statements_for_many_checks_and_groups_as_for_one(
-    stage: Scene, reader: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch
+    checked_stage: Scene, check: CheckRun, reader: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = checked(stage)
     reader.get(CHECKS)  # what a connection needs once
     one = statements(reader, CHECKS, monkeypatch)
     many_values = tuple(f"group {no}" for no in range(12))
-    stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", *many_values), reference=("male",)), AGE))
-    stage.log(applicants(20, 30, 6, prefix="b"), NOON + HOUR)
-    many = stage.check(NOON + HOUR).run
-    reader.get(f"{CHECKS}/{few.id}{query}")  # what is read once in a process
+    checked_stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", *many_values), reference=("male",)), AGE))
+    checked_stage.log(applicants(20, 30, 6, prefix="b"), NOON + HOUR)
+    many = checked_stage.check(NOON + HOUR).run
+    reader.get(f"{CHECKS}/{check.id}{query}")  # what is read once in a process
 
     assert statements(reader, CHECKS, monkeypatch) == one
-    assert statements(reader, f"{CHECKS}/{few.id}{query}", monkeypatch) == statements(reader, f"{CHECKS}/{many.id}{query}", monkeypatch)
+    assert statements(reader, f"{CHECKS}/{check.id}{query}", monkeypatch) == statements(reader, f"{CHECKS}/{many.id}{query}", monkeypatch)
 
 
 def statements(reader: httpx.Client, address: str, monkeypatch: pytest.MonkeyPatch) -> int:
