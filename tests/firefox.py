@@ -61,6 +61,8 @@ class FirefoxTab:
 
     stream: BufferedRWPair
     base_url: str
+    downloads: Path
+    """The folder into which it saves."""
     sent: int = 0
 
     def call(self, command: str, **parameters: Any) -> Any:  # noqa: ANN401 - as each command answers
@@ -95,6 +97,22 @@ class FirefoxTab:
         """Types into an element."""
         self.call("WebDriver:ElementSendKeys", id=self._find(selector), text=text)
 
+    def fill(self, selector: str, text: str) -> None:
+        """Replaces the text of a field."""
+        self.call("WebDriver:ElementClear", id=self._find(selector))
+        self.type(selector, text)
+
+    def saved(self, name_pattern: str) -> bytes:
+        """Returns a file that was downloaded, once all of it is there."""
+        found: list[Path] = []
+
+        def is_saved() -> bool:
+            found[:] = [one for one in self.downloads.glob(name_pattern) if one.stat().st_size]
+            return bool(found) and not list(self.downloads.glob("*.part"))
+
+        wait_until(is_saved, f"{name_pattern} is downloaded")
+        return found[0].read_bytes()
+
     def press(self, *keys: str) -> None:
         """Presses keys together, as WebDriver writes them."""
         actions = [{"type": "keyDown", "value": key} for key in keys] + [{"type": "keyUp", "value": key} for key in reversed(keys)]
@@ -104,12 +122,16 @@ class FirefoxTab:
         """Waits until an expression is true in the page."""
         wait_until(lambda: self.run(f"return Boolean({condition})"), what)
 
+    def wait_for_page(self, condition: str, what: str) -> None:
+        """Waits until a page of which that is true has loaded. Leaving one earlier is an error on the console: its scripts do not load."""
+        self.wait_for(f"document.readyState === 'complete' && {condition}", what)
+
     def log_in(self, key: str) -> None:
         """Logs in with an API key."""
         self.go("/login")
         self.type("#key", key)
         self.click("form:has(#key) button")
-        self.wait_for("document.querySelector('header.top')", "the person is logged in")
+        self.wait_for_page("document.querySelector('header.top')", "the person is logged in")
 
     def wrong(self) -> list[str]:
         """Returns what is wrong with the page as it is: what axe finds, messages on the console, other hosts, a page that is too wide."""
@@ -145,7 +167,12 @@ def running_firefox(base_url: str) -> Iterator[FirefoxTab]:
     with tempfile.TemporaryDirectory(prefix="evenhand-firefox-") as name:
         profile = Path(name)
         # 0: a free port, which it writes into a file of the profile.
-        profile.joinpath("user.js").write_text('user_pref("marionette.port", 0);\nuser_pref("ui.prefersReducedMotion", 1);\n')
+        downloads = profile / "downloads"
+        downloads.mkdir()
+        preferences = {"marionette.port": 0, "ui.prefersReducedMotion": 1, "browser.download.folderList": 2}
+        preferences |= {"browser.download.dir": str(downloads), "browser.download.useDownloadDir": True}
+        lines = [f"user_pref({json.dumps(key)}, {json.dumps(value)});\n" for key, value in preferences.items()]
+        profile.joinpath("user.js").write_text("".join(lines))
         # Access to the browser itself is for its console, which a page cannot read.
         command = [firefox(), "--headless", "--marionette", "--remote-allow-system-access", "--no-remote", "--profile", name]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -155,7 +182,7 @@ def running_firefox(base_url: str) -> Iterator[FirefoxTab]:
             with socket.create_connection(("127.0.0.1", int(port.read_text()))) as connection, connection.makefile("rwb") as stream:
                 both = cast("BufferedRWPair", stream)
                 read_message(both)
-                tab = FirefoxTab(both, base_url)
+                tab = FirefoxTab(both, base_url, downloads)
                 tab.call("WebDriver:NewSession", capabilities={})
                 tab.call("WebDriver:SetWindowRect", width=WIDTH, height=HEIGHT)
                 yield tab

@@ -42,6 +42,7 @@ SHOWN_PANELS: Final = 8
 MAX_PANELS: Final = 60
 MAX_EVENTS: Final = 100
 _VERDICTS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
+_NONE_OF_THEM = (0,) * len(_VERDICTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +183,10 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
                 bar.x,
                 int(one.start.timestamp()) if is_joined else None,
                 int((one.end if is_joined else one.at).timestamp()),
-                *[None if end is None else round(end, 5) for end in (one.lowest, one.highest, one.lower, one.upper)],
+                *[end and round(end, 5) for end in (one.lowest, one.highest, one.lower, one.upper)],
                 one.n,
                 one.carried,
-                [count(verdict, 0) for verdict in _VERDICTS],
+                [*map(count, _VERDICTS, _NONE_OF_THEM)],
                 one.check_no,
             )
         )

@@ -33,7 +33,8 @@ def say_steps(metric: str, steps: Iterable[TimeStep]) -> str:
     each = list(steps)
     verdicts: Counter[Verdict | None] = Counter()
     for one in each:
-        verdicts.update(one.verdicts)
+        for verdict, count in one.verdicts.items():  # `update()` takes four times as long
+            verdicts[verdict] += count
     figures, carried = sum(one.figures for one in each), sum(one.carried for one in each)
     lowest = min((one.lowest for one in each if one.lowest is not None), default=None)
     highest = max((one.highest for one in each if one.highest is not None), default=None)

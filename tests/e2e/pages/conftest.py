@@ -5,6 +5,7 @@ from playwright.sync_api import Browser
 
 from tests.browsing import Visit, running_browser, visiting
 from tests.example_run import Example, running_example
+from tests.firefox import FirefoxTab, firefox, running_firefox
 from tests.progress import wait_until
 
 HOURS = 8
@@ -34,6 +35,16 @@ def example(browser: Browser, request: pytest.FixtureRequest) -> Example:  # noq
     """The worked example where there is a browser to look at it."""
     shared: Example = request.getfixturevalue("shared_example")
     return shared
+
+
+@pytest.fixture(scope="module")
+def tab(request: pytest.FixtureRequest) -> Iterator[FirefoxTab]:
+    """A person's tab in Firefox at the example, logged in."""
+    firefox()  # first, so that no example is run for nothing
+    example: Example = request.getfixturevalue("shared_example")
+    with running_firefox(example.base_url) as tab:
+        tab.log_in(example.key)
+        yield tab
 
 
 @pytest.fixture

@@ -1,25 +1,11 @@
 """The pages of the worked example in Firefox: every page, and the drawer of a group."""
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.example_run import Example
-from tests.firefox import FirefoxTab, firefox, running_firefox
+from tests.firefox import FirefoxTab
 from tests.page_list import DEPLOYMENT, pages
 
 ESCAPE = "\ue00c"
 """The key as WebDriver writes it."""
-
-
-@pytest.fixture(scope="module")
-def tab(request: pytest.FixtureRequest) -> Iterator[FirefoxTab]:
-    """A person's tab in Firefox at the example, logged in."""
-    firefox()  # first, so that no example is run for nothing
-    example: Example = request.getfixturevalue("shared_example")
-    with running_firefox(example.base_url) as tab:
-        tab.log_in(example.key)
-        yield tab
 
 
 def test_every_page_opens_in_firefox_without_a_fault_is_accessible_and_fits(tab: FirefoxTab, shared_example: Example) -> None:
