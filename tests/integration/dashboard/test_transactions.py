@@ -328,6 +328,7 @@ def test_names_and_values_of_every_sort_are_shown_as_text(database: Database, re
     assert "<b>" not in listed + "".join(pages)
     assert "perhaps in neither outcome list 0.4999999 / 0.5000001" in words(listed)
     assert "0.0000001" in words(pages[0])
+    assert '<span title="As logged: 0.4999999 / 0.5000001">0.4999999 / 0.5000001</span>' in pages[0]
     assert "missing in no group" in words(pages[2])
     assert "Copies need the address of the model's endpoint" in words(pages[0])
     assert {": m × n", ": (blank)"} <= set(re.findall(r"(: m × n|: \(blank\))</option>", listed))
