@@ -168,8 +168,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     ingestion = IngestionRoutes(
         OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion, limits=services.limits
     )
-    events = EventRoutes(ingestion, authenticator=services.authenticator, gateway=services.gateway)
-    return GatewayRoute(events, authenticator=services.authenticator, gateway=services.gateway)
+    events = EventRoutes(ingestion, authenticator=services.authenticator, gateway=services.gateway, limits=services.limits)
+    return GatewayRoute(events, authenticator=services.authenticator, gateway=services.gateway, limits=services.limits)
 
 
 @cache

@@ -12,11 +12,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..clock import utc_now
-from ..errors import EvenhandError, InvalidInput, NotFound, TooLarge, Unavailable
-from ..gateway.entries import CallSource
+from ..errors import EvenhandError, InvalidInput, NotFound, QuotaReached, RateReached, TooLarge, Unavailable
+from ..gateway.entries import CallSide, CallSource
 from ..gateway.events import EventUnclear, ReportedHalf, read_events
 from ..gateway.service import Gateway
 from ..security.authenticator import Authenticator
+from ..security.key_limits import LimitKeeper
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.problems import only_post, problem_response
 from .ingestion import PREFIX
@@ -35,10 +36,13 @@ MAX_REASONS = 10
 class EventRoutes:
     """An ASGI application: the two routes, and `app` for everything else."""
 
-    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, limits: LimitKeeper, clock: Callable[[], datetime] = utc_now
+    ) -> None:
         self._app = app
         self._callers = KnownCallers(authenticator)
         self._gateway = gateway
+        self._limits = limits
         self._clock = clock
         self._bodies = Bodies()
 
@@ -73,17 +77,23 @@ class EventRoutes:
         try:
             body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
             try:
+                # A sender that gets an error may stop for good, so an event beyond a limit is ignored, and counted with the reason.
+                self._limits.admit_request(principal.actor, len(body))
                 headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
                 found = read_events(headers, body, now=now)
             finally:
                 self._bodies.done(body, principal.actor)
-        except (EventUnclear, TooLarge, Unavailable) as error:
+        except (EventUnclear, TooLarge, Unavailable, RateReached, QuotaReached) as error:
             found = [EventUnclear(str(error))]
         unclear = [one for one in found if isinstance(one, EventUnclear)]
         for one in unclear:
             self._gateway.ignore(plan.deployment.no, CallSource.EVENTS, str(one), now=now)
         halves = [one for one in found if isinstance(one, ReportedHalf)]
         kept = [self._gateway.keep(one.to_entry(plan.deployment, CallSource.EVENTS, now=now), plan) for one in halves]
+        # A half is half a record, and the answer completes most calls.
+        records = sum(is_kept and one.side is CallSide.RESPONSE for one, is_kept in zip(halves, kept, strict=True))
+        if any(kept):
+            self._limits.note_stored(principal.actor, sent=records, records=records, size=len(body))
         return {"received": sum(kept), "ignored": len(unclear), "reasons": [str(one) for one in unclear[:MAX_REASONS]]}
 
 

@@ -15,7 +15,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..clock import monotonic_seconds, utc_now
-from ..errors import EvenhandError, InvalidInput, NotFound
+from ..errors import EvenhandError, InvalidInput, NotFound, QuotaReached
 from ..gateway.entries import CallSource, CompleteCall
 from ..gateway.forwarding import ForwardedModel, hold_answer, pick_answer_headers, pick_request_headers
 from ..gateway.plans import CallPlan
@@ -24,6 +24,7 @@ from ..ingest.exchanges import CapturedBody, Exchange
 from ..outbound.connection import Headers
 from ..outbound.failures import slow
 from ..security.authenticator import Authenticator
+from ..security.key_limits import LimitKeeper
 from ..telemetry.metrics import http_requests, http_seconds
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.problems import only_post, problem_response, unexpected_response
@@ -60,15 +61,19 @@ class _Call:
     record_id: str
     headers: Headers
     body: bytes
+    actor: str
 
 
 class GatewayRoute:
     """An ASGI application: the route, and `app` for everything else."""
 
-    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, limits: LimitKeeper, clock: Callable[[], datetime] = utc_now
+    ) -> None:
         self._app = app
         self._callers = KnownCallers(authenticator)
         self._gateway = gateway
+        self._limits = limits
         self._clock = clock
         self._bodies = Bodies()
 
@@ -124,8 +129,11 @@ class GatewayRoute:
         record_id = read_record_id(scope, RECORD_ID) or request_id
         body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
         try:
+            # Before the model is called: a caller beyond its rate learns when to come back, and the model is spared.
+            self._limits.admit_rate(principal.actor)
             headers = pick_request_headers(scope["headers"])
-            await self._call(_Call(plan=plan, model=model, record_id=record_id, headers=headers, body=body), send)
+            call = _Call(plan=plan, model=model, record_id=record_id, headers=headers, body=body, actor=principal.actor)
+            await self._call(call, send)
         finally:
             self._bodies.done(body, principal.actor)
 
@@ -166,10 +174,21 @@ class GatewayRoute:
                 answer=_capture(headers, answer),
             ),
         )
-        if is_whole:
-            self._gateway.keep(entry, call.plan)
+        size = len(call.body) + len(answer)
+        if is_whole and self._may_store(call, size):
+            is_kept = self._gateway.keep(entry, call.plan)
+            # Its records are counted when they are read, after the answer, so a call counts as one.
+            self._limits.note_stored(call.actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
         else:
             self._gateway.lose(entry, call.plan)
+
+    def _may_store(self, call: _Call, size: int) -> bool:
+        try:
+            self._limits.admit_storage(call.actor, size)
+        except QuotaReached:
+            # A caller of a model gets its answer also when the log is full.
+            return False
+        return True
 
 
 def _capture(headers: Headers, body: bytes) -> CapturedBody:

@@ -168,7 +168,7 @@ class IngestionRoutes:
                 principal.actor,
                 sent=receipt.accepted + receipt.duplicate + receipt.rejected,
                 records=receipt.accepted,
-                size=len(body),
+                size=len(body) if receipt.accepted else 0,
             )
         finally:
             self._bodies.done(body, principal.actor)

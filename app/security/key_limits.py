@@ -91,6 +91,15 @@ class LimitKeeper:
             RateReached: the key sends more requests or records than it may.
             QuotaReached: the key has used up its storage.
         """
+        self.admit_storage(key_id, size)
+        self.admit_rate(key_id)
+
+    def admit_storage(self, key_id: str, size: int) -> None:
+        """Returns if the key may store that many bytes.
+
+        Raises:
+            QuotaReached: the key has used up its storage.
+        """
         limits = self._limits.get(key_id)
         if limits is None:
             return
@@ -103,6 +112,16 @@ class LimitKeeper:
                     f"This key may store {limits.max_bytes:,} bytes of records and has stored {used:,}; this request has {size:,}. "
                     "Nothing was stored. An admin can raise the limit storage of the key."
                 )
+
+    def admit_rate(self, key_id: str) -> None:
+        """Returns if the key may send a request now, whatever its storage, and counts the request.
+
+        Raises:
+            RateReached: the key sends more requests or records than it may.
+        """
+        limits = self._limits.get(key_id)
+        if limits is None:
+            return
         now = self._clock()
         records = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, now)
         requests = self._bucket(key_id, KeyLimit.REQUESTS, limits.requests_per_second, now)
@@ -121,7 +140,7 @@ class LimitKeeper:
             requests.take(1)
 
     def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
-        """Counts a request that was answered: the records in it, those that were stored, and its bytes if any were."""
+        """Counts a request that was answered: the records in it, those that were stored, and the bytes of what was stored."""
         limits = self._limits.get(key_id)
         if limits is not None:
             bucket = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
@@ -134,7 +153,7 @@ class LimitKeeper:
             tally = self._tallies[key_id] = _Tally()
         tally.requests += 1
         tally.records += records
-        tally.bytes += size if records else 0
+        tally.bytes += size
 
     async def sync(self) -> None:
         """Stores the use since the last time, and reads limits and use. If the database is away, the next call does it."""
