@@ -212,4 +212,9 @@ def _labels(client: httpx.Client) -> bool:
 
 
 def _lives(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    # It has ended, and its new parent, which in a container may be any program, has not waited for it yet.
+    return after_name.split()[0] != "Z"

@@ -1,8 +1,6 @@
 """What axe-core cannot see: names of pages, the keyboard, strange windows, paper, and what is said when something fails."""
 
 import re
-from collections import Counter
-from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -18,26 +16,11 @@ SPACED = """* { line-height: 1.5 !important; letter-spacing: .12em !important; w
 MOST_STOPS = 400
 
 _ADD_STYLE = "(text) => { const one = new CSSStyleSheet(); one.replaceSync(text); document.adoptedStyleSheets = [one]; }"
-_HEADINGS = (
-    "() => [...document.querySelectorAll('main :is(h1,h2,h3,h4)')].filter((h) => h.checkVisibility()).map((h) => Number(h.tagName[1]))"
-)
 _FOCUSED = """() => {
     const one = document.activeElement, style = getComputedStyle(one);
     return { body: one === document.body, outline: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
              name: `${one.tagName} ${one.id || one.innerText || one.name || ""}`.slice(0, 60) };
 }"""
-
-
-def test_every_page_has_a_title_of_its_own_and_headings_in_order(visit: Visit, example: Example) -> None:
-    titles, steps = Counter[str](), {}
-    for name, path in pages(example.client).items():
-        page = visit.go(path)
-        titles[page.title()] += not name.startswith("fairness-")  # the same page, another range
-        levels = page.evaluate(_HEADINGS)
-        steps[name] = [later for earlier, later in pairwise(levels) if later > earlier + 1]
-
-    assert [title for title, many in titles.items() if many > 1] == []
-    assert {name: skipped for name, skipped in steps.items() if skipped} == {}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -136,16 +119,6 @@ def test_what_was_typed_stays_when_the_session_ends_in_the_middle_of_a_form(brow
         expect(page.get_by_text("you are no longer logged in")).to_be_visible()
         expect(page.get_by_role("link", name="Log in (opens a new tab)")).to_be_visible()
         expect(page.get_by_label("Name: what or who uses it")).to_have_value("the scoring service")
-
-
-def test_every_word_that_is_explained_is_in_the_glossary(visit: Visit, example: Example) -> None:
-    wanted = set()
-    for path in pages(example.client).values():
-        wanted |= set(visit.go(path).locator(".word-text a").evaluate_all("(links) => links.map((one) => one.hash.slice(1))"))
-    known = set(visit.go("/glossary").locator("[id]").evaluate_all("(ones) => ones.map((one) => one.id)"))
-
-    assert wanted
-    assert wanted <= known
 
 
 def _logged_in(context: BrowserContext, example: Example) -> Visit:

@@ -2,33 +2,11 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
+from tests.browsing import DESKTOP, Visit, visiting
 from tests.example_run import Example
 from tests.page_list import DEPLOYMENT, pages
-
-SHOWN_THOUGH_HIDDEN = (
-    "() => [...document.querySelectorAll('[hidden]')].filter((one) => getComputedStyle(one).display !== 'none').map((one) => one.outerHTML)"
-)
-"""A style that sets how an element is displayed wins over the attribute `hidden`, unless the style sheet says otherwise."""
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")])
-def test_every_page_opens_without_a_fault_is_accessible_and_fits_its_window(
-    browser: Browser, example: Example, width: int, scheme: Scheme
-) -> None:
-    wrong = {}
-    with visiting(browser, example.base_url, width=width, scheme=scheme) as visit:
-        visit.go("/login")
-        wrong["login"] = _wrong(visit)
-        visit.log_in(example.key)
-        for name, path in pages(example.client).items():
-            visit.go(path)
-            wrong[name] = _wrong(visit)
-
-    assert {name: found for name, found in wrong.items() if found} == {}
 
 
 def test_a_stranger_finds_in_three_clicks_which_group_is_treated_worst_and_whether_that_is_certain(
@@ -115,23 +93,6 @@ def test_a_word_opens_with_the_keyboard_and_without_script(browser: Browser, exa
         expect(page.locator("dialog#drawer [popover]").first).to_be_visible()
     finally:
         context.close()
-
-
-_WRAPPED = """(ones) => ones.filter((one) => one.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(one).fontSize)
-  || one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"""
-
-
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_no_badge_wraps(browser: Browser, example: Example, width: int) -> None:
-    wrapped = {}
-    with visiting(browser, example.base_url, width=width) as visit:
-        visit.log_in(example.key)
-        for name, path in pages(example.client).items():
-            # A state in a whole sentence is no badge, though it has its colours.
-            found = visit.go(path).locator(".badge:not(.sentence)").evaluate_all(_WRAPPED)
-            wrapped |= {name: found} if found else {}
-
-    assert wrapped == {}
 
 
 def test_at_twice_the_size_no_page_is_wider_than_the_window(browser: Browser, example: Example) -> None:
@@ -296,16 +257,6 @@ def test_pages_can_be_read_without_scripts(browser: Browser, example: Example) -
         assert page.evaluate("() => 1") == 1
     finally:
         context.close()
-
-
-def _wrong(visit: Visit) -> list[str]:
-    found = visit.serious_findings()
-    found += visit.faults  # behind the look at the page, which leaves time for a late one
-    visit.faults.clear()
-    if visit.page.locator("h1").count() != 1:
-        found.append("has not exactly one main heading")
-    found += [f"shows what is hidden: {text}" for text in visit.page.evaluate(SHOWN_THOUGH_HIDDEN)]
-    return [*found, "is wider than its window"] if visit.overflows() else found
 
 
 def _enter(visit: Visit) -> None:
