@@ -33,6 +33,7 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     Target,
 )
 from ibm_watson_openscale.supporting_classes.payload_record import PayloadRecord
+from openscale_custom import walk_custom_monitors
 from openscale_recording import BROKEN, FEATURES, KINDS, RICH, WORKS, ZERO, Plan, Recorder, Walk, answers, rows, schema
 from openscale_speed import measure_speed
 
@@ -50,6 +51,7 @@ def walk(way: Walk, plan: Plan, kind: str) -> None:
     fairness = _instances(way, mart, subscription)
     run = _runs(way, fairness)
     _measurements(way, fairness, run)
+    walk_custom_monitors(way, mart, subscription)
     _refused(way, subscription, payload, fairness)
     way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())  # noqa: PLW0108
     way.does("data_sets.delete", lambda: client.data_sets.delete(payload))
@@ -332,11 +334,7 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
         way.refuses("data_sets.delete (force)", lambda: client.data_sets.delete(payload, force=True))
     change = [PatchDocument(op="replace", path="/name", value="other")]
     way.refuses("data_sets.patch_records", lambda: client.data_sets.patch_records(payload, patch_document=change))
-    way.refuses("monitor_definitions.add", lambda: client.monitor_definitions.add(name="own", metrics=[], tags=[]))
-    way.refuses("monitor_definitions.delete", lambda: client.monitor_definitions.delete("fairness"))
-    way.refuses("monitor_definitions.update", lambda: client.monitor_definitions.update("fairness", name="own", metrics=[], tags=[]))
     patch = [JsonPatchOperation(op="replace", path="/name", value="other")]
-    way.refuses("monitor_definitions.patch", lambda: client.monitor_definitions.patch("fairness", patch))
     synchronise = client.subscriptions
     way.refuses("subscriptions.trigger_configuration_synchrozation", lambda: synchronise.trigger_configuration_synchrozation(subscription))
     way.refuses("subscriptions.configuration_synchrozation_get", lambda: synchronise.configuration_synchrozation_get(subscription))

@@ -1,7 +1,7 @@
 """The caller of a route of this face, and what it may find: role and deployment binding hold as in REST v1."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -20,7 +20,7 @@ MAX_LISTED = 1000
 """Max deployments that one list of subscriptions, data sets or instances goes through; the SDK knows no pages."""
 
 _ID = re.compile(ID_PATTERN)
-_KIND = re.compile(r"([a-z_]{1,40})\.(.+)", re.DOTALL)
+_KIND = re.compile(r"([a-z0-9_]{1,40})\.(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,13 @@ def joined_id(kind: str, subscription_id: str) -> str:
     return f"{kind}.{subscription_id}"
 
 
-def split_id(identifier: str, kinds: Sequence[str], noun: str) -> tuple[str, str]:
+def split_id(identifier: str, kinds: Collection[str] | None, noun: str) -> tuple[str, str]:
     """Returns the kind and the subscription's id that `joined_id` put together.
 
     Raises:
-        NotFound: it was not made by it, or the kind is not one of these.
+        NotFound: it was not made by it, or the kind is not one of these; without kinds each is one.
     """
     found = _KIND.fullmatch(identifier)
-    if found is None or found[1] not in kinds:
+    if found is None or (kinds is not None and found[1] not in kinds):
         raise NotFound(noun, ascii(identifier)[1:-1][:100])
     return found[1], found[2]

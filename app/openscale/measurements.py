@@ -17,12 +17,15 @@ from ..security.principals import Permission
 from ..store.checks.checks import page
 from ..store.checks.results import measurements_of, measurements_of_checks
 from ..store.deployments.monitors import monitor_of
+from ..store.openscale.definitions import list_definitions
 from ..store.openscale.subscriptions import ImportedMeasurement, add_imports, imports_of, instances_of
 from .aggregates import aggregate, intervals_of, read_aggregation
 from .bodies import Answer, Sent, is_among, moment, resource
 from .callers import Caller, CallerIn, joined_id
+from .custom_figures import CustomLimits, posted_values
+from .fairness import ThresholdIn
 from .figures import FAIRNESS_KEYS, Figures, count_issues, fairness_values, index_figures, quality_values
-from .monitor_definitions import FAIRNESS, MEASURED, QUALITY
+from .monitor_definitions import DEFINITIONS, FAIRNESS, MEASURED, QUALITY, find_custom
 from .monitor_instances import find_instance
 from .quality import catalogue_keys
 from .runs import InstanceId, find_check
@@ -85,7 +88,9 @@ def read_measurement(monitor_instance_id: InstanceId, measurement_id: str, calle
     kind, deployment = find_instance(caller, monitor_instance_id)
     imported = [one for one in imports_of(caller.session, deployment.no, kind) if one.id == measurement_id]
     if imported:
-        answer = _imported_answer(deployment, kind, imported[0])
+        (answer,) = _imported_answers(caller, deployment, kind, imported)
+    elif kind not in MEASURED:
+        raise NotFound("measurement", ascii(measurement_id)[1:-1][:100])
     else:
         check = find_check(caller, deployment.no, measurement_id)
         if check.state is not CheckState.SUCCEEDED:
@@ -117,20 +122,25 @@ class ImportIn(Sent):
 
 
 @router.post(_INSTANCE + "/measurements", status_code=202)
-def add_measurements(monitor_instance_id: InstanceId, body: list[ImportIn], caller: CallerIn) -> Answer:
-    """Imports measurements that were computed elsewhere. They are listed here, and are never part of a series of Evenhand's own."""
+def add_measurements(monitor_instance_id: InstanceId, body: list[ImportIn], caller: CallerIn) -> list[Answer]:
+    """Imports measurements that were computed elsewhere. They are listed here, and are never part of a series of Evenhand's own.
+
+    Scripts read `[0]["measurement_id"]` of the answer, which the SDK passes on as it is.
+    """
     kind, deployment = find_instance(caller, monitor_instance_id, Permission.MANAGE)
     if not 1 <= len(body) <= MAX_IMPORTED:
         raise InvalidInput.of("body", f"must list 1 to {MAX_IMPORTED:,} measurements, found {len(body):,}")
+    definition = None if kind in MEASURED else find_custom(caller, kind).entity
     found = []
     for place, one in enumerate(body):
         at = read_time(f"[{place}].timestamp", one.timestamp)
         if at is None:
             raise InvalidInput.of(f"[{place}].timestamp", "is required")
-        entity = {"run_id": one.run_id, "values": _values_of(place, one.metrics), "sources": one.sources or []}
+        values = _values_of(place, one.metrics) if definition is None else posted_values(definition, place, one.metrics)
+        entity = {"run_id": one.run_id, "values": values, "sources": one.sources or []}
         found.append(ImportedMeasurement(id=str(uuid.uuid4()), definition_id=kind, at=at, entity=entity, created_by=caller.principal.actor))
     add_imports(caller.session, deployment.no, found)
-    return {"measurements": [_imported_answer(deployment, kind, one) for one in found]}
+    return [{"measurement_id": one["metadata"]["id"], **one} for one in _imported_answers(caller, deployment, kind, found)]
 
 
 @router.get("/measurements")
@@ -144,7 +154,7 @@ def query_measurements(
     format: Literal["compact", "full"] = "compact",  # noqa: A002 - the name in the address
 ) -> Answer:
     """Returns the newest measurements of the instances of subscriptions; in the full format with their sources."""
-    tests = read_filter_by_definition(filter)
+    tests = read_filter_by_definition(filter, {*DEFINITIONS, *(one.id for one in list_definitions(caller.session))})
     if not is_among(target_type, "subscription"):
         return {"measurements": []}
     seen = {one.id: one for one in caller.seen()}
@@ -157,7 +167,7 @@ def query_measurements(
         stored = {one.definition_id for one in instances_of(caller.session, [deployment.no])}
         if monitor_of(caller.session, deployment.no) is not None:
             stored.add(FAIRNESS)
-        for kind in MEASURED:
+        for kind in (*MEASURED, *sorted(stored - {*MEASURED})):
             if kind in stored and is_among(monitor_definition_id, kind):
                 newest = filtered(_find(caller, deployment, kind, MeasurementTimes()), tests.get(kind, ()))[:recent_count]
                 for one in newest if format == "full" else ():
@@ -193,13 +203,12 @@ def read_metrics(  # noqa: PLR0913 - the parameters of the SDK
 
 def _find(caller: Caller, deployment: Deployment, kind: str, wanted: MeasurementTimes) -> list[Answer]:
     """Returns the measurements asked for, newest first."""
-    checks = page(caller.session, deployment.no, limit=MAX_CHECKS, state=CheckState.SUCCEEDED)
-    own = _Measured.of(caller, deployment, kind).answers(caller, [one for one in checks if wanted.holds(one.id, one.span.end)])
-    imported = [
-        _imported_answer(deployment, kind, one)
-        for one in imports_of(caller.session, deployment.no, kind)
-        if wanted.holds(one.entity.get("run_id"), one.at)
-    ]
+    own: list[Answer] = []
+    if kind in MEASURED:
+        checks = page(caller.session, deployment.no, limit=MAX_CHECKS, state=CheckState.SUCCEEDED)
+        own = _Measured.of(caller, deployment, kind).answers(caller, [one for one in checks if wanted.holds(one.id, one.span.end)])
+    found = [one for one in imports_of(caller.session, deployment.no, kind) if wanted.holds(one.entity.get("run_id"), one.at)]
+    imported = _imported_answers(caller, deployment, kind, found)
     # A check has no figures of a monitor that was set later.
     both = [one for one in (*own, *imported) if one["entity"]["values"]]
     return sorted(both, key=lambda one: str(one["entity"]["timestamp"]), reverse=True)
@@ -255,8 +264,17 @@ class _Measured:
         return resource(check.id, url, entity, created_at=check.finished_at or check.created_at, created_by=check.created_by)
 
 
-def _imported_answer(deployment: Deployment, kind: str, one: ImportedMeasurement) -> Answer:
-    values: Sequence[Answer] = one.entity["values"]
+def _imported_answers(caller: Caller, deployment: Deployment, kind: str, found: Sequence[ImportedMeasurement]) -> list[Answer]:
+    """Returns measurements that were posted; those of a custom monitor with its limits."""
+    if kind in MEASURED:
+        return [_imported_answer(deployment, kind, one, one.entity["values"]) for one in found]
+    stored = next((one.entity for one in instances_of(caller.session, [deployment.no]) if one.definition_id == kind), {})
+    thresholds = [ThresholdIn.model_validate(one) for one in stored.get("thresholds", ())]
+    limits = CustomLimits(find_custom(caller, kind).entity, thresholds)
+    return [_imported_answer(deployment, kind, one, limits.applied(one.entity["values"])) for one in found]
+
+
+def _imported_answer(deployment: Deployment, kind: str, one: ImportedMeasurement, values: Sequence[Answer]) -> Answer:
     entity = _entity(deployment, kind, one.at, one.entity.get("run_id"), values)
     entity["issue_count"] = count_issues(values)
     url = f"/v2/monitor_instances/{joined_id(kind, deployment.id)}/measurements/{one.id}"

@@ -1,18 +1,27 @@
-"""Routes of monitor definitions: those that Evenhand measures, and those whose names the SDK needs before it does anything."""
+"""Routes of monitor definitions: those that Evenhand measures, those whose names the SDK needs, and those of custom monitors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
-from ..errors import Conflict, NotFound
+from ..errors import Conflict
 from ..metrics.catalogue import CATALOGUE
 from ..security.principals import Permission
-from ..web.access import AnyKey
-from .bodies import Answer, is_among, resource
-from .callers import CallerIn
+from ..store.openscale.definitions import (
+    StoredDefinition,
+    add_definition,
+    change_definition,
+    count_instances,
+    delete_definition,
+    get_definition,
+    list_definitions,
+)
+from .bodies import Answer, Operation, is_among, patched, read_as, resource
+from .callers import Caller, CallerIn
+from .custom_monitors import CustomMonitorIn, id_of
 from .quality import ALL_QUALITY_METRICS, problem_types_of
 
 router = APIRouter(prefix="/openscale/v2/monitor_definitions", tags=["monitor definitions"])
@@ -82,59 +91,114 @@ DEFINITIONS: Mapping[str, MonitorDefinition] = {
 
 
 @router.get("")
-async def read_definitions(_principal: AnyKey, id: str | None = None) -> Answer:  # noqa: A002 - the name in the address
+def read_definitions(caller: CallerIn, id: str | None = None) -> Answer:  # noqa: A002 - the name in the address
     """Returns the definitions. Every key may read them: the SDK asks before anything else."""
-    return {"monitor_definitions": [_answer(one) for one in DEFINITIONS.values() if is_among(id, one.id)]}
+    own = [_answer(one) for one in DEFINITIONS.values() if is_among(id, one.id)]
+    return {"monitor_definitions": [*own, *(_custom_answer(one) for one in list_definitions(caller.session) if is_among(id, one.id))]}
 
 
 @router.get("/{monitor_definition_id}")
-async def read_definition(monitor_definition_id: str, _principal: AnyKey) -> Answer:
+def read_definition(monitor_definition_id: str, caller: CallerIn) -> Answer:
     """Returns one definition."""
-    return _answer(find_definition(monitor_definition_id))
+    own = DEFINITIONS.get(monitor_definition_id)
+    return _custom_answer(find_custom(caller, monitor_definition_id)) if own is None else _answer(own)
 
 
-@router.post("")
-def add_definition(caller: CallerIn) -> Answer:
-    """Refuses: metrics are those of Evenhand's catalogue."""
+@router.post("", status_code=201)
+def post_definition(body: CustomMonitorIn, caller: CallerIn, response: Response) -> Answer:
+    """Adds the definition of a custom monitor, whose metrics are posted by scripts and never computed here."""
     caller.principal.require(Permission.MANAGE)
-    raise Conflict(
-        "Custom monitors are not supported by Evenhand. The definitions that there are can be listed; see `Move from OpenScale`."
-    )
+    _require_free(caller, body.name, None)
+    stored = add_definition(caller.session, id_of(body.name), body.to_entity(), created_by=caller.principal.actor)
+    response.headers["Location"] = f"/v2/monitor_definitions/{stored.id}"
+    return _custom_answer(stored)
 
 
 @router.put("/{monitor_definition_id}")
-@router.patch("/{monitor_definition_id}")
-@router.delete("/{monitor_definition_id}")
-def change_definition(monitor_definition_id: str, caller: CallerIn) -> Answer:
-    """Refuses: definitions are fixed."""
+def put_definition(monitor_definition_id: str, body: CustomMonitorIn, caller: CallerIn) -> Answer:
+    """Changes the definition of a custom monitor. Its id stays; metrics and tags of a monitor with instances stay, too."""
     caller.principal.require(Permission.MANAGE)
-    name = find_definition(monitor_definition_id).name
-    raise Conflict(f"Changing or deleting the monitor definition {name} is not supported by Evenhand: definitions are fixed.")
+    _refuse_own(monitor_definition_id)
+    stored = find_custom(caller, monitor_definition_id)
+    _require_free(caller, body.name, stored.id)
+    entity = body.to_entity()
+    lost = [
+        one["id"] for kind in ("metrics", "tags") for one in stored.entity[kind] if one["id"] not in {new["id"] for new in entity[kind]}
+    ]
+    count = count_instances(caller.session, stored.id) if lost else 0
+    if count:
+        raise Conflict(
+            f"{', '.join(lost)} cannot be removed from {stored.entity['name']}: {count} monitor instances may have figures of it."
+        )
+    return _custom_answer(change_definition(caller.session, stored.id, entity))
 
 
-def find_definition(definition_id: str) -> MonitorDefinition:
-    """Returns the definition of that id.
-
-    Raises:
-        NotFound: there is none.
-    """
-    found = DEFINITIONS.get(definition_id)
-    if found is None:
-        raise NotFound("monitor definition", ascii(definition_id)[1:-1][:100])
-    return found
+@router.patch("/{monitor_definition_id}")
+def patch_definition(monitor_definition_id: str, body: list[Operation], caller: CallerIn) -> Answer:
+    """Changes the definition of a custom monitor by a JSON patch."""
+    caller.principal.require(Permission.MANAGE)
+    _refuse_own(monitor_definition_id)
+    stored = find_custom(caller, monitor_definition_id)
+    return put_definition(stored.id, read_as(CustomMonitorIn, patched(stored.entity, body)), caller)
 
 
-def require_measured(definition_id: str) -> MonitorDefinition:
-    """Returns the definition, if Evenhand measures it.
+@router.delete("/{monitor_definition_id}", status_code=202)
+def remove_definition(monitor_definition_id: str, caller: CallerIn, *, force: bool = False) -> Answer:
+    """Deletes the definition of a custom monitor; with `force` also its instances, with what was posted to them."""
+    caller.principal.require(Permission.MANAGE)
+    _refuse_own(monitor_definition_id)
+    stored = find_custom(caller, monitor_definition_id)
+    count = count_instances(caller.session, stored.id)
+    if count and not force:
+        raise Conflict(f"There are {count} monitor instances of {stored.entity['name']}. Delete them first, or delete it with force=True.")
+    delete_definition(caller.session, stored.id)
+    return {}
+
+
+def _refuse_own(definition_id: str) -> None:
+    if definition_id in DEFINITIONS:
+        raise Conflict(
+            f"Changing or deleting the monitor definition {DEFINITIONS[definition_id].name} is not supported by Evenhand:"
+            " its own definitions are fixed."
+        )
+
+
+def _require_free(caller: Caller, name: str, changed_id: str | None) -> None:
+    taken = {one.name for one in DEFINITIONS.values()} | {one.id for one in DEFINITIONS.values()}
+    taken |= {one.entity["name"] for one in list_definitions(caller.session) if one.id != changed_id}
+    # The SDK makes attributes of names, in which case is lost.
+    if name.upper() in {one.upper() for one in taken} or (changed_id is None and id_of(name) in DEFINITIONS):
+        raise Conflict(f"There is a monitor definition with the name {name!r:.100} already. Use it, or choose another name.")
+
+
+def find_custom(caller: Caller, definition_id: str) -> StoredDefinition:
+    """Returns the definition of a custom monitor.
 
     Raises:
         NotFound: there is none of that id.
-        Conflict: Evenhand does not.
     """
-    found = find_definition(definition_id)
+    return get_definition(caller.session, ascii(definition_id)[1:-1][:100])
+
+
+def require_instantiable(caller: Caller, definition_id: str) -> str:
+    """Returns the name of the definition, if there can be instances of it: Evenhand measures it, or scripts post its metrics.
+
+    Raises:
+        NotFound: there is none of that id.
+        Conflict: it is neither.
+    """
+    found = DEFINITIONS.get(definition_id)
+    if found is None:
+        return str(find_custom(caller, definition_id).entity["name"])
     if found.id not in MEASURED:
-        raise Conflict(f"{found.name} is not supported by Evenhand. Monitors of {', '.join(MEASURED)} can be created.")
-    return found
+        raise Conflict(f"{found.name} is not supported by Evenhand. Monitors of {', '.join(MEASURED)} can be created, and custom ones.")
+    return found.name
+
+
+def _custom_answer(stored: StoredDefinition) -> Answer:
+    entity = {"parameters_schema": {}, "managed_by": "user", **stored.entity}
+    url = f"/v2/monitor_definitions/{stored.id}"
+    return resource(stored.id, url, entity, created_at=stored.created_at, created_by=stored.created_by, modified_at=stored.modified_at)
 
 
 def _answer(definition: MonitorDefinition) -> Answer:

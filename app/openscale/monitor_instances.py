@@ -26,6 +26,7 @@ from ..store.openscale.subscriptions import (
 )
 from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
 from .callers import Caller, CallerIn, joined_id, split_id
+from .custom_figures import require_postable
 from .data_sets import TargetIn
 from .fairness import (
     FairnessIn,
@@ -37,7 +38,7 @@ from .fairness import (
     schedule_of,
     thresholds_of,
 )
-from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, require_measured
+from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, find_custom, require_instantiable
 from .quality import catalogue_keys
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances", tags=["monitor instances"])
@@ -75,6 +76,7 @@ def read_instances(
     for deployment in deployments:
         monitor = monitor_of(caller.session, deployment.no)
         kinds = [kind for kind in MEASURED if (deployment.no, kind) in stored or (kind == FAIRNESS and monitor is not None)]
+        kinds += [kind for no, kind in stored if no == deployment.no and kind not in MEASURED]
         found += [
             _answer(caller, deployment, kind, monitor, stored.get((deployment.no, kind)))
             for kind in kinds
@@ -87,23 +89,23 @@ def read_instances(
 
 @router.post("", status_code=201)
 def add_instance(body: InstanceIn, caller: CallerIn, *, skip_scheduler: bool = False) -> Answer:
-    """Adds an instance. A fairness instance is the deployment's fairness monitor."""
-    definition = require_measured(body.monitor_definition_id)
+    """Adds an instance. A fairness instance is the deployment's fairness monitor; to one of a custom monitor scripts post figures."""
+    name, kind = require_instantiable(caller, body.monitor_definition_id), body.monitor_definition_id
     if body.target.target_type != "subscription":
         raise InvalidInput.of("target.target_type", "must be subscription: Evenhand monitors nothing else")
     deployment = caller.find(body.target.target_id, Permission.MANAGE)
     if body.data_mart_id:
         find_mart(caller.session, ascii(body.data_mart_id)[1:-1])
     # The SDK adds one of performance with every subscription, and scripts add it again.
-    if any(one.definition_id == definition.id for one in instances_of(caller.session, [deployment.no])) and definition.id != PERFORMANCE:
-        raise Conflict(f"There is a monitor instance of {definition.name} for {deployment.id} already. Change it, or delete it first.")
-    if definition.id == FAIRNESS:
+    if any(one.definition_id == kind for one in instances_of(caller.session, [deployment.no])) and kind != PERFORMANCE:
+        raise Conflict(f"There is a monitor instance of {name} for {deployment.id} already. Change it, or delete it first.")
+    if kind == FAIRNESS:
         if monitor_of(caller.session, deployment.no) is not None:
             raise Conflict(f"{deployment.id} has a fairness monitor already. Change its instance, or delete it first.")
         _put_monitor(caller, deployment, body, is_scheduled=not skip_scheduler and _is_enabled(body.schedule))
-    _keep(caller, deployment, definition.id, body)
+    _keep(caller, deployment, kind, body)
     _measure_quality(caller, deployment)
-    return _find_answer(caller, deployment, definition.id)
+    return _find_answer(caller, deployment, kind)
 
 
 @router.get("/{monitor_instance_id}")
@@ -153,7 +155,7 @@ def find_instance(caller: Caller, instance_id: str, permission: Permission = Per
         NotFound: there is none of that id, as far as the caller may know.
         Forbidden: the caller's role lacks the permission.
     """
-    kind, subscription_id = split_id(instance_id, MEASURED, "monitor instance")
+    kind, subscription_id = split_id(instance_id, None, "monitor instance")
     try:
         deployment = caller.find(subscription_id, permission)
     except NotFound as error:
@@ -200,6 +202,8 @@ def _measure_quality(caller: Caller, deployment: Deployment) -> None:
 
 def _keep(caller: Caller, deployment: Deployment, kind: str, body: InstanceIn) -> None:
     """Stores what only the instance knows: parameters that the monitor does not hold, limits, schedule and manager."""
+    if kind not in MEASURED:
+        require_postable(find_custom(caller, kind).entity, body.parameters, body.thresholds, body.schedule)
     parameters = {name: value for name, value in body.parameters.items() if kind != FAIRNESS or name not in _OF_MONITOR}
     entity = {
         "parameters": parameters,

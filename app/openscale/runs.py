@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
@@ -14,10 +15,11 @@ from ..security.principals import Permission
 from ..store.checks.checks import count, get, page
 from ..store.checks.results import measurements_of_checks
 from ..store.deployments.monitors import monitor_of
+from ..store.openscale.subscriptions import ImportedMeasurement, imports_of
 from .bodies import Answer, Operation, Sent, moment, resource
 from .callers import Caller, CallerIn, joined_id
 from .fairness import parameters_of
-from .monitor_definitions import FAIRNESS, QUALITY
+from .monitor_definitions import FAIRNESS, MEASURED, QUALITY, find_custom
 from .monitor_instances import find_instance, read_instance
 from .quality import catalogue_keys
 
@@ -49,6 +51,12 @@ class RunIn(Sent):
 def add_run(monitor_instance_id: InstanceId, caller: CallerIn, response: Response, body: RunIn | None = None) -> Answer:
     """Checks fairness now. While such a check waits, asking again returns the same one."""
     kind, deployment = find_instance(caller, monitor_instance_id, Permission.MANAGE)
+    if kind not in MEASURED:
+        name = find_custom(caller, kind).entity["name"]
+        raise Conflict(
+            f"{name} is a custom monitor, of which Evenhand computes nothing: running it is not supported by Evenhand."
+            " Post its metrics with measurements.add; the run_id that is posted is listed as a run."
+        )
     own = read_instance(monitor_instance_id, caller)["entity"]["parameters"]
     others = [name for name, value in ((body and body.parameters) or {}).items() if name not in own or own[name] != value]
     if others:
@@ -75,19 +83,34 @@ def read_runs(
 ) -> Answer:
     """Returns the newest runs, newest first; from `start` on, which is the id of a run and comes with the page before."""
     kind, deployment = find_instance(caller, monitor_instance_id)
+    if kind not in MEASURED:
+        posted = posted_runs(caller, deployment, kind)
+        first = next((place for place, one in enumerate(posted) if one["metadata"]["id"] == start), None) if start else 0
+        if first is None:
+            raise NotFound("run", ascii(start)[1:-1][:100])
+        return _page_of(monitor_instance_id, posted[first : first + limit + 1], limit, len(posted))
     # A number more than the run's own: the page begins with it.
     before_no = find_check(caller, deployment.no, start).no + 1 if start else None
     runs = page(caller.session, deployment.no, limit=limit + 1, before_no=before_no)
-    url = f"/v2/monitor_instances/{monitor_instance_id}/runs?limit={limit}"
-    answer: Answer = {"runs": run_answers(caller, deployment, kind, runs[:limit]), "limit": limit, "first": {"url": url}}
-    answer["total_count"] = count(caller.session, deployment.no)
-    return answer | ({"next": {"url": f"{url}&start={runs[limit].id}"}} if len(runs) > limit else {})
+    return _page_of(monitor_instance_id, run_answers(caller, deployment, kind, runs), limit, count(caller.session, deployment.no))
+
+
+def _page_of(instance_id: str, found: Sequence[Answer], limit: int, total: int) -> Answer:
+    """Returns a page of runs; the run after its last one says where the next page begins."""
+    url = f"/v2/monitor_instances/{instance_id}/runs?limit={limit}"
+    answer: Answer = {"runs": list(found[:limit]), "limit": limit, "first": {"url": url}, "total_count": total}
+    return answer | ({"next": {"url": f"{url}&start={quote(found[limit]['metadata']['id'])}"}} if len(found) > limit else {})
 
 
 @router.get("/{monitoring_run_id}")
 def read_run(monitor_instance_id: InstanceId, monitoring_run_id: str, caller: CallerIn) -> Answer:
     """Returns one run."""
     kind, deployment = find_instance(caller, monitor_instance_id)
+    if kind not in MEASURED:
+        found = next((one for one in posted_runs(caller, deployment, kind) if one["metadata"]["id"] == monitoring_run_id), None)
+        if found is None:
+            raise NotFound("run", ascii(monitoring_run_id)[1:-1][:100])
+        return found
     return run_answers(caller, deployment, kind, [find_check(caller, deployment.no, monitoring_run_id)])[0]
 
 
@@ -95,6 +118,8 @@ def read_run(monitor_instance_id: InstanceId, monitoring_run_id: str, caller: Ca
 def change_run(monitor_instance_id: InstanceId, monitoring_run_id: str, body: list[Operation], caller: CallerIn) -> Answer:
     """Cancels a run that has not ended; nothing else of a run can be changed."""
     kind, deployment = find_instance(caller, monitor_instance_id, Permission.MANAGE)
+    if kind not in MEASURED:
+        raise Conflict("Changing a run of a custom monitor is not supported by Evenhand: it is over with the measurement that was posted.")
     check = find_check(caller, deployment.no, monitoring_run_id)
     if not all(one.path.strip("/") == "status/state" and one.value in ("canceled", "cancelled") for one in body) or not body:
         raise InvalidInput.of("[0].path", "is not supported by Evenhand: of a run only /status/state can be changed, to canceled")
@@ -121,6 +146,24 @@ def run_answers(caller: Caller, deployment: Deployment, kind: str, checks: Seque
     keys = catalogue_keys(deployment.problem_type)
     found = measurements_of_checks(caller.session, [one.no for one in checks], metrics=keys, scopes=[Scope.OVERALL])
     return [_run_answer(caller, kind, one, _why_no_quality(one, found.get(one.no, ()))) for one in checks]
+
+
+def posted_runs(caller: Caller, deployment: Deployment, kind: str) -> list[Answer]:
+    """Returns a run for each run id that was posted to an instance of a custom monitor, newest first."""
+    newest: dict[str, ImportedMeasurement] = {}
+    for one in imports_of(caller.session, deployment.no, kind):
+        if one.entity.get("run_id"):
+            newest.setdefault(one.entity["run_id"], one)
+    instance_id, answers = joined_id(kind, deployment.id), []
+    for run_id, one in newest.items():
+        message = "Posted by a script. Evenhand computed nothing."
+        at = moment(one.at)
+        times = {"queued_at": at, "started_at": at, "updated_at": at, "completed_at": at}
+        entity = {"triggered_by": "user", "parameters": {"measurement_id": one.id}}
+        entity["status"] = {"state": "finished", "message": message, "operators": [], **times}
+        url = f"/v2/monitor_instances/{instance_id}/runs/{quote(run_id, safe='')}"
+        answers.append(resource(run_id, url, entity, created_at=one.at, created_by=one.created_by))
+    return answers
 
 
 def _why_no_quality(check: CheckRun, measured: Sequence[Measurement]) -> str | None:

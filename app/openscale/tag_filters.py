@@ -1,13 +1,12 @@
 """Filters of measurements as the SDK writes them: `tag:eq:value`, `tag:in:[a,b]`, `tag:null`, `tag:exists`, joined by commas."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, NotFound
 from .bodies import Answer
 from .figures import count_issues
-from .monitor_definitions import find_definition
 
 COLUMNS = ("run_id", "monitor_instance_id", "monitor_definition_id", "asset_revision")
 """Members of a measurement that are filtered like tags of its values."""
@@ -46,8 +45,8 @@ def read_tag_filter(sent: str | None) -> Sequence[TagTest]:
     return [_read_test(piece) for piece in pieces]
 
 
-def read_filter_by_definition(sent: str | None) -> Mapping[str, Sequence[TagTest]]:
-    """Returns the conditions by monitor definition, whose id each begins with: `fairness.feature:eq:sex`.
+def read_filter_by_definition(sent: str | None, known: Collection[str]) -> Mapping[str, Sequence[TagTest]]:
+    """Returns the conditions by monitor definition, whose id each begins with: `fairness.feature:eq:sex`. `known` are the ids that exist.
 
     Raises:
         InvalidInput: one is not written as a condition.
@@ -60,7 +59,9 @@ def read_filter_by_definition(sent: str | None) -> Mapping[str, Sequence[TagTest
             raise InvalidInput.of(
                 "filter", f"must begin with the id of a monitor definition, as in fairness.feature:eq:sex; found {piece!r:.100}"
             )
-        found.setdefault(find_definition(definition).id, []).append(_read_test(condition))
+        if definition not in known:
+            raise NotFound("monitor definition", ascii(definition)[1:-1][:100])
+        found.setdefault(definition, []).append(_read_test(condition))
     return found
 
 

@@ -97,6 +97,7 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "openscale_subscriptions": "settings",
     "openscale_instances": "settings",
     "openscale_imports": "figures that were computed elsewhere",
+    "openscale_definitions": "names of metrics",
 }
 """Tables that hold nothing of a single record, and what they hold."""
 

@@ -26,6 +26,7 @@ from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow,
 from .monitors import MonitorRow
 from .openscale import (
     OpenScaleDataMartRow,
+    OpenScaleDefinitionRow,
     OpenScaleImportRow,
     OpenScaleInstanceRow,
     OpenScaleProviderRow,
@@ -89,6 +90,7 @@ __all__ = [
     "MonitorRow",
     "NotificationRow",
     "OpenScaleDataMartRow",
+    "OpenScaleDefinitionRow",
     "OpenScaleImportRow",
     "OpenScaleInstanceRow",
     "OpenScaleProviderRow",

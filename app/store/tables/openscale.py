@@ -1,4 +1,4 @@
-"""Facts that the OpenScale SDK must find again and that have no place elsewhere: data marts, providers, assets, instances, imports."""
+"""Facts that the OpenScale SDK must find again: data marts, providers, assets, instances, imports, definitions of custom monitors."""
 
 from datetime import datetime
 from typing import Any
@@ -69,3 +69,15 @@ class OpenScaleImportRow(Row):
     at: Mapped[datetime]
     entity: Mapped[dict[str, Any]]
     created_by: Mapped[str]
+
+
+class OpenScaleDefinitionRow(Row):
+    """One definition of a custom monitor, whose measurements scripts post."""
+
+    __tablename__ = "openscale_definitions"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    entity: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_by: Mapped[str]
+    modified_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -115,6 +115,6 @@ def test_issues_are_counted_among_the_values_that_pass() -> None:
 
 
 def test_each_definition_has_filters_of_its_own() -> None:
-    found = read_filter_by_definition("fairness.feature:in:[a,b],quality.region:null")
+    found = read_filter_by_definition("fairness.feature:in:[a,b],quality.region:null", ["fairness", "quality"])
 
     assert {name: [one.tag for one in tests] for name, tests in found.items()} == {"fairness": ["feature"], "quality": ["region"]}
