@@ -1,4 +1,4 @@
-"""What pages show of a deployment whose records lie in files: its tables, and that there are no single records."""
+"""Tables of a deployment whose records lie in files, and the page that is shown instead of its single records."""
 
 from dataclasses import dataclass
 
@@ -30,5 +30,5 @@ def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
 
 
 def page_without_records(request: Request, deployment: Deployment, what: str) -> Response:
-    """Returns the page that stands for `what`, a list of single records, where these lie in files."""
+    """Returns the page that is shown instead of `what`, a list of single records, where these lie in files."""
     return page(request, "records_in_files.html", {"deployment": deployment, "what": what})

@@ -62,7 +62,6 @@ def transactions_page(
     has_read = check is None or check.window is not None
     found = records_of(session, deployment.no, wanted) if has_read else Records(records=(), next_place=None)
     monitor = monitor_of(session, deployment.no)
-
     query, by_gap = query_of(wanted), wanted.sort is RecordSort.GAP
     here = {} if wanted.after is None else {"cursor": write_record_cursor(wanted.after)}
     older = None if found.next_place is None else "?" + urlencode(query | {"cursor": write_record_cursor(found.next_place)})

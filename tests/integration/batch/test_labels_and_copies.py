@@ -1,0 +1,37 @@
+"""Labels and the model's answers to copies: files give the figures of logged records, however they are divided and whenever they come."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.batch import pieces
+from app.batch.engines import LocalEngine
+from app.domain.deployments import Endpoint
+from app.store.database.engine import Database
+from tests.builders.divided import FEW, DividedRecords, assert_same_everywhere
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    """The endpoint of a model."""
+    with serve(RuleScorer()) as server:
+        yield Endpoint(url=server.url)
+
+
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=FEW, cuts=st.lists(st.integers(1, 39), max_size=4), late=st.integers(0, 11), batch=st.integers(1, 9), order=st.integers(0, 99))
+def test_labels_and_copies_of_any_partition_give_the_figures_of_logged_records(
+    database: Database, endpoint: Endpoint, rows: list[dict[str, Any]], cuts: list[int], late: int, batch: int, order: int
+) -> None:
+    divided = DividedRecords(database, endpoint, rows, Random(order))
+    with TemporaryDirectory() as folder, patch.object(pieces, "BATCH_ROWS", batch):
+        assert_same_everywhere(divided, LocalEngine(2), Path(folder), cuts, late)
