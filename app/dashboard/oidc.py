@@ -3,13 +3,14 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.responses import Response
 
-from ..errors import EvenhandError, NotFound
+from ..errors import EvenhandError, NotFound, Unauthenticated
 from ..security.oidc import pending
-from ..security.oidc.configuration import CALLBACK
+from ..security.oidc.configuration import BACK_CHANNEL, CALLBACK
+from ..security.oidc.verifying import MAX_TOKEN_CHARACTERS
 from ..services.oidc import CallbackIn
 from ..web.access import NowIn, ServicesIn
 from ..web.addresses import client_of
@@ -43,6 +44,23 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
         samesite="lax",
     )
     return response
+
+
+@router.post(BACK_CHANNEL)
+async def end_by_issuer(
+    request: Request, services: ServicesIn, *, logout_token: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)]
+) -> Response:
+    """Ends the sessions of a person who logged out at the issuer. Called by the issuer, which signs its notice."""
+    if services.oidc is None:
+        raise NotFound("page", BACK_CHANNEL)
+    address: str = request.state.client_address
+    try:
+        await services.oidc.end_by_issuer(logout_token, address=address, client=client_of(address))
+    except Unauthenticated as refused:
+        # The form that section 2.8 of the specification wants.
+        body = {"error": "invalid_request", "error_description": str(refused)}
+        return JSONResponse(body, status_code=HTTPStatus.BAD_REQUEST, headers={"Cache-Control": "no-store"})
+    return Response(status_code=HTTPStatus.OK, headers={"Cache-Control": "no-store"})
 
 
 @router.get(CALLBACK)

@@ -1,10 +1,12 @@
 """Log-in of people at the issuer: from the first redirect to a session, and back there at the log-out."""
 
 import asyncio
+import hashlib
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
+from ..clock import utc_now
 from ..errors import EvenhandError, Forbidden, SetupError, Unauthenticated
 from ..outbound.egress import EgressPolicy
 from ..outbound.transport import PinnedTransport
@@ -14,12 +16,13 @@ from ..security.oidc import pending
 from ..security.oidc.claims import Identity, identify
 from ..security.oidc.configuration import OidcConfiguration
 from ..security.oidc.issuer import Issuer
-from ..security.oidc.verifying import require_id_token
+from ..security.oidc.verifying import LEEWAY_SECONDS, require_id_token, require_logout_token
 from ..security.secrets import SecretBox
 from ..security.sessions import IssuerLogIn
 from ..store.database.engine import Database
 from ..store.people import users
-from ..store.people.sessions import id_token_of
+from ..store.people.activities import record_activity
+from ..store.people.sessions import id_token_of, use_state
 from ..turns import Turns
 
 CONNECTIONS = 4
@@ -27,6 +30,12 @@ CONNECTIONS = 4
 
 AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
 """Max log-ins of which the issuer is asked at the same time, that wait, and that wait of one address."""
+
+_CLOCKS_DIFFER = timedelta(seconds=LEEWAY_SECONDS)
+"""Time for which a token is accepted after its end."""
+
+_LONGEST_NOTICE = timedelta(days=366)
+"""Max time for which it is remembered that a notice of a log-out came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +145,35 @@ class OidcLogIns:
         back = f"{self._configuration.public_url}/login"
         asked = {"id_token_hint": with_hint, "client_id": self._configuration.client_id, "post_logout_redirect_uri": back}
         return None if end is None else _with_query(end, asked)
+
+    async def end_by_issuer(self, logout_token: str, *, address: str, client: str) -> None:
+        """Ends all sessions of the person whose log-out the issuer reports; each notice is accepted once.
+
+        Raises:
+            Unauthenticated: it is not a notice of the issuer to this service, is not valid now, or came before.
+            Unavailable: the issuer's keys are not known, and it does not answer.
+        """
+        try:
+            async with self._turns.turn(client):
+                claims = await self._issuer.verify(logout_token, audience=self._configuration.client_id)
+                jti = require_logout_token(claims)
+                # A time beyond all calendars must not become a fault of ours.
+                left = min(_LONGEST_NOTICE.total_seconds(), claims["exp"] - utc_now().timestamp())
+                lasts = timedelta(seconds=max(0.0, left)) + _CLOCKS_DIFFER
+                await asyncio.to_thread(self._end_reported, str(claims["sub"]), jti, lasts, address)
+        except Unauthenticated:
+            await asyncio.to_thread(self._failed.note, "", method=sessions.OIDC, address=address)
+            raise
+
+    def _end_reported(self, subject: str, jti: str, lasts: timedelta, address: str) -> None:
+        with self._database.transaction() as session:
+            # With a mark, so that it is never equal to the state of a log-in.
+            if not use_state(session, hashlib.sha256(f"log-out {jti}".encode()).digest(), lasts=lasts):
+                raise Unauthenticated("This notice of a log-out came before.")
+            user = users.find_of_issuer(session, self._configuration.issuer, subject)
+            if user is not None:
+                users.end_sessions(session, user)
+                record_activity(session, f"user:{user.name}", sessions.ENDED, details={"address": address, "method": sessions.OIDC})
 
     def _start_session(self, identity: Identity, facts: IssuerLogIn, address: str) -> str:
         with self._database.transaction() as session:

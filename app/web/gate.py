@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..errors import EvenhandError, Forbidden, Unauthenticated
 from ..security.authenticator import Authenticator
 from ..security.oidc import pending
-from ..security.oidc.configuration import CALLBACK
+from ..security.oidc.configuration import BACK_CHANNEL, CALLBACK
 from ..security.principals import Principal
 from ..security.sessions import COOKIE, SECURE_COOKIE, TOKEN
 from .problems import problem_response
@@ -25,7 +25,7 @@ ASSETS = "/assets/"
 
 _OPEN = ("/health/", ASSETS)
 OIDC_LOG_IN = f"{LOG_IN}/oidc"
-_LOG_INS = frozenset({LOG_IN, OIDC_LOG_IN, CALLBACK, "/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/identity/token"})
+_LOG_INS = frozenset({LOG_IN, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL, "/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/identity/token"})
 """Addresses where people and programs log in, and the one by which the OpenScale SDK finds out how."""
 
 _BROWSED = ("/docs", "/openapi.json")

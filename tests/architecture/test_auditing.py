@@ -25,7 +25,12 @@ INGESTION = {
 }
 """Routes that store records of programs, or answer for a model: their records name themselves."""
 
-LOG_INS = {("POST", "/login"), ("POST", "/icp4d-api/v1/authorize"), ("POST", "/identity/token")}
+LOG_INS = {
+    ("POST", "/login"),
+    ("POST", "/icp4d-api/v1/authorize"),
+    ("POST", "/identity/token"),
+    ("POST", "/login/oidc/back-channel-logout"),
+}
 """Routes whose events name the person or key that was tried: `session.started` and `session.refused`."""
 
 RECORD_READERS = (

@@ -12,6 +12,9 @@ from ...settings import Settings
 from ..principals import Role
 
 CALLBACK = "/login/oidc/callback"
+
+BACK_CHANNEL = "/login/oidc/back-channel-logout"
+"""Address to which the issuer sends notices of log-outs."""
 """Path to which the issuer sends browsers back. It is registered at the issuer with the public address before it."""
 
 

@@ -13,6 +13,9 @@ from ...errors import Unauthenticated
 LEEWAY_SECONDS: Final = 60
 """Seconds by which the clocks of the issuer and of this machine may differ."""
 
+LOGOUT_EVENT: Final = "http://schemas.openid.net/event/backchannel-logout"
+"""Member of `events` that makes a token a notice of a log-out."""
+
 MAX_TOKEN_CHARACTERS: Final = 16_384
 
 _ALGORITHMS: Final[dict[str, frozenset[str]]] = {
@@ -96,6 +99,22 @@ def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -
     is_for_several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
     if claims.get("azp", None if is_for_several else client_id) != client_id:
         raise Unauthenticated("The token is for another client.")
+
+
+def require_logout_token(claims: Mapping[str, Any]) -> str:
+    """Returns the `jti` of verified claims of a notice of a log-out (OpenID Connect Back-Channel Logout 1.0, section 2.6).
+
+    Raises:
+        Unauthenticated: they are of another kind of token.
+    """
+    events, jti = claims.get("events"), claims.get("jti")
+    if not isinstance(events, Mapping) or not isinstance(events.get(LOGOUT_EVENT), Mapping):
+        raise Unauthenticated("The token is not a notice of a log-out.")
+    if "nonce" in claims:  # an ID token must not pass for a notice
+        raise Unauthenticated("The token has a nonce, which a notice of a log-out must not have.")
+    if not isinstance(jti, str) or not jti:
+        raise Unauthenticated("The token has no jti, so it could be sent again.")
+    return jti
 
 
 def require_access_token(claims: Mapping[str, Any]) -> None:

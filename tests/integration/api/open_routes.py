@@ -1,3 +1,11 @@
 """Routes that ask for no key."""
 
-FOR_EVERYBODY = {"/health/live", "/health/ready", "/login", "/login/oidc", "/login/oidc/callback", "/assets/{release}/{name}"}
+FOR_EVERYBODY = {
+    "/health/live",
+    "/health/ready",
+    "/login",
+    "/login/oidc",
+    "/login/oidc/callback",
+    "/login/oidc/back-channel-logout",
+    "/assets/{release}/{name}",
+}
