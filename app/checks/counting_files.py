@@ -32,11 +32,17 @@ from ..records.reading import RecordColumns, RecordTable, read_table
 from ..records.strata import divide
 from ..store.records.window import VALUE_PREFIX, WindowQuery
 from .asking import Report
+from .picking import is_needed
 from .subject import Subject
 from .tabulation import Tabulated, count_payload
 
 ALL, NONE = slice(None), slice(0)
 """Parts of a batch: a span is counted as a whole here, so nothing is topped up from before it."""
+
+
+COUNTED_WITHOUT_SCORES = (
+    "the span has more records in files than a check keeps in memory, and those are counted without their probabilities"
+)
 
 
 @dataclass(slots=True)
@@ -222,6 +228,9 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
         counted.plus(CountedSpan.from_bytes(one))
     if too_many is not None:
         counted.tables = [replace(one, strata=subject.monitor.strata, lacking={"strata": too_many}) for one in counted.tables]
+    if is_needed(monitor, "scores", on=[DataSet.PAYLOAD]):
+        # A piece by itself may not show which outcome its probabilities are of.
+        counted.tables = [replace(one, lacking={**one.lacking, "scores": COUNTED_WITHOUT_SCORES}) for one in counted.tables]
     return counted
 
 

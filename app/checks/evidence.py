@@ -11,6 +11,7 @@ from ..records.grouping import NEITHER, Grouping
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..store.records.counterfactuals import TargetKey
 from ..store.records.window import WindowQuery
+from .feedback import PROBABILITY
 from .outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
 from .picking import is_needed, picked_on
 from .sources import WindowSource
@@ -56,8 +57,11 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
     names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
-    window = read_payload_window(source, query, span, monitor)
-    read = read_table(RecordColumns(window.values(), window.rows["outcome"]), deployment.schema, monitor)
+    # Only for figures that compare them: the scores of a window take as long to read as its values.
+    compares_scores = is_needed(monitor, "scores", on=[DataSet.PAYLOAD])
+    window = read_payload_window(source, replace(query, with_probabilities=compares_scores), span, monitor)
+    probabilities = window.rows[PROBABILITY] if compares_scores else None
+    read = read_table(RecordColumns(window.values(), window.rows["outcome"], probabilities), deployment.schema, monitor)
     of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in read.groupings]
     is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)

@@ -1,5 +1,7 @@
 """Metrics that a monitor measures, and the data that they need."""
 
+from collections.abc import Iterable
+
 from ..domain.checks import DataSet
 from ..domain.deployments import ProblemType, RecordSchema
 from ..domain.monitor_rules import monitor_problems
@@ -31,6 +33,6 @@ def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
     return tuple(metric for metric in metrics_on(data.value) if metric.key in wanted)
 
 
-def is_needed(monitor: Monitor, need: Needs) -> bool:
-    """Returns whether a picked metric needs it."""
-    return any(need in metric.needs for data in DataSet for metric in picked_on(monitor, data))
+def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
+    """Returns whether a picked metric needs it, on one of the data sets."""
+    return any(need in metric.needs for data in on for metric in picked_on(monitor, data))

@@ -147,6 +147,7 @@ def count_payload(
     parts = (own_part, additional_part)
     named, codes = read.compare(comparison)
     groups = as_groups(named)
+    scores = None if read.scores is None else read.scores.values
     own, additional = (
         GroupCounts.from_records(
             groups,
@@ -155,6 +156,7 @@ def count_payload(
             weights=None if weights is None else weights[part],
             strata=_select_strata(read.strata, part),
             repeats=None if repeats is None else repeats[part],
+            scores=None if scores is None else scores[part],
         )
         for part in parts
     )
@@ -164,7 +166,8 @@ def count_payload(
         grouping, values = read.grouping(feature), read.values(feature)
         of_span, before = (count_inside(grouping, values, read.outcomes, part, repeats) for part in parts)
         inside = (of_span, before)
-    return Tabulated(DataSet.PAYLOAD, comparison, own, additional, *_describe_strata(read.strata), inside=inside)
+    column, lacking = _describe_lacking(read)
+    return Tabulated(DataSet.PAYLOAD, comparison, own, additional, column, lacking, inside=inside)
 
 
 def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
@@ -211,9 +214,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
         )
         for part in _parts(labels.window)
     )
-    column, lacking = _describe_strata(read.strata)
-    if read.scores is not None and read.scores.values is None:
-        lacking |= {"scores": read.scores.reason}
+    column, lacking = _describe_lacking(read)
     return Tabulated(DataSet.FEEDBACK, comparison, own, additional, column, lacking)
 
 
@@ -221,11 +222,12 @@ def _select_strata(strata: Divided | None, part: Part) -> RecordStrata | None:
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[part])
 
 
-def _describe_strata(strata: Divided | None) -> tuple[str | None, dict[str, str]]:
-    """Returns the column of the strata, and why there are none."""
-    if strata is None:
-        return None, {}
-    return strata.column, {"strata": strata.reason} if strata.reason else {}
+def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
+    """Returns the column of the strata, and why there are no strata or no scores."""
+    lacking = {"scores": read.scores.reason} if read.scores is not None and read.scores.values is None else {}
+    if read.strata is None:
+        return None, lacking
+    return read.strata.column, {"strata": read.strata.reason} | lacking if read.strata.reason else lacking
 
 
 def _parts(window: Window) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

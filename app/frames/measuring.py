@@ -257,11 +257,14 @@ def _read_outcomes(given: _Given, lists: OutcomeLists) -> _Known:
 def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
     weights = None if given.weight is None else weights_of(column_of(given.frame, given.weight, "weight"))
     strata = None if given.strata is None else strata_of(column_of(given.frame, given.strata, "strata"))
+    scores = None
+    if given.score is not None and known.predicted is not None:
+        scores = scores_of(column_of(given.frame, given.score, "score"), known.predicted)
     if known.actual is None or known.predicted is None:
         outcomes = known.actual or known.predicted
         # Without such a column all records are unclassified.
         of_records = np.full(codes.size, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
-        return GroupCounts.from_records(groups, codes, of_records, weights=weights, strata=strata)
+        return GroupCounts.from_records(groups, codes, of_records, weights=weights, strata=strata, scores=scores)
     return FeedbackCells.from_records(
         groups,
         codes,
@@ -270,7 +273,7 @@ def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
         correct=same_label(known.actual, known.predicted),
         weights=weights,
         strata=strata,
-        scores=None if given.score is None else scores_of(column_of(given.frame, given.score, "score"), known.predicted),
+        scores=scores,
     )
 
 

@@ -1,7 +1,8 @@
 """Gaps in scores: standardised mean differences, also given controls, and adverse impact ratios by quantile of the score.
 
-The standard deviation that divides a difference is named: `sd_all` is that of the scores of everybody in the table, `sd_within` that
-within the two categories that are compared (Cohen's d). Both have n - 1 in the divisor.
+The standard deviation that divides a difference is named: `sd_all` is that of the scores of everybody in the table, with their number as
+the divisor, `sd_within` that within the two categories that are compared, with two less (Cohen's d). Differences by `sd_all` and ratios by
+quantile are defined as `standardized_mean_difference` and `adverse_impact_ratio_above_q50` of the catalogue are.
 """
 
 import math
@@ -54,6 +55,8 @@ class ResidualGap:
 class QuantileRatio:
     """Share of a category with a score above the quantile `cut` of everybody's scores, over the reference's; None if that is 0.
 
+    The cut is the lowest score that so large a share of everybody does not exceed.
+
     `lower` and `upper` are the ends of the 95 % interval of the ratio with the cut as it is.
     """
 
@@ -73,7 +76,7 @@ def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, 
             return ScoreGap(None, None, None, None, None, None, None, TOO_FEW.format(name=label))
     difference = float(scores.mean() - reference.mean())
     squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
-    overall, within = float(everybody.std(ddof=1)), math.sqrt(squares / (scores.size + reference.size - 2))
+    overall, within = float(everybody.std()), math.sqrt(squares / (scores.size + reference.size - 2))
     # The deviation of equal numbers can be a rounding error above 0.
     if everybody.min() == everybody.max():
         return ScoreGap(difference, None, None, None, None, overall, within, NO_SPREAD)
@@ -81,7 +84,7 @@ def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, 
     smd = difference / overall
     # The means vary as in Welch's test. The deviation is estimated, too: as of normal scores, by the delta method.
     means = float(scores.var(ddof=1)) / scores.size + float(reference.var(ddof=1)) / reference.size
-    half = Z * math.sqrt(means / overall**2 + smd**2 / (2 * (everybody.size - 1)))
+    half = Z * math.sqrt(means / overall**2 + smd**2 / (2 * everybody.size))
     return ScoreGap(difference, smd, smd - half, smd + half, None if is_flat else difference / within, overall, within)
 
 
@@ -117,7 +120,7 @@ def quantile_ratios(
     """Returns the ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
     found = []
     # All cuts at once: each call sorts a part of everybody.
-    for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles).tolist(), strict=True):
+    for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True):
         above, reference_above = int((scores > cut).sum()), int((reference > cut).sum())
         rate, reference_rate = above / scores.size, reference_above / reference.size
         ends = log_ratio(above, scores.size, reference_above, reference.size) if reference_above else None

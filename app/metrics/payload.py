@@ -1,6 +1,7 @@
 """Measures one outcome per record: the prediction of logged records, or the label of training data."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import NamedTuple
 
 from .catalogue.metric import Over
@@ -44,7 +45,10 @@ def measure_payload(
     `metrics` picks by key (None: all that the table supports). The worst value of each metric is chosen by its `limits` (those of the
     catalogue unless given). The same `seed` (not negative) gives the same intervals.
     """
-    return measure_all("payload", _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws), metrics)
+    evidence = _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws)
+    # A table without scores gives each metric that is asked for by name its reason.
+    scores = table.unknown_scores() if table.scores is None and metrics is not None else table.scores
+    return measure_all("payload", replace(evidence, scores=scores), metrics)
 
 
 def measure_training(

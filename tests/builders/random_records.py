@@ -34,7 +34,9 @@ class Records:
     weights: FloatArray | None = None
 
     def group_counts(self) -> GroupCounts:
-        return GroupCounts.from_records(self.groups, self.codes, self.outcomes, weights=self.weights, strata=(STRATA, self.strata))
+        return GroupCounts.from_records(
+            self.groups, self.codes, self.outcomes, weights=self.weights, strata=(STRATA, self.strata), scores=self.scores
+        )
 
     def label_counts(self) -> GroupCounts:
         return GroupCounts.from_records(self.groups, self.codes, self.actual, weights=self.weights, strata=(STRATA, self.strata))

@@ -1,5 +1,6 @@
 """Metrics of probabilities rather than decisions: generalised rates, loss, ranking and calibration."""
 
+from ..formulas.score_gaps import QUANTILES
 from ..values import Scope
 from .metric import Direction, FromScores, Metric, Order
 from .quality import EVERYONE
@@ -46,7 +47,61 @@ def _count(key: str, title: str, formula: str, alias: str, says: str) -> Metric:
     return _score(key, title, formula, says=says, bounds=(0.0, None), aliases=(f"AIF360 {alias}",))
 
 
+def _gap(key: str, title: str, formula: str, *, says: str, convention: str, order: Order, aliases: tuple[str, ...] = ()) -> Metric:
+    is_ratio = order == "monitored / reference"
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("payload",),
+        measure=FromScores(),
+        scopes=("group", "pooled", "worst"),
+        lowest=0.0 if is_ratio else None,
+        highest=None,
+        ideal=1.0 if is_ratio else 0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention=convention,
+        source="lending practice; Colorado Regulation 10-1-1",
+        says=says,
+        order=order,
+        needs=("predictions", "scores"),
+        disadvantage="below",
+        aliases=aliases,
+    )
+
+
+_ABOVE = {
+    0.2: "not among the lowest fifth of everybody's",
+    0.5: "above the median of everybody's",
+    0.8: "among the highest fifth of everybody's",
+}
+"""Words of the sentence for each quantile."""
+
 ROWS = (
+    _gap(
+        "standardized_mean_difference",
+        "Standardised mean difference of scores",
+        "(mean p(m) - mean p(r)) / s, the standard deviation of p of all records",
+        says="The mean probability of the favourable outcome is {distance} standard deviations of everybody's {higher} for {monitored} than"
+        " for {reference}.",
+        convention="monitored - reference, of the probability of the favourable outcome, labelled or not: below 0 the monitored group has"
+        " the lower scores; the divisor of s squared is n, and s is of records of no group, too",
+        order="monitored - reference",
+        aliases=("SMD",),
+    ),
+    *(
+        _gap(
+            key,
+            f"Adverse impact ratio above the {share:g} quantile of scores",
+            f"share of m with p > c / share of r with p > c; c = lowest p that {share:g} of all records do not exceed",
+            says=f"The share of {{monitored}} whose probability of the favourable outcome is {_ABOVE[share]} is {{shown}} times that of"
+            " {reference}.",
+            convention="monitored / reference, of the probability of the favourable outcome, labelled or not; c is one for all groups, and"
+            " of records of no group, too",
+            order="monitored / reference",
+        )
+        for key, share in QUANTILES.items()
+    ),
     _count(
         "generalized_true_positive_count",
         "Generalized true positives",

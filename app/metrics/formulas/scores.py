@@ -12,8 +12,10 @@ from ..tables.score_table import ScoreTable
 from ..values import Measured, Undefined, Value
 from .means import IntervalEnds
 from .score_figures import FIGURES, Figures, Known, equalized_odds, odds
+from .score_gaps import GAPS, Gap
 
 EQUALIZED_ODDS = "generalized_equalized_odds_difference"
+WITHOUT_SCORES = "no record{of} has a probability of the favourable outcome"
 
 
 def measure_scores(table: ScoreTable, groups: Groups, wanted: Mapping[str, str]) -> list[Measured]:
@@ -33,6 +35,8 @@ def measure_scores(table: ScoreTable, groups: Groups, wanted: Mapping[str, str])
         for key, formula in wanted.items():
             if key == EQUALIZED_ODDS:
                 results += _measure_equalized_odds(table, groups, formula)
+            elif key in GAPS:
+                results += _measure_gap(key, table, groups, formula, GAPS[key])
             else:
                 results += _measure_sets(key, formula, FIGURES[key](known), subjects, unscored)
     return results
@@ -80,6 +84,38 @@ def _measure_equalized_odds(table: ScoreTable, groups: Groups, formula: str) -> 
             caution=caution(smallest) if isinstance(number, Value) else None,
         )
         results.append(build_result(EQUALIZED_ODDS, member, number, smallest, details))
+    return results
+
+
+def _measure_gap(key: str, table: ScoreTable, groups: Groups, formula: str, gap: Gap) -> list[Measured]:
+    """Compares each monitored value, and all of them pooled, with the reference."""
+    subjects, other = monitored(groups), reference(groups)
+    if not subjects:
+        return []
+    everyone = [*subjects, other]
+    sums = table.sums.together([member.columns for member in everyone])
+    found = gap(sums, table.sums.together([range(len(table.unscored))]))
+    counts, unscored = sums.counts.sum(axis=-1), [int(table.unscored[list(member.columns)].sum()) for member in everyone]
+
+    results = []
+    for place, member in enumerate(subjects):
+        # The monitored side comes first: where neither side has a score, the reason names it.
+        unknown = next((side for side, n in ((member, counts[place]), (other, counts[-1])) if not n), None)
+        lacking = found.lacking.format(reference=other.name, **found.details) if unknown is None else WITHOUT_SCORES.format(of=unknown.of)
+        smallest, n = int(min(counts[place], counts[-1])), int(counts[place] + counts[-1])
+        number = _build_number(found.points[place], found.limits, place, found.method, n, lacking)
+        traced = [{name: _to_json(values[side]) for name, values in found.of_sides.items()} for side in (place, -1)]
+        details = Details(
+            formula=formula,
+            monitored=member.name,
+            reference=other.name,
+            counts={name: value if np.isfinite(value) else None for name, value in found.details.items()},
+            monitored_counts=traced[0],
+            reference_counts=traced[1],
+            unscored=unscored[place] + unscored[-1],
+            caution=caution(smallest) if isinstance(number, Value) else None,
+        )
+        results.append(build_result(key, member, number, smallest, details))
     return results
 
 

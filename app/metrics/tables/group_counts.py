@@ -22,8 +22,9 @@ from ..groups import (
     sum_by_place,
     union,
 )
+from .score_table import ScoreTable
 from .strata import RecordStrata, Strata, check_fit, merge_strata
-from .weighting import WeightedPart, Weighting, check_weights, count_keys, merge_weighting, slices
+from .weighting import WeightedPart, Weighting, check_each, check_weights, count_keys, merge_weighting, slices
 
 OUTCOMES = 3
 """Unfavourable 0, favourable 1, unclassified 2."""
@@ -34,10 +35,11 @@ class GroupCounts:
     """Counts [groups, 2] (unfavourable, favourable), `unclassified` [groups], and the records of no group in `other`.
 
     The outcome is whatever was counted: the model's prediction, or the label of training data. `weighting` [groups, 2] is
-    set where records carry weights, `strata` [S, groups, 2] where they are divided for the conditional metrics.
+    set where records carry weights, `strata` [S, groups, 2] where they are divided for the conditional metrics, `scores` where the
+    model's scores are compared: those of every record that has one, whatever its outcome.
 
     Raises:
-        ValueError: the arrays, the weighting or the strata do not fit the groups, or a count is negative.
+        ValueError: the arrays, the weighting, the strata or the scores do not fit the groups, or a count is negative.
     """
 
     groups: Groups
@@ -46,6 +48,7 @@ class GroupCounts:
     other: int
     weighting: Weighting | None = None
     strata: Strata | None = None
+    scores: ScoreTable | None = None
 
     def __post_init__(self) -> None:
         size = len(self.groups)
@@ -53,6 +56,8 @@ class GroupCounts:
         object.__setattr__(self, "counts", check_counts(self.counts, size, 2))
         object.__setattr__(self, "unclassified", check_counts(self.unclassified, size))
         check_fit(self.counts.shape, self.weighting, self.counts.shape, self.strata)
+        if self.scores is not None and [group.label for group in self.scores.groups] != [group.label for group in self.groups]:
+            raise ValueError("expected scores of the same groups")
 
     @classmethod
     def from_records(
@@ -64,10 +69,12 @@ class GroupCounts:
         weights: npt.ArrayLike | None = None,
         strata: RecordStrata | None = None,
         repeats: IntArray | None = None,
+        scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Counts the records: per record its group (position in `groups`, or -1 for none) and its outcome (0, 1, 2).
 
-        With `repeats`, each entry is that many equal records without weights.
+        With `repeats`, each entry is that many equal records without weights and scores. `scores` are probabilities of the favourable
+        outcome, NaN where there is none.
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
@@ -78,6 +85,7 @@ class GroupCounts:
             raise ValueError(f"expected as many outcomes as records, found {outcome.size} for {of_group.size}")
         weighed = check_weights(weights, of_group.size)
         divided = None if strata is None else RecordStrata(*strata).checked(of_group.size)
+        scored = None if scores is None else check_each(scores, of_group.size, "score")
         parts = (
             _count_slice(
                 named,
@@ -86,11 +94,12 @@ class GroupCounts:
                 None if weighed is None else weighed[part],
                 None if divided is None else divided.slice(part),
                 None if repeats is None else repeats[part],
+                None if scored is None else scored[part],
             )
             for part in slices(of_group.size)
         )
         whole = reduce(lambda earlier, later: GroupCounts.merged([earlier, later]), parts)
-        return cls(whole.groups, whole.counts, whole.unclassified, whole.other, whole.weighting, whole.strata)
+        return cls(whole.groups, whole.counts, whole.unclassified, whole.other, whole.weighting, whole.strata, whole.scores)
 
     @property
     def mass(self) -> FloatArray:
@@ -109,7 +118,16 @@ class GroupCounts:
         parts = [WeightedPart(table.counts, table.weighting, positions(table.groups, groups)) for table in tables]
         weighting = merge_weighting(parts, counts.shape)
         strata = merge_strata([table.strata for table in tables], [table.groups for table in tables], groups)
-        return cls(groups, counts, unclassified, sum(table.other for table in tables), weighting, strata)
+        other = sum(table.other for table in tables)
+        if all(table.scores is None for table in tables):
+            return cls(groups, counts, unclassified, other, weighting, strata)
+        # The records of an hour without scores count as unscored.
+        scored = [table.scores or table.unknown_scores() for table in tables]
+        return cls(groups, counts, unclassified, other, weighting, strata, ScoreTable.merged(scored))
+
+    def unknown_scores(self) -> ScoreTable:
+        """Returns the table of the same records as if none had a score."""
+        return ScoreTable.unknown(self.groups, np.append(self.counts.sum(axis=1) + self.unclassified, self.other))
 
     def regrouped(self, groups: Iterable[Group], places: npt.ArrayLike) -> "GroupCounts":
         """Returns the same records in other groups: `places` holds the new position of each group, or -1 for none.
@@ -131,16 +149,19 @@ class GroupCounts:
             self.other + left_out,
             weighting and weighting.regrouped(checked[kept], len(named)),
             self.strata and self.strata.regrouped(len(named), checked),
+            # The column of ungrouped records is last, before and after.
+            self.scores and self.scores.regrouped(named, np.append(np.where(kept, checked, len(named)), len(named))),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Returns the table as plain JSON values."""
+        optional = (("weighting", self.weighting), ("strata", self.strata), ("scores", self.scores))
         return {
             "groups": [list(group) for group in self.groups],
             "counts": self.counts.tolist(),
             "unclassified": self.unclassified.tolist(),
             "other": self.other,
-        } | {name: part.to_json() for name, part in (("weighting", self.weighting), ("strata", self.strata)) if part is not None}
+        } | {name: part.to_json() for name, part in optional if part is not None}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -158,6 +179,7 @@ class GroupCounts:
             stored["other"],
             weighting,
             Strata.from_json(stored.get("strata"), counts, weighting),
+            None if (scores := stored.get("scores")) is None else ScoreTable.from_json(scores),
         )
 
 
@@ -168,6 +190,7 @@ def _count_slice(
     weights: FloatArray | None,
     strata: RecordStrata | None,
     repeats: IntArray | None,
+    scores: npt.NDArray[Any] | None,
 ) -> GroupCounts:
     """Counts one slice of the records."""
     group_codes, outcome_codes = check_codes(codes, NEITHER, len(groups)), check_codes(outcomes, 0, OUTCOMES)
@@ -182,4 +205,7 @@ def _count_slice(
         # Only the groups and the two outcomes keep their weights.
         whole = weighting.reshaped(len(groups) + 1, OUTCOMES)
         weighting = Weighting(whole.weights[:-1, :2], whole.squares[:-1, :2])
-    return GroupCounts(groups, table[:-1, :2], table[:-1, 2], int(table[-1].sum()), weighting, divided)
+    # Scores are compared whatever the outcome is, and no record is left out for being in neither list.
+    is_favourable = (outcome_codes == 1).astype(np.int64)
+    scored = None if scores is None else ScoreTable.from_records(groups, group_codes, is_favourable, scores, weights=weights)
+    return GroupCounts(groups, table[:-1, :2], table[:-1, 2], int(table[-1].sum()), weighting, divided, scored)

@@ -176,7 +176,7 @@ def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         controls = f" Residual: given {', '.join(sheet['controls'])}." if sheet["controls"] else " Residual: no control was chosen."
         note = (
             f"AIR: rate over that of the reference, {table['reference']}. SMD: mean score less the reference's, divided by the standard"
-            f" deviation of everybody with a known {label}; within: by that within the two categories.{controls}"
+            f" deviation of everybody's scores; within: by that within the two categories.{controls}"
         )
         columns = (label, "People", "Rate", "AIR", "95 % interval", "SMD", "SMD within", "Residual SMD")
         yield ReportTable(f"Rates and scores by {label}", columns, rows, note)

@@ -102,7 +102,7 @@ def lending_sheet(people: PeriodPeople) -> Json:
     return {"tables": tables, "no_scores": no_scores, "controls": [one.name for one in people.controls], "sigma": SIGMA}
 
 
-SIGMA = "sd_all is the standard deviation of the scores of everybody with a known category; sd_within that within the two categories"
+SIGMA = "sd_all is the standard deviation of the scores of everybody, of unknown categories, too; sd_within that within the two categories"
 
 
 def controls_sheet(people: PeriodPeople) -> Json:
@@ -147,9 +147,8 @@ def _score_part(people: PeriodPeople, attribute: AttributeCategories, place: int
     if people.scores is None:
         return None
     scored = ~np.isnan(people.scores)
-    known = scored & (attribute.codes != MISSING)
     mine, others = scored & (attribute.codes == place), scored & reference
-    mine_scores, others_scores, all_scores = (_expand(people, rows) for rows in (mine, others, known))
+    mine_scores, others_scores, all_scores = (_expand(people, rows) for rows in (mine, others, scored))
     label, name = attribute.labels[place], name_reference(attribute)
     gap = score_gap(mine_scores, others_scores, all_scores, name=label, reference_name=name)
     found: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
+from app.checks.rollups import Period, roll_up
 from app.cli.report import command
 from app.domain.category_schemes import CategoryMapping
 from app.domain.checks import Span
 from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.errors import InvalidInput
@@ -24,6 +27,7 @@ from app.reports.document import Made
 from app.reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind
 from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.verification import check_database, check_file, read_report_file
+from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
 from tests.connections import connect
@@ -105,6 +109,32 @@ def test_a_gap_that_the_job_explains_is_gone_given_the_job(stage: Scene) -> None
     assert lent["score"]["gap"]["smd"] < -0.3
     assert lent["score"]["residual"]["lower"] < 0 < lent["score"]["residual"]["upper"]
     assert len(lent["score"]["quantiles"]) == 9
+
+
+def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: Scene) -> None:
+    keys = (
+        "standardized_mean_difference",
+        "adverse_impact_ratio_above_q20",
+        "adverse_impact_ratio_above_q50",
+        "adverse_impact_ratio_above_q80",
+    )
+    stage.watch(replace(MONITOR, metrics=keys))
+    whole = stage.check(NOON, NOON + 3 * HOUR)
+    for hour in range(3):
+        stage.check(NOON + hour * HOUR)
+    (lent,) = json.loads(make(stage, wanted=SheetsWanted(sheets=(PeriodSheet.LENDING,), attributes=("sex",))))["sheets"]["lending"][
+        "tables"
+    ]
+    (women,) = [row["score"] for row in lent["rows"] if row["category"] == "female"]
+    by_quantile = {round(one["quantile"], 1): one["ratio"] for one in women["quantiles"]}
+    expected = [women["gap"]["smd"], by_quantile[0.2], by_quantile[0.5], by_quantile[0.8]]
+
+    with stage.database.transaction() as session:
+        tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+    found = [one.measurement for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
+    rolled = {one.metric: one.value for one in found if one.group == "female" and one.comparison.features == ("sex",)}
+    assert [whole.value(key, "payload", "sex", "female") for key in keys] == pytest.approx(expected, rel=1e-9)
+    assert [rolled[key] for key in keys] == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_scoring_tool_selects_above_the_median_of_everybody(stage: Scene) -> None:

@@ -18,7 +18,7 @@ def test_standardised_differences_are_those_of_the_t_test() -> None:
         found = score_gap(women, men, everybody, name="women", reference_name="men")
         t = ttest_ind(women, men).statistic
         assert found.smd_within == pytest.approx(t * math.sqrt(1 / women.size + 1 / men.size), rel=1e-9, abs=1e-12)
-        assert found.smd == pytest.approx((women.mean() - men.mean()) / np.std(everybody, ddof=1), rel=1e-9, abs=1e-12)
+        assert found.smd == pytest.approx((women.mean() - men.mean()) / np.std(everybody), rel=1e-9, abs=1e-12)
 
 
 def test_gaps_that_are_not_there_have_a_reason() -> None:
@@ -64,11 +64,13 @@ def test_a_gap_that_the_controls_explain_leaves_none() -> None:
 
 def test_ratios_by_quantile_are_computed_by_hand() -> None:
     women, men = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0])
-    # Everybody's median is 3.5: one of four women is above it, and three of four men. The 0.9 quantile is 5.3: no woman, one man.
-    half, top = quantile_ratios(women, men, np.concatenate([women, men]), (0.5, 0.9))
-    assert (half.cut, half.rate, half.reference_rate, half.ratio) == pytest.approx((3.5, 0.25, 0.75, 1 / 3))
+    # Half of everybody, 1 2 3 3 of 1 2 3 3 4 4 5 6, does not exceed 3: one of four women is above it, and three of four men. Four fifths
+    # of everybody are 6.4 people, so the seventh has the cut, 5: no woman is above it, and one man.
+    half, top = quantile_ratios(women, men, np.concatenate([women, men]), (0.5, 0.8))
+    assert (half.cut, half.rate, half.reference_rate, half.ratio) == pytest.approx((3, 0.25, 0.75, 1 / 3))
+    assert top.cut == 5
     assert (top.rate, top.reference_rate, top.ratio) == (0, 0.25, 0)
-    (nobody,) = quantile_ratios(men, women, np.concatenate([women, men]), (0.9,))
+    (nobody,) = quantile_ratios(men, women, np.concatenate([women, men]), (0.8,))
     assert nobody.ratio is None
 
 

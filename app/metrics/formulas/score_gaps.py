@@ -1,0 +1,177 @@
+"""Gaps between the scores of two sets of records: standardised mean differences, and ratios of the shares above a quantile.
+
+Everything is relative to the scores of everybody in the table, those of no group included: the standard deviation that divides, with
+their number as the divisor, and the quantile, the lowest score that so large a share of them does not exceed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..groups import FloatArray, IntArray
+from ..intervals import log_ratio
+from ..tables.score_bins import MOST, scores_of
+from ..tables.score_sums import ScoreSums
+from .means import Bounded, IntervalEnds, difference_limits, share_limits
+
+SCORE = 0
+"""Position of the scores among the QUANTITIES of the sums."""
+
+MOST_RELATIVE_ERROR = 0.02
+"""Max share of a ratio by which the bins may move it; a ratio that they could move further is not given at all."""
+
+ROUNDING = 1e-8
+"""Max variance of scores that the sums' steps can make of equal scores in one bin."""
+
+NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
+NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
+TOO_CLOSE = (
+    f"more than {MOST:,} different scores were tabulated, in bins in which those at the quantile lie too close together:"
+    " the ratio could be off by {binning_error:.1%}"
+)
+_NARROWEST = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gaps:
+    """One figure of each set [S] compared with the reference. `points` are NaN where `lacking` says why, a format with names and details.
+
+    An end of `limits` may be infinite. `details` are of everybody, `of_sides` [S + 1] of each set and, last, of the reference.
+    """
+
+    points: FloatArray
+    limits: IntervalEnds
+    method: str
+    lacking: str
+    details: Mapping[str, float]
+    of_sides: Mapping[str, FloatArray | IntArray]
+
+
+Gap = Callable[[ScoreSums, ScoreSums], Gaps]
+"""Computes a figure from the sums of the sets, of which the last is the reference, and of everybody."""
+
+
+def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
+    """Returns the mean score of each set but the last less that of the last, divided by the standard deviation of everybody's.
+
+    Limits: those of the difference of two means of numbers in [0, 1] (Newcombe, with Wilson's limits for as many whole records as have
+    the variance), which also hold for few records and equal scores. They are widened, or narrowed, for the standard deviation, which
+    the same scores estimate (delta method, with their own third and fourth moments).
+    """
+    weight, size = sets.weights.sum(axis=-1), _effective(sets)
+    mean = sets.sums[..., SCORE].sum(axis=-1) / weight
+    centre, deviation = _spread(everybody)
+    square = sets.sums_of_squares[..., SCORE].sum(axis=-1) / weight
+    ends = share_limits(mean, square, size)
+    side, other = slice(None, -1), slice(-1, None)
+    plain = difference_limits(
+        Bounded(mean[side], IntervalEnds(ends.lower[side], ends.upper[side])),
+        Bounded(mean[other], IntervalEnds(ends.lower[other], ends.upper[other])),
+    )
+    difference = mean[side] - mean[other]
+    widened = _widening(sets, everybody, centre, deviation)
+    points = difference / deviation if deviation > 0 else np.full_like(difference, np.nan)
+    lower, upper = (points + (end - difference) / deviation * widened for end in plain)
+    return Gaps(
+        points,
+        IntervalEnds(np.minimum(lower, points), np.maximum(upper, points)),
+        "newcombe_effective",
+        NO_SPREAD,
+        {"standard_deviation": deviation, "records": int(everybody.counts.sum())},
+        {"mean_score": mean, "n": sets.counts.sum(axis=-1)},
+    )
+
+
+def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
+    """Returns the share of each set but the last with a score above the quantile of everybody's, over that of the last.
+
+    A score equal to the quantile is not above it. Where different scores share the bin that the quantile lies in, as many of the bin
+    are above as leave the share of everybody right, and the limits reach as far as the others could move the ratio. Limits: Katz's
+    with the quantile as it is, which are a little too wide, since the two shares cannot move freely.
+    """
+    bins = everybody.bins
+    total = everybody.weights.sum(axis=-1)
+    steps = np.cumsum(bins.dense(0, 1).sum(axis=(0, 1)))
+    # A sum of weights may fall short of its share by rounding.
+    place = int(np.argmax(steps >= quantile * total[0] * (1 - 1e-12))) if steps.size else 0
+    cut = float(scores_of(bins.highs[[place]])[0]) if steps.size else np.nan
+    at = np.arange(len(bins.lows))
+    above, inside = (sets.bins.summed(chosen.astype(np.float64)) for chosen in (at > place, at == place))
+    is_wide = bool(steps.size) and bool(bins.is_wide[place])
+    part = (steps[place] - quantile * total[0]) / bins.summed((at == place).astype(np.float64))[0] if is_wide else 0.0
+    inside = inside if is_wide else np.zeros_like(inside)
+    weight, size = sets.weights.sum(axis=-1), _effective(sets)
+    least, most = above / weight, (above + inside) / weight
+    shares = least + part * (most - least)
+    points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
+    ends = [
+        log_ratio(share * records, records, shares[-1] * size[-1], size[-1]) if np.isfinite(point) else None
+        for share, records, point in zip(shares[:-1], size[:-1], points, strict=True)
+    ]
+    lower = np.array([np.nan if one is None else one.lower for one in ends])
+    upper = np.array([np.nan if one is None else np.inf if one.upper is None else one.upper for one in ends])
+    furthest = np.stack([most[:-1] / least[-1] - points, points - least[:-1] / most[-1]]).max(axis=0) if is_wide else np.zeros(len(points))
+    error = float(np.max(furthest / points, initial=0.0, where=points > 0))
+    too_close = error > MOST_RELATIVE_ERROR
+    return Gaps(
+        np.full_like(points, np.nan) if too_close else points,
+        IntervalEnds(lower * (1 - error), upper * (1 + error)),
+        "log_ratio",
+        TOO_CLOSE if too_close else NOBODY_ABOVE,
+        {"cut": cut, "binning_error": error, "records": int(everybody.counts.sum())},
+        {"above": shares * weight, "n": sets.counts.sum(axis=-1)},
+    )
+
+
+QUANTILES: Mapping[str, float] = {
+    "adverse_impact_ratio_above_q20": 0.2,
+    "adverse_impact_ratio_above_q50": 0.5,
+    "adverse_impact_ratio_above_q80": 0.8,
+}
+"""Shares of everybody at or below the cut, by metric."""
+
+GAPS: Mapping[str, Gap] = {
+    "standardized_mean_difference": standardized_mean_difference,
+    **{key: partial(ratio_above, quantile) for key, quantile in QUANTILES.items()},
+}
+"""The figures that compare the scores of two groups, by metric."""
+
+
+def _effective(sums: ScoreSums) -> FloatArray:
+    """Returns the number of records of equal weight of each set [S]."""
+    return np.asarray(sums.weights.sum(axis=-1) ** 2 / sums.squares.sum(axis=-1))
+
+
+def _spread(everybody: ScoreSums) -> tuple[float, float]:
+    """Returns the mean and the standard deviation of everybody's scores; the latter is 0 where they cannot be distinguished."""
+    weight, bins = float(everybody.weights.sum()), everybody.bins
+    if bins.is_wide.any():
+        # The middles of bins are not the scores. The sums have the scores, in steps.
+        mean = float(everybody.sums[..., SCORE].sum()) / weight
+        variance = float(everybody.sums_of_squares[..., SCORE].sum()) / weight - mean * mean
+        return mean, float(np.sqrt(variance)) if variance > ROUNDING else 0.0
+    filled = bins.dense(0, 1).sum(axis=(0, 1)) > 0
+    # The deviation of equal numbers can be a rounding error above 0.
+    if filled.sum() < 2:  # noqa: PLR2004 - one score
+        return float(bins.scores[filled].sum()), 0.0
+    mean = float(bins.summed(bins.scores)[0]) / weight
+    return mean, float(np.sqrt(bins.summed((bins.scores - mean) ** 2)[0] / weight))
+
+
+def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: float) -> FloatArray:
+    """Returns the factor [S - 1] by which estimating the standard deviation widens the limits of a difference of means."""
+    if not deviation:
+        return np.ones(len(sets.counts) - 1)
+    standard = (sets.bins.scores - centre) / deviation
+    weight = sets.weights.sum(axis=-1)
+    first, second, third = (sets.bins.summed(standard**power) / weight for power in (1, 2, 3))
+    fourth = float((everybody.bins.summed(standard**4) / everybody.weights.sum())[0])
+    size, records = _effective(sets), float(_effective(everybody)[0])
+    variances, together = (second - first**2) / size, third - first * second
+    plain = variances[:-1] + variances[-1]
+    per_square = (first[:-1] - first[-1]) / (2 * records)
+    more = records * per_square**2 * (fourth - 1) - 2 * per_square * (together[:-1] - together[-1])
+    factor = np.sqrt(np.maximum(plain + more, 0) / plain)
+    return np.asarray(np.where(plain > 0, np.clip(factor, _NARROWEST, None), 1.0))
