@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
+from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
 from ..domain.checks import Span
 from ..domain.deployments import Deployment
 from ..errors import Conflict
@@ -25,6 +26,7 @@ from .schemas.report_presets import ReportPresetOut, ReportPresetsOut
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
 MOST_NAMES = 20
+CATEGORIES = "Categories by attribute, as a JSON object: the category of each value, or of each column of probabilities (`weights`)."
 REPORT_FILES: Answers = describe_files("text/html", "application/pdf", "text/csv", "application/json")
 
 
@@ -45,14 +47,20 @@ class WantedSheets:
         Query(max_length=MOST_NAMES, description="Column that decisions may depend on; without one, the monitor's strata. Repeatable."),
     ] = None
     tool: Annotated[ToolKind, Query(description="Kind of tool, for the sheet of Local Law 144.")] = ToolKind.SELECTING
+    categories: Annotated[str | None, Query(max_length=MAX_MAPPING_LENGTH, description=CATEGORIES, examples=[EXAMPLE_MAPPING])] = None
 
     def sheets_wanted(self) -> SheetsWanted:
-        """Returns the content as the report has it."""
+        """Returns the content as the report has it.
+
+        Raises:
+            InvalidInput: the categories cannot be used.
+        """
         return SheetsWanted(
             sheets=choose_sheets(self.sheet or (), self.preset),
             attributes=tuple(self.attribute or ()),
             controls=tuple(self.control or ()),
             tool=self.tool,
+            categories=() if self.categories is None else parse_mappings(self.categories),
             preset=None if self.preset is None else self.preset.value,
         )
 

@@ -1,15 +1,20 @@
 """Page of the report that a regulator keeps: the presets, what is missing for each, the files, kept reports and schedules."""
 
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Annotated, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEMES, parse_mappings
 from ..domain.checks import Span
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
 from ..domain.report_schedules import MAX_SCHEDULES, ReportRhythm
 from ..domain.time_ranges import RangePreset
+from ..errors import InvalidInput
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
 from ..reports.regulator.data import SheetsWanted
 from ..reports.regulator.making import ReportForm
@@ -33,21 +38,20 @@ USUAL_PERIOD: Final = timedelta(days=365)
 
 @router.get("")
 def regulator_report_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, time_range: RangeIn
+    request: Request,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    now: NowIn,
+    time_range: RangeIn,
+    categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = "",
 ) -> Response:
-    """Returns the page."""
+    """Returns the page. `categories` is a mapping as JSON, which the addresses of the files get."""
     monitor = monitor_of(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
     query = {"since": span.start.isoformat(timespec="seconds"), "until": span.end.isoformat(timespec="seconds")}
-    lines = [
-        {
-            "preset": preset,
-            "sheets": [TITLES[name.value] for name in preset.sheets],
-            "missing": list(find_missing(name, deployment, monitor, ())),
-            "query": urlencode({"preset": name.value} | query),
-        }
-        for name, preset in PRESETS.items()
-    ]
+    problem = find_problem(categories)
+    if categories.strip() and not problem:
+        query["categories"] = categories
     schedules = [
         {"schedule": one, "wanted": SheetsWanted.from_json(one.content.wanted), "next": first_due(one, now)}
         for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
@@ -66,11 +70,37 @@ def regulator_report_page(
         "now": now,
         "deployment": deployment,
         "monitor": monitor,
-        "lines": lines,
+        "lines": describe_presets(deployment, monitor, query),
         "span": span,
         "query": urlencode(query),
         "forms": [form.value for form in ReportForm],
         "notice": NOT_LEGAL_ADVICE,
+        "mapping": {"text": categories, "problem": problem, "is_used": "categories" in query},
+        "mappings": {"most": MAX_MAPPING_LENGTH, "example": EXAMPLE_MAPPING, "schemes": list(SCHEMES)},
         "bar": build_bar(request, time_range, span, usual=RangePreset.YEAR),
     }
     return page(request, "regulator_report.html", values)
+
+
+def describe_presets(deployment: Deployment, monitor: Monitor | None, query: Mapping[str, str]) -> list[dict[str, object]]:
+    """Returns each preset with its sheets, what the deployment lacks for it, and the query of its files."""
+    return [
+        {
+            "preset": preset,
+            "sheets": [TITLES[name.value] for name in preset.sheets],
+            "missing": list(find_missing(name, deployment, monitor, ())),
+            "query": urlencode({"preset": name.value, **query}),
+        }
+        for name, preset in PRESETS.items()
+    ]
+
+
+def find_problem(mapping: str) -> str:
+    """Returns what is wrong with a mapping of categories, as JSON; empty where nothing is, or where there is none."""
+    if not mapping.strip():
+        return ""
+    try:
+        parse_mappings(mapping)
+    except InvalidInput as error:
+        return str(error)
+    return ""

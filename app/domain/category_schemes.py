@@ -31,6 +31,12 @@ MAX_MAPPINGS = 20
 MAX_VALUES = 500
 """Max values, or columns of weights, of a mapping."""
 
+MAX_MAPPING_LENGTH = 6_000
+"""Max characters of mappings in an address, which callers and proxies limit; bodies and files take longer ones."""
+
+EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
+"""Mapping as people write it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryMapping:

@@ -1,6 +1,8 @@
 """The routes and the page of the report that a regulator keeps."""
 
 import json
+import re
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -34,6 +36,34 @@ def test_a_wrong_parameter_is_named(reported: Reported, query: dict[str, str], n
     answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | query)
     assert answer.status_code == 422
     assert named in answer.text
+
+
+def test_categories_of_the_address_are_in_the_report_and_in_the_links_of_the_page(reported: Reported) -> None:
+    mapping = json.dumps({"sex": {"scheme": "sex", "values": {"female": "Female"}}})
+    sheet = json.loads(reported.text("/regulator-report.json", **PERIOD, sheet="adverse_impact", attribute="sex", categories=mapping))
+    page = reported.service.client.get("/deployments/a-model/regulator-report", params={"categories": mapping, "range": "week"}).text
+
+    (table,) = sheet["sheets"]["adverse_impact"]["tables"]
+    assert [row["category"] for row in table["rows"]] == ["Female"]
+    assert table["unknown"] > 0
+    assert f"categories={quote_plus(mapping)}" in page
+    assert "The files on this page have the categories above" in page
+    (form,) = [one for one in page.split("<form")[1:] if 'id="categories"' in one]
+    assert 'name="range" value="week"' in form
+    assert form.count('name="categories"') == 1
+
+
+@pytest.mark.parametrize("mapping", ["{", "[]", '{"sex": {"scheme": "eeo-1", "values": {"female": "Female"}}}'])
+def test_categories_that_cannot_be_used_are_named(reported: Reported, mapping: str) -> None:
+    answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | {"categories": mapping})
+    page = reported.service.client.get("/deployments/a-model/regulator-report", params={"categories": mapping})
+
+    assert (answer.status_code, answer.json()["errors"][0]["field"].split(".")[0]) == (422, "categories")
+    assert page.status_code == 200
+    assert "The files are without these categories" in page.text
+    links = re.findall(r'href="([^"]*regulator-report\.[^"]*)"', page.text)
+    assert links
+    assert not any("categories" in link for link in links)
 
 
 def test_a_control_that_is_no_column_is_refused_with_the_presets_too(reported: Reported) -> None:
