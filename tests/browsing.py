@@ -89,12 +89,11 @@ class Visit:
         self.page.get_by_role("button", name="Log in with the key").click()
         self.settle()
 
-    def serious_findings(self, within: str = ":root") -> list[str]:
-        """What axe-core finds serious or critical on the page as it is now, or within the elements of a selector, with the places."""
+    def serious_findings(self) -> list[str]:
+        """What axe-core finds serious or critical on the page as it is now, with the places."""
         self.page.evaluate(Axe().axe_script)
         # Only what is found, not all that was looked at: that takes longer to pass on than to look.
-        run = "(within) => axe.run(within, {resultTypes: ['violations']}).then((results) => results.violations)"
-        violations = self.page.evaluate(run, within)
+        violations = self.page.evaluate("axe.run({resultTypes: ['violations']}).then((results) => results.violations)")
         return [
             f"{one['id']}: {one['help']} at {[node['target'] for node in one['nodes']][:5]}"
             for one in violations

@@ -34,9 +34,6 @@ from tests.scenes import PlainSealer, scene
 from tests.service import RunningService, running_service
 
 SINCE = datetime(2026, 3, 2, 12, tzinfo=UTC)
-WHOLE = ("/", DEPLOYMENT, "/settings")
-"""Pages on which the notice is looked at together with all that is around it."""
-
 SENTENCE = "No worker has answered since 2026-03-02 12:00:00 UTC."
 
 
@@ -91,9 +88,7 @@ def test_every_page_says_that_no_worker_answers(browser: Browser, service: Runni
         for name, path in pages(service.client).items():
             page = visit.go(path)
             found = [] if page.locator("#workers").get_by_text(SENTENCE).is_visible() else ["says nothing"]
-            # The rest of the pages is looked at in `test_every_page.py`; a look at all of one takes most of a second.
-            findings = visit.serious_findings() if path in WHOLE else visit.serious_findings("#workers")
-            found += [*findings, *visit.faults, *(["too wide"] if visit.overflows() else [])]
+            found += [*visit.serious_findings(), *visit.faults, *(["too wide"] if visit.overflows() else [])]
             visit.faults.clear()
             wrong[name] = found
 
