@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0037"
-down_revision = "0032"
+revision = "0034"
+down_revision = "0033"
 branch_labels = None
 depends_on = None
 
