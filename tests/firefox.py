@@ -119,8 +119,8 @@ class FirefoxTab:
         self.call("WebDriver:PerformActions", actions=[{"type": "key", "id": "keyboard", "actions": actions}])
 
     def wait_for(self, condition: str, what: str) -> None:
-        """Waits until an expression is true in the page."""
-        wait_until(lambda: self.run(f"return Boolean({condition})"), what)
+        """Waits until an expression is true in the page. One that fails is not true yet: a page that is loading lacks elements."""
+        wait_until(lambda: self._try(f"try {{ return Boolean({condition}) }} catch (error) {{ return false }}"), what)
 
     def wait_for_page(self, condition: str, what: str) -> None:
         """Waits until a page of which that is true has loaded. Leaving one earlier is an error on the console: its scripts do not load."""
@@ -147,6 +147,15 @@ class FirefoxTab:
         finally:
             self.call("Marionette:SetContext", value="content")
         return wrong
+
+    def _try(self, script: str) -> bool:
+        try:
+            return bool(self.run(script))
+        except RuntimeError as error:
+            # A page that is left takes its scripts along.
+            if any(word in str(error) for word in ("unloaded", "navigat", "discarded", "destroyed", "aborted")):
+                return False
+            raise
 
     def _find(self, selector: str) -> str:
         found = self.call("WebDriver:FindElement", using="css selector", value=selector)["value"]

@@ -96,7 +96,7 @@ def test_an_alert_is_acknowledged_with_a_note(tab: FirefoxTab, shared_example: E
     tab.go(f"/alerts/{alert}")
     tab.type("#note", "Seen in Firefox")
     tab.click("form:has(#note) button")
-    tab.wait_for(
+    tab.wait_for_page(
         "document.querySelector('main').textContent.includes('Seen in Firefox') && !document.getElementById('note')", "it is acknowledged"
     )
 
