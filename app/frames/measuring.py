@@ -154,9 +154,8 @@ class _Given:
             raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(self.frame).__name__}")
         if self.label is None and self.prediction is None:
             raise InvalidInput.of("prediction", "is needed, or label, or both")
-        if self.score is not None and (self.label is None or self.prediction is None):
-            missing = "label" if self.label is None else "prediction"
-            raise InvalidInput.of(missing, "is needed with score: scores are compared with what was true and what was predicted")
+        if self.score is not None and self.prediction is None:
+            raise InvalidInput.of("prediction", "is needed with score: scores are compared with what was true and what was predicted")
 
     @property
     def data(self) -> _Data:

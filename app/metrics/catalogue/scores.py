@@ -47,7 +47,7 @@ def _count(key: str, title: str, formula: str, alias: str, says: str) -> Metric:
     return _score(key, title, formula, says=says, bounds=(0.0, None), aliases=(f"AIF360 {alias}",))
 
 
-def _gap(key: str, title: str, formula: str, *, says: str, convention: str, order: Order, aliases: tuple[str, ...] = ()) -> Metric:
+def _gap(key: str, title: str, formula: str, *, says: str, convention: str, order: Order) -> Metric:
     is_ratio = order == "monitored / reference"
     return Metric(
         key=key,
@@ -66,7 +66,6 @@ def _gap(key: str, title: str, formula: str, *, says: str, convention: str, orde
         order=order,
         needs=("predictions", "scores"),
         disadvantage="below",
-        aliases=aliases,
     )
 
 
@@ -87,7 +86,6 @@ ROWS = (
         convention="monitored - reference, of the probability of the favourable outcome, labelled or not: below 0 the monitored group has"
         " the lower scores; the divisor of s squared is n, and s is of records of no group, too",
         order="monitored - reference",
-        aliases=("SMD",),
     ),
     *(
         _gap(

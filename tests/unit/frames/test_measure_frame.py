@@ -196,10 +196,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"label": "repaid", "score": "score"},
         "prediction: is needed with score: scores are compared with what was true and what was predicted",
     ),
-    (
-        {"prediction": "approved", "score": "score"},
-        "label: is needed with score: scores are compared with what was true and what was predicted",
-    ),
     ({"prediction": "approved", "favourable": 1}, "favourable: '1' is not a value of 'approved', which holds "),
     (
         {"prediction": "approved", "weight": "empty"},

@@ -52,7 +52,7 @@ def measured(frame: pd.DataFrame, data: Data) -> Report:
     """Every metric of that data."""
     labelled = {"label": "label"} if data != "payload" else {}
     predicted = {"prediction": "prediction"} if data != "training" else {}
-    scored = {"score": "score"} if data == "feedback" else {}
+    scored = {"score": "score"} if data != "training" else {}
     return measure_frame(
         frame,
         attribute="age",
