@@ -24,7 +24,7 @@ def test_a_created_deployment_is_read_back_with_its_defaults_and_without_its_sec
     assert (created.status_code, read.status_code) == (201, 200)
     assert created.json() == read.json()
     assert read.json()["features"][0] == {"name": "Age", "type": "integer", "kind": "numeric", "storage": None}
-    assert read.json()["features"][1] == {"name": "Sex", "type": "string", "kind": "categorical"}
+    assert read.json()["features"][1] == {"name": "Sex", "type": "string", "kind": "categorical", "storage": None}
     no_tokens = {"token_url": "", "scope": ""}
     assert read.json()["endpoint"]["credentials"] == {"kind": "basic", "name": "evenhand", "secret_set": True, **no_tokens}
     assert read.json()["endpoint"]["concurrency"] == 4
