@@ -38,10 +38,10 @@ def verify_report(file: Path, *, is_offline: bool) -> VerifiedReport:
             found += check_database(session, deployment, report)
         looked_at = "the file and the database"
     checks = sum(1 for one in report.chain if one.part.startswith("check "))
+    counted = "1 check" if checks == 1 else f"{checks:,} checks"
     if not found:
-        return VerifiedReport(
-            (f"Unchanged: {looked_at}; {checks:,} checks and the configuration, chain {report.content['chain_head']}.",), True
-        )
+        return VerifiedReport((f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}.",), True)
     lines = [f"{one.part}: {one.message}" for one in found[:MOST_LINES]]
     more = [f"{len(found) - MOST_LINES:,} more."] if len(found) > MOST_LINES else []
-    return VerifiedReport((f"Changed: {len(found):,} parts differ.", *lines, *more), False)
+    differ = "1 part differs" if len(found) == 1 else f"{len(found):,} parts differ"
+    return VerifiedReport((f"Changed: {differ}.", *lines, *more), False)

@@ -213,6 +213,9 @@ def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         " attribute hides a difference instead of explaining it."
     )
     for table in sheet["tables"]:
+        if not table["rows"]:
+            yield Paragraph(f"{table['attribute']}: no two categories have people to compare.")
+            continue
         rows, notes = [], []
         for row in table["rows"]:
             pooled, logit, crude = row["mantel_haenszel"], row["logit"], row["crude"]

@@ -137,6 +137,15 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
     assert [rolled[key] for key in keys] == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_period_without_records_compares_nobody(stage: Scene) -> None:
+    empty = Span(start=NOON - 6 * HOUR, end=NOON)
+    html = make_regulator_report(stage.database, stage.deployment, empty, ALL, MADE, ReportForm.HTML).decode()
+
+    assert "Records logged in the period: 0." in html
+    assert "sex: no two categories have people to compare." in html
+    assert "over those of" not in html
+
+
 def test_a_scoring_tool_selects_above_the_median_of_everybody(stage: Scene) -> None:
     sheet = json.loads(make(stage, wanted=SheetsWanted(sheets=(PeriodSheet.LL144,), tool=ToolKind.SCORING)))["sheets"]["ll144"]
     rows = [row for seed in range(3) for row in people(seed)]
@@ -257,6 +266,7 @@ def test_the_command_makes_a_report_and_verifies_it(stage: Scene, monkeypatch: p
         connection.execute("DELETE FROM checks WHERE no = (SELECT max(no) FROM checks)")
     changed = run.invoke(command, ["verify", str(file)])
     assert changed.exit_code == 1
+    assert "Changed: 1 part differs." in changed.output
     assert "was deleted since" in changed.output
     assert run.invoke(command, ["verify", str(file), "--offline"]).exit_code == 0
 

@@ -88,6 +88,14 @@ def test_a_wrong_option_is_named(file: Path, options: tuple[str, ...], named: st
     assert named in ended.output
 
 
+def test_a_file_without_a_preset_is_refused_with_those_there_are(file: Path) -> None:
+    ended = CliRunner().invoke(command, ["--from-csv", str(file), "--attribute", "sex", "--prediction", "selected", "--favourable", "yes"])
+    assert ended.exit_code == 2
+    assert "ll144, ugesp" in ended.output
+    assert "left out" in ended.output
+    assert "None" not in ended.output
+
+
 def test_the_counted_file_is_never_overwritten(file: Path) -> None:
     arguments = ["--from-csv", str(file), "--attribute", "sex", "--prediction", "selected", "--favourable", "yes", "--preset", "ll144"]
     ended = CliRunner().invoke(command, [*arguments, "--output", str(file)])
