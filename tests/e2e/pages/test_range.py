@@ -113,7 +113,7 @@ def test_local_time_is_offered_and_shown_on_hover(browser: Browser, example: Exa
     visit.log_in(example.key)
     visit.go(DAY)
     moment = visit.page.get_by_text(re.compile(r"check up to \d{4}")).first
-    moment.hover()
+    moment.locator(".whole").hover()
     title = visit.page.locator("time[title*='Europe/Berlin']").first.get_attribute("title")
     visit.page.get_by_role("link", name="local time (Europe/Berlin)").click()
     visit.settle()
