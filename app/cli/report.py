@@ -213,8 +213,8 @@ def report_file(
     if not attribute:
         raise InvalidInput.of("attribute", "must name a column of categories")
     if preset not in list(PresetName):
-        found = "it is left out" if preset is None else f"found {preset!r:.100}"
-        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)} for a file; {found}")
+        given = "it is left out" if preset is None else f"found {preset!r:.100}"
+        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)} for a file; {given}")
     columns: dict[str, Sequence[str | None]] = {
         "attribute": attribute,
         "prediction": [outcomes.prediction],

@@ -396,6 +396,5 @@ def test_a_record_that_is_not_there_is_told_on_a_page(reader: httpx.Client, subt
     for path in ("none", "", "?id=none", "%00", "15?check=1", "%FF"):
         with subtests.test(path=path):
             answer = reader.get(f"{PAGE}/{path}")
-
             assert answer.status_code in {404, 422}
             assert "<h1>" in answer.text
