@@ -121,6 +121,11 @@ def is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected
 
     Source: Albert and Anderson 1984.
     """
+    # Weights that divide are zero on a count with both outcomes. Where such counts have every term, so are all weights, and the
+    # programme, which takes fifty times as long, need not be solved.
+    both = design[(selected > 0) & (rejected > 0)]
+    if np.linalg.matrix_rank(both) == design.shape[1]:
+        return False
     signed = np.vstack([design[selected > 0], -design[rejected > 0]])
     found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=[(-1, 1)] * design.shape[1], method="highs")
     return bool(-found.fun > _SEPARATES)

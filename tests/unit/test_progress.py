@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import pytest
 
-from tests.progress import Stuck, Watch, wait_until
+from tests.progress import Stuck, Watch, _family, _family_by_parents, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 
@@ -67,6 +67,20 @@ def test_what_waits_for_a_process_that_works_is_not_ended() -> None:
                 wait_until(lambda: watch.looks >= 20)
         finally:
             os.killpg(child.pid, signal.SIGKILL)
+
+
+def test_descendants_are_those_whose_parents_lead_here() -> None:
+    grandchild = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPIN!r}])"
+    with subprocess.Popen([sys.executable, "-c", grandchild], start_new_session=True) as child:
+        try:
+            wait_until(lambda: len(_family()) >= 3, "the grandchild runs")
+            found = _family()
+            named = _family_by_parents([str(os.getpid())])
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)
+
+    assert str(child.pid) in found
+    assert set(found) == set(named)
 
 
 def test_a_wait_ends_as_soon_as_it_holds() -> None:
