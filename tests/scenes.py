@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import psycopg
 from sqlalchemy import insert
@@ -207,19 +207,32 @@ class Scene:
         return connect(self.database.url)
 
 
+class Movable(Protocol):
+    """A scene, or what is built on one."""
+
+    database: Database
+
+    def moved_to(self, database: Database) -> Self:
+        """Returns the same for a copy of its database, without rows."""
+        ...
+
+
+Made = TypeVar("Made", bound=Movable)
+
+
 class SceneMemory:
     """One scene, made by the first test that asks for it. Others get its rows in a database of their own: a tenth of the time."""
 
     def __init__(self) -> None:
-        self._made: Scene | None = None
+        self._made: Any = None
         self._rows: Snapshot | None = None
 
-    def recall(self, database: Database, make: Callable[[], Scene]) -> Scene:
+    def recall(self, database: Database, make: Callable[[], Made]) -> Made:
         """Returns the scene that `make` makes in an empty database; its models must outlive the test."""
         if self._made is None or self._rows is None:
             self._made, self._rows = make(), Snapshot(database.url)
-            return self._made
-        recalled = self._made.moved_to(database)
+            return cast("Made", self._made)
+        recalled = cast("Made", self._made.moved_to(database))
         self._rows.restore(database.url)
         return recalled
 

@@ -1,6 +1,7 @@
 """A deployment with a history of ended checks, put straight into the store: what each found is given, so that rules can be tried."""
 
 from collections.abc import Mapping
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
 
@@ -56,6 +57,12 @@ class History:
             if before is not None:
                 settle(session, before, after)
             return after
+
+    def moved_to(self, database: Database) -> "History":
+        """Returns the same history for a copy of its database, without rows."""
+        moved = copy(self)
+        moved.database, moved.scene = database, self.scene.moved_to(database)
+        return moved
 
     def queue(self, hour: float, trigger: Trigger = Trigger.SCHEDULE) -> CheckRun:
         """A running check of that hour."""

@@ -1,5 +1,7 @@
 """The life of an alert of evidence over HTTP: opened, resolved, opened again, closed by hand, superseded."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,18 +13,29 @@ from app.store.database.engine import Database
 from app.store.evidence.changes import note_changed_hours
 from tests.builders.alert_history import History
 from tests.builders.evidence_worlds import START, log, update, watched, world
-from tests.scenes import HOUR, Scene
-from tests.service import RunningService
+from tests.scenes import HOUR, Scene, SceneMemory
+from tests.service import RunningService, running_service
 
 NOTE = {"note": "  Threshold corrected.\nSee the minutes of Friday. ", "reason": "fixed"}
 
 
 @pytest.fixture
-def stage(database: Database) -> Scene:
+def stage(database: Database, memory: SceneMemory) -> Scene:
     """Women are approved less, then as often, then less again."""
-    stage = watched(database, metrics=("disparate_impact",))
-    log(stage, world([1.0] * 20 + [0.3] * 12 + [1.0] * 40 + [0.3] * 30, seed=1, records=120), first_no=1)
-    return stage
+
+    def make() -> Scene:
+        stage = watched(database, metrics=("disparate_impact",))
+        log(stage, world([1.0] * 20 + [0.3] * 12 + [1.0] * 40 + [0.3] * 30, seed=1, records=120), first_no=1)
+        return stage
+
+    return memory.recall(database, make)
+
+
+@pytest.fixture
+def service(stage: Scene, tmp_path: Path) -> Iterator[RunningService]:
+    """The service after the records: those of a scene replace all rows, keys included."""
+    with running_service(stage.database, tmp_path) as service:
+        yield service
 
 
 def follow(stage: Scene, until: int) -> None:
@@ -117,13 +130,14 @@ def test_who_may_only_read_or_is_bound_elsewhere_closes_nothing(service: Running
     assert close(service, alert["id"], headers=service.as_(Role.MANAGE, stage.deployment.no)).status_code == 200
 
 
-def test_an_alert_about_single_checks_is_not_closed_by_hand(service: RunningService, database: Database) -> None:
+def test_an_alert_about_single_checks_is_not_closed_by_hand(database: Database, tmp_path: Path) -> None:
     history = History(database)
     history.rule("unfair", VerdictCondition())
     history.ends(0, {"female": "unfair"})
     history.evaluate()
-    (alert,) = alerts(service)
-    answer = close(service, alert["id"])
+    with running_service(database, tmp_path) as service:
+        (alert,) = alerts(service)
+        answer = close(service, alert["id"])
 
     assert answer.status_code == 409
     assert "only evidence is closed by hand" in answer.text

@@ -13,6 +13,7 @@ from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.alert_history import History
 from tests.builders.bodies import deployment
+from tests.scenes import SceneMemory
 from tests.service import RunningService, running_service
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -20,12 +21,16 @@ A_PASSWORD = "a long password of ours"  # noqa: S105 - of nobody
 
 
 @pytest.fixture
-def history(database: Database) -> History:
+def history(database: Database, memory: SceneMemory) -> History:
     """Alerts about two groups."""
-    history = History(database)
-    history.ends(0, {"female": "unfair", "other": "unfair"})
-    history.evaluate()
-    return history
+
+    def make() -> History:
+        history = History(database)
+        history.ends(0, {"female": "unfair", "other": "unfair"})
+        history.evaluate()
+        return history
+
+    return memory.recall(database, make)
 
 
 @pytest.fixture

@@ -16,20 +16,25 @@ from app.store.alerts.alerts import OpenAlerts
 from app.store.database.engine import Database
 from tests.builders.alert_history import CHANNEL, History
 from tests.builders.bodies import deployment
+from tests.scenes import SceneMemory
 from tests.service import RunningService, running_service
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
 @pytest.fixture
-def history(database: Database) -> History:
+def history(database: Database, memory: SceneMemory) -> History:
     """Alerts about two groups and about a failed check, oldest first."""
-    history = History(database)
-    history.rule("failing", FailedChecksCondition())
-    history.ends(0, {"female": "unfair", "other": "unfair"})
-    history.fails(1)
-    history.evaluate()
-    return history
+
+    def make() -> History:
+        history = History(database)
+        history.rule("failing", FailedChecksCondition())
+        history.ends(0, {"female": "unfair", "other": "unfair"})
+        history.fails(1)
+        history.evaluate()
+        return history
+
+    return memory.recall(database, make)
 
 
 @pytest.fixture
