@@ -99,6 +99,9 @@ def test_a_request_without_a_column_names_its_record() -> None:
         (BodyMapping(columns={"age": "$.sex.age"}), "endpoint.mapping"),
         (BodyMapping(columns={"age": "$[0]"}), "endpoint.mapping"),
         (BodyMapping(constants={"$.model": 1}), "endpoint.mapping"),
+        (BodyMapping(columns={"age": f"$.a{'[999]' * 19}"}), "endpoint.mapping"),
+        (BodyMapping(constants={f"${'[999]' * 20}": 1}, records="$[0][*]"), "endpoint.mapping"),
+        (BodyMapping(outputs={"prediction": "$[999][999]"}), "endpoint.mapping.outputs.prediction"),
     ],
 )
 def test_a_mapping_that_cannot_be_used_is_refused_with_its_field(mapping: BodyMapping | None, field: str) -> None:
