@@ -49,7 +49,6 @@ class MappedCodec(Codec):
             problems.append(FieldProblem(_MAPPING, f"cannot be written: a column or constant {error}"))
         for part, path in (("answers", codec._answers), *((f"outputs.{name}", path) for name, path in codec._outputs.items())):
             try:
-                # Two outputs may have one place; but each must be one that an answer can be written at.
                 build_document([PlacedValue(path, 1)])
             except PathUnclear as error:
                 problems.append(FieldProblem(f"{_MAPPING}.{part}", str(error)))
