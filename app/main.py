@@ -8,6 +8,7 @@ from fastapi import Depends, FastAPI
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from . import VERSION
 from .api import (
     activities,
     alert_channels,
@@ -71,6 +72,7 @@ from .openscale.records import is_record_upload
 from .services import Services, open_services
 from .settings import Settings, load_settings
 from .telemetry.logs import configure_logging
+from .telemetry.traces import tracing
 from .turns import Room
 from .web import problems
 from .web.access import provide_services
@@ -228,10 +230,11 @@ def app_from_environment() -> ASGIApp:
 def _lifespan(services: Services) -> Callable[[object], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: object) -> AsyncIterator[None]:
-        await services.start()
-        try:
-            yield
-        finally:
-            await services.stop()
+        with tracing("api", version=VERSION):
+            await services.start()
+            try:
+                yield
+            finally:
+                await services.stop()
 
     return lifespan

@@ -46,6 +46,7 @@ from ..store.checks.leases import claim, fail, finish
 from ..store.database.engine import Database
 from ..store.database.listener import exposed_on
 from ..telemetry import metrics as telemetry
+from ..telemetry.traces import check_span, describe_span
 from . import reports
 from .attributor import ATTRIBUTORS, Attributor
 from .held import HeldWork, LeasedCheck
@@ -181,6 +182,7 @@ class Worker:
         try:
             with (
                 structlog.contextvars.bound_contextvars(**about),
+                check_span(check.traceparent, {f"evenhand.{name}": value for name, value in about.items()}),
                 HeldWork(self._database, LeasedCheck(check), lease=self._policy.lease, limit=self._limit) as held,
             ):
                 self._held.add(held)
@@ -215,6 +217,7 @@ class Worker:
                 ended = get(session, check.deployment_no, check.id)
         except NotFound:  # deleted with its deployment
             return
+        describe_span({"evenhand.state": ended.state.value}, has_failed=ended.state is CheckState.FAILED)
         telemetry.checks.labels(ended.state.value).inc()
         telemetry.check_seconds.observe(seconds)
         reason = None if ended.reason is None else without_excerpt(ended.reason)
