@@ -197,7 +197,7 @@ def _reason_not_to_send() -> str | None:
     if protocol != _PROTOCOL:
         return f"{protocol} is the protocol of OTEL_EXPORTER_OTLP_PROTOCOL; Evenhand speaks {_PROTOCOL} (usually port 4318) only."
     try:
-        import opentelemetry.exporter.otlp.proto.http  # noqa: F401, PLC0415 - an extra
+        import opentelemetry.exporter.otlp.proto.http  # noqa: PLC0415 - an extra
         import opentelemetry.sdk.trace  # noqa: F401, PLC0415
     except ModuleNotFoundError:
         return "A collector is named, but the packages that send to it are not installed: pip install 'evenhand[traces]'."

@@ -9,4 +9,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.execute("ALTER TABLE checks ADD COLUMN traceparent TEXT")
+    op.execute("ALTER TABLE checks ADD COLUMN traceparent VARCHAR")
