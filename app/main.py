@@ -75,7 +75,7 @@ from .telemetry.logs import configure_logging
 from .telemetry.traces import tracing
 from .turns import Room
 from .web import problems
-from .web.access import provide_services
+from .web.access import let_replica_answer, provide_services
 from .web.auditing import AuditLayer
 from .web.gate import KeyGate, is_of_programs
 from .web.media import understood_only
@@ -216,8 +216,11 @@ class Faces:
         if scope["type"] == "http" and is_openscale(scope["path"]):
             await self._openscale(scope, receive, send)
             return
-        face = self._pages if scope["type"] == "http" and not is_of_programs(scope["path"]) else self._api
-        await face(scope, receive, send)
+        if scope["type"] != "http" or is_of_programs(scope["path"]):
+            await self._api(scope, receive, send)
+            return
+        let_replica_answer(scope)
+        await self._pages(scope, receive, send)
 
 
 def app_from_environment() -> ASGIApp:
