@@ -28,7 +28,7 @@ from .set_back import watch_clock
 SECOND = 35
 """Second of each minute at which the ticker runs: a little after an hour's check has become due."""
 
-JOBS = 10
+JOBS = 11
 """Max jobs that the ticker runs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)

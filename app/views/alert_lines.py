@@ -128,7 +128,8 @@ def figure_of(alert: Alert) -> AlertFigure:
     interval = ""
     if lower is not None or upper is not None:
         start = "up to " if lower is None else f"{lower:.{digits}f}"
-        end = " and more" if upper is None else f"{'' if lower is None else '–'}{upper:.{digits}f}"
+        # Not a dash: it is read as a sign where the ends are negative.
+        end = " and more" if upper is None else f"{'' if lower is None else ' to '}{upper:.{digits}f}"
         interval = f"{start}{end}"
     return AlertFigure(alert=alert, data=name, text="" if value is None else f"{value:.{digits}f}", interval=interval)
 
