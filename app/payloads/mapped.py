@@ -5,6 +5,7 @@ from typing import Any
 
 from ..domain.deployments import BodyMapping, Endpoint, OutputFields
 from ..domain.json_paths import JsonPath, PathUnclear, PlacedValue, build_document, member_path, parse_path
+from ..domain.texts import character_problem, printable
 from ..errors import FieldProblem, InvalidInput, ScoringFailed
 from .answers import Answer
 from .codec import NOTHING_KNOWN, Asking, Codec
@@ -135,7 +136,13 @@ def _path_problems(mapping: BodyMapping, columns: Sequence[str]) -> Iterator[Fie
         **{f"outputs.{name}": path for name, path in mapping.outputs.items()},
         **{f"constants.{path}": path for path in mapping.constants},
     }
+    for path, value in mapping.constants.items():
+        if isinstance(value, str) and (problem := character_problem(value)) is not None:
+            yield FieldProblem(f"{_MAPPING}.constants.{printable(path)}", problem)
     for part, path in paths.items():
+        if (problem := character_problem(part) or character_problem(path)) is not None:
+            yield FieldProblem(f"{_MAPPING}.{printable(part)}", problem)
+            continue
         try:
             parsed = parse_path(path)
         except PathUnclear as error:

@@ -102,6 +102,9 @@ def test_a_request_without_a_column_names_its_record() -> None:
         (BodyMapping(columns={"age": f"$.a{'[999]' * 19}"}), "endpoint.mapping"),
         (BodyMapping(constants={f"${'[999]' * 20}": 1}, records="$[0][*]"), "endpoint.mapping"),
         (BodyMapping(outputs={"prediction": "$[999][999]"}), "endpoint.mapping.outputs.prediction"),
+        (BodyMapping(records="$['\0'][*]"), "endpoint.mapping.records"),
+        (BodyMapping(outputs={"prediction": "$['\ud800']"}), "endpoint.mapping.outputs.prediction"),
+        (BodyMapping(records="$.r[*]", constants={"$.model": "a\0"}), "endpoint.mapping.constants.$.model"),
     ],
 )
 def test_a_mapping_that_cannot_be_used_is_refused_with_its_field(mapping: BodyMapping | None, field: str) -> None:
