@@ -58,7 +58,7 @@ def test_both_figures_of_a_group_are_one_line_under_their_deployment(service: Ru
     assert len(rows) == 1
     said = words(rows[0])
     assert "women <i> (sex), disparate impact" in said
-    assert re.search(r"as logged 0\.10 \(0\.05 to 0\.20\) counterfactual 0\.06 \(0\.0\d to 0\.\d\d\)", said)
+    assert re.search(r"as logged 0\.10 \(0\.05–0\.20\) counterfactual 0\.06 \(0\.0\d–0\.\d\d\)", said)
     assert f'value="{ids["payload"]} {ids["balanced"]}"' in rows[0]
     assert "nobody" in said
     assert re.search(r'<h2 id="alerts-1"><a href="/deployments/a-model/alerts">A model</a></h2>', page)
