@@ -21,22 +21,27 @@ START_SECONDS = 120
 
 
 @contextlib.contextmanager
-def service(url: str, folder: Path) -> Iterator[int]:
-    """Yields the port of the process that `evenhand serve` runs for HTTP, a free one."""
+def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
+    """Yields the port of the processes that `evenhand serve` runs for HTTP, a free one."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
     command = [sys.executable, "-m", "app.cli.api_process", str(listener.fileno())]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
+    started = [
+        subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
+        for _ in range(processes)
+    ]
     try:
         port = int(listener.getsockname()[1])
         listener.close()
         _await_ready(port)
         yield port
     finally:
-        process.terminate()
-        process.wait(START_SECONDS)
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait(START_SECONDS)
 
 
 def processor_seconds(database: Database) -> float:
