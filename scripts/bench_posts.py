@@ -33,7 +33,7 @@ import uvloop
 from bench_ingest import DEPLOYMENT, make_request, make_rows, native_body, pgbench_rate, prepare_deployment
 from bench_lines import Line, show_lines
 from bench_load import drive
-from bench_service import service
+from bench_service import postgres_seconds, service
 
 from app.embedded import embedded_postgres
 
@@ -106,7 +106,7 @@ class Side:
 
     def median(self, name: str) -> float:
         """Returns the median of one figure of the runs."""
-        return statistics.median(getattr(run, name) for run in self.runs)
+        return float(statistics.median(getattr(run, name) for run in self.runs))
 
 
 class Load:
@@ -210,11 +210,11 @@ def _run(name: str, load: Load, url: str, folder: Path) -> Posting:
             return posting
     with service(url, folder, processes=1 if name == ONE else 2) as port:
         load.run(port, seconds=WARM_UP_SECONDS, is_stored=True)
-        sent, api, postgres = load.to_be_stored, _api_seconds(), _postgres_seconds(url)
+        sent, api, postgres = load.to_be_stored, _api_seconds(), postgres_seconds(url)
         posting = load.run(port, is_stored=True)
         posts = load.to_be_stored - sent
         posting.api_ms = (_api_seconds() - api) * 1000 / posts
-        posting.postgres_ms = (_postgres_seconds(url) - postgres) * 1000 / posts
+        posting.postgres_ms = (postgres_seconds(url) - postgres) * 1000 / posts
         return posting
 
 
@@ -222,17 +222,6 @@ def _api_seconds() -> float:
     """Returns the processor time so far of the API processes, or of the bare server."""
     ours = [process for process in psutil.Process().children() if {"app.cli.api_process", BARE_SERVER} & set(process.cmdline())]
     return sum(sum(process.cpu_times()[:2]) for process in ours)
-
-
-def _postgres_seconds(url: str) -> float:
-    """Returns the processor time so far of Postgres' server and of all sessions that it has had."""
-    with psycopg.connect(url) as connection:
-        backend = psutil.Process(connection.info.backend_pid)
-        server = backend.parent()
-        if server is None:
-            raise RuntimeError("Postgres' server is not found")
-        sessions = [process for process in server.children() if process.pid != backend.pid]
-        return sum(server.cpu_times()[:4]) + sum(sum(process.cpu_times()[:2]) for process in sessions)
 
 
 @contextlib.contextmanager
@@ -258,7 +247,7 @@ def _is_stored(url: str, load: Load) -> bool:
         ).fetchone()
     stored, ids = found or (0, 0)
     under_way = load.stored_runs * load.connections
-    is_right = stored == ids and load.to_be_stored <= stored <= load.to_be_stored + under_way
+    is_right: bool = stored == ids and load.to_be_stored <= stored <= load.to_be_stored + under_way
     word = "each once" if is_right else "WRONG"
     print(f"{load.to_be_stored:,} posts were acknowledged, {stored:,} records are stored ({under_way} may have been under way): {word}")
     return is_right

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+import psycopg
 from sqlalchemy import text
 
 from app.store.database.engine import Database
@@ -58,6 +59,17 @@ def processor_seconds(database: Database) -> float:
         with contextlib.suppress(psutil.Error):
             seconds += sum((counted.get(pid) or psutil.Process(pid)).cpu_times()[:2])
     return seconds
+
+
+def postgres_seconds(url: str) -> float:
+    """Returns the processor time so far of Postgres' server and of all sessions that it has had."""
+    with psycopg.connect(url) as connection:
+        backend = psutil.Process(connection.info.backend_pid)
+        server = backend.parent()
+        if server is None:
+            raise RuntimeError("Postgres' server is not found")
+        sessions = [process for process in server.children() if process.pid != backend.pid]
+        return sum(server.cpu_times()[:4]) + sum(sum(process.cpu_times()[:2]) for process in sessions)
 
 
 def _await_ready(port: int) -> None:
