@@ -24,9 +24,9 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.errors import InvalidInput
 from app.reports.document import Made
-from app.reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind
 from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.verification import check_database, check_file, read_report_file
+from app.reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.reports.regulator.presets import split_name
+from app.reports.regulator.attribute_names import split_name
 
 
 @pytest.mark.parametrize(
