@@ -151,7 +151,7 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
                 share(row["rate"]),
                 number(row["impact_ratio"]),
                 _ends(row, "impact_ratio"),
-                number(row["ratio_to_reference"]),
+                *((number(row["ratio_to_reference"]),) if table["reference"] else ()),
                 ", ".join(FLAGS[flag] for flag in row["flags"]) or ABSENT,
             )
             for row in rows[:_MOST_ROWS]
@@ -161,7 +161,8 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             f"Ratio: to {table['compared_with']}, the highest rate among categories with at least 2 % of the people.{against}"
             f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}.{_cut(rows)}"
         )
-        columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", "To the reference", "Remarks")
+        of_reference = ("To the reference",) if table["reference"] else ()
+        columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", *of_reference, "Remarks")
         yield ReportTable(f"Selection by {label}", columns, cells, note, is_last_wide=True)
         compared = [row for row in rows if row["category"] != table["compared_with"]]
         tests = tuple(
