@@ -1,13 +1,13 @@
 """The story of a batch: read, check by the schema, write durably, return a receipt for each record."""
 
 import asyncio
-import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
+from ..clock import utc_now
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
 from ..errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
@@ -33,8 +33,10 @@ from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
 from .erased import find_erased
 from .exchanges import Exchange, read_exchange
+from .fresh_ids import with_fresh_ids
 from .limits import StatedTimes
 from .plan import IngestPlan, plan_for
+from .posts import Post, SinglePosts
 from .rejections import RejectionLog, part_of
 from .requests import LogRequest, read_feedback, read_payload
 from .sizes import find_large, reject
@@ -90,6 +92,7 @@ class Ingestion:
         self._sealer = sealer
         self._commits = commits or GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
+        self._posts = SinglePosts(self._commits, self._numbers, clock=utc_now)
         self.rejections = RejectionLog(database)
         self._plans: dict[str, IngestPlan] = {}
         self._months: set[tuple[int, int]] = set()
@@ -101,6 +104,7 @@ class Ingestion:
 
     async def stop(self) -> None:
         """Writes what was taken, then closes the connections."""
+        await self._posts.stop()
         await self._commits.stop()
         await self._numbers.stop()
         await self.rejections.stop()
@@ -113,6 +117,20 @@ class Ingestion:
             Unavailable: the database does not answer.
         """
         return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
+
+    def known_plan(self, deployment_id: str) -> IngestPlan | None:
+        """Returns the plan as `plan` does, if it is in memory."""
+        return self._plans.get(deployment_id)
+
+    def take_post(self, post: Post, plan: IngestPlan, source: RecordSource, succeed: Callable[[Sequence[Post]], None]) -> bool:
+        """Stores the payload record of a post together with others, and has each answered; returns False where the plan has no fast way.
+
+        `succeed` gets the posts whose records were stored, after the durable commit. The others get their own calls.
+        """
+        if plan.fast is None or self._commits.is_saturated:
+            return False
+        self._posts.add(post, plan, source, succeed)
+        return True
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
         """Stores payload records and returns their receipt, after the durable commit.
@@ -144,7 +162,7 @@ class Ingestion:
         checked = read_payload(request, plan, moments)
         if checked.indexes:
             numbers = range(len(checked.indexes))
-            batch = payload_batch(checked, plan, moments, ids=_with_fresh_ids(checked.ids, now), numbers=numbers)
+            batch = payload_batch(checked, plan, moments, ids=with_fresh_ids(checked.ids, now), numbers=numbers)
             reject(checked, find_large(checked, batch.records))
         return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL)
 
@@ -190,7 +208,7 @@ class Ingestion:
         moments = StatedTimes(now, historical=False)
         for position, problem in find_erased(checked.ids, plan.target).items():
             raise InvalidInput.of(f"records[{position}].id", problem)
-        ids = _with_fresh_ids(checked.ids, now)
+        ids = with_fresh_ids(checked.ids, now)
         batch = payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids)))
         try:
             try:
@@ -260,7 +278,7 @@ class Ingestion:
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
         """Returns the batch to write; None where all of its records turn out to be too large."""
-        ids = _with_fresh_ids(checked.ids, moments.now)
+        ids = with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         if moments.historical and kind.name == _PAYLOAD.name:
             await self._ensure_months(checked)
@@ -300,14 +318,6 @@ class Ingestion:
         if missing:
             await asyncio.to_thread(_ensure_months, self._database, missing)
             self._months |= missing
-
-
-def _with_fresh_ids(ids: list[str | None], now: datetime) -> list[str]:
-    """Returns the ids, with generated ones for None: 48 bits of time, so that they fill an index from one side, and 80 random bits."""
-    if None not in ids:
-        return cast("list[str]", ids)
-    prefix = f"{int(now.timestamp() * 1000):012x}"
-    return [prefix + os.urandom(10).hex() if record_id is None else record_id for record_id in ids]
 
 
 def _ensure_months(database: Database, months: set[tuple[int, int]]) -> None:
