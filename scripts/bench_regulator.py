@@ -27,8 +27,8 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.embedded import embedded_postgres
 from app.reports.document import Made
-from app.reports.regulator.data import PeriodSheet, SheetsWanted
 from app.reports.regulator.making import ReportForm, make_regulator_report
+from app.reports.regulator.wanted import PeriodSheet, SheetsWanted
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
