@@ -11,6 +11,7 @@ medians of wall time and of the processor time of this process, which other prog
 import argparse
 import asyncio
 import csv
+import gc
 import io
 import statistics
 import struct
@@ -31,6 +32,7 @@ import uvicorn
 from bench_lines import Line, show_lines
 from bench_rescoring import COLUMNS, CONNECTIONS, GOAL, NUMERIC, PAGE, Row, make_rows
 
+from app.cli import GARBAGE_THRESHOLD
 from app.domain.deployments import Endpoint, FieldType, OutputFields
 from app.payloads.registry import PayloadFormat, codec_for
 from app.scoring.client import ScoringClient
@@ -53,6 +55,8 @@ def main() -> None:
     if options.serve:
         serve()
         return
+    gc.set_threshold(GARBAGE_THRESHOLD)  # as a worker does, for both sides
+    gc.freeze()
     rows = make_rows(options.pages * PAGE)
     print(f"{len(rows):,} rows, pages of {PAGE:,}, {CONNECTIONS} connections, {options.rounds} rounds; seconds (median)")
     print(f"{'':24} {'bare wall':>10} {'ours wall':>10} {'ratio':>6}   {'bare cpu':>10} {'ours cpu':>10} {'ratio':>6}")

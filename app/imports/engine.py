@@ -80,18 +80,13 @@ def run_import(
         if position <= done:
             continue
         report.read += 1
-        rejected = RejectedRow(row.file, row.line, row.field, row.reason) if row.record is None else None
-        text = b""
-        if rejected is None:
-            try:
-                text = encode_record(row, digests[row.file], subject.kind)
-            except RowRefused as refused:
-                rejected = RejectedRow(row.file, row.line, refused.field, refused.reason)
-        if rejected is not None:
+        try:
+            line = _Line(row, encode_record(row, digests[row.file], subject.kind))
+        except RowRefused as refused:
+            rejected = RejectedRow(row.file, row.line, refused.field, refused.reason)
             _reject(rejected, report, checkpoint)
             sink.note_unread(rejected)
             continue
-        line = _Line(row, text)
         waiting.append(line)
         size += len(line.text)
         if len(waiting) >= BATCH_ROWS or size >= BATCH_BYTES:
@@ -113,9 +108,11 @@ def encode_record(row: ImportRow, digest: str, kind: LogKind) -> bytes:
     """Returns the native record of a row as JSON; one without an id gets that of its place in the file, whose digest is given.
 
     Raises:
-        RowRefused: it holds a value that JSON does not have, such as a duration of Parquet.
+        RowRefused: the row has no record, or it holds a value that JSON does not have, such as a duration of Parquet.
     """
-    record = dict(row.record or {})
+    if row.record is None:
+        raise RowRefused(row.field, row.reason)
+    record = dict(row.record)
     # A label without features is joined by its id: a made-up one would wait for its record permanently.
     if record.get("id") is None and (kind is LogKind.PAYLOAD or record.get("features")):
         # By content and place: the same file again, under any name, gives the same ids.

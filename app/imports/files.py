@@ -164,17 +164,18 @@ def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:
     try:
         return list(batch.to_pylist())
     except _DAMAGED:
-        return [_read_row(batch, place) for place in range(batch.num_rows)]
-
-
-def _read_row(batch: pa.RecordBatch, place: int) -> dict[str, Any] | RowRefused:
-    row = {}
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        try:
-            row[name] = column[place].as_py()
-        except _DAMAGED as error:
-            return RowRefused(printable(name)[:_SHOWN], f"cannot be read ({printable(str(error))[:_SHOWN]})")
-    return row
+        rows: list[dict[str, Any] | RowRefused] = []
+    for place in range(batch.num_rows):
+        row: dict[str, Any] = {}
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                row[name] = column[place].as_py()
+            except _DAMAGED as error:
+                rows.append(RowRefused(printable(name)[:_SHOWN], f"cannot be read ({printable(str(error))[:_SHOWN]})"))
+                break
+        else:
+            rows.append(row)
+    return rows
 
 
 def shown(value: object) -> str:

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite, prod
@@ -127,8 +128,11 @@ def datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str
     Raises:
         ScoringFailed: one tensor cannot carry values of these kinds.
     """
-    if known is FieldType.STRING and _are_texts(cells):
-        return BYTES
+    if known is FieldType.STRING:
+        # Only texts can be joined, in a fourth of the time that looking at the type of each takes.
+        with suppress(TypeError):
+            "".join(cells)
+            return BYTES
     kinds = set(map(type, cells)) - {type(None)}
     if known is not None and kinds <= ({int, float} if known is FieldType.NUMBER else {_KINDS[known]}):
         return _OF_TYPES[known]
@@ -147,15 +151,6 @@ def datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str
     raise ScoringFailed(f"The column {name} of a page holds {what}, which one tensor cannot carry; nothing was sent.")
 
 
-def _are_texts(cells: Sequence[Any]) -> bool:
-    """Returns whether all cells are text, in a fourth of the time that looking at the type of each takes."""
-    try:
-        "".join(cells)
-    except TypeError:
-        return False
-    return True
-
-
 def pack(tensor: Tensor) -> bytes:
     """Returns the values' bytes, little-endian.
 
@@ -164,8 +159,11 @@ def pack(tensor: Tensor) -> bytes:
         ScoringFailed: a value that the datatype cannot carry.
     """
     values = tensor.values
-    if tensor.datatype == FP64 and (packed := _pack_finite(values)) is not None:
-        return packed
+    if tensor.datatype == FP64 and _REAL.issuperset(map(type, values)):
+        with suppress(OverflowError):
+            numbers = np.array(values, "<f8")
+            if np.isfinite(numbers).all():
+                return numbers.tobytes()
     is_real = tensor.datatype in {FP64, "FP32"}
     if None in values:
         if not is_real:
@@ -192,17 +190,6 @@ def pack(tensor: Tensor) -> bytes:
         return struct.pack(f"<{len(values)}{_FORMATS[tensor.datatype]}", *values)
     except (struct.error, UnicodeEncodeError, OverflowError, TypeError) as error:
         raise ScoringFailed(f"The column {tensor.name} holds a value that {tensor.datatype} cannot carry; nothing was sent.") from error
-
-
-def _pack_finite(values: Sequence[Any]) -> bytes | None:
-    """Returns the bytes of numbers that are all finite, at once; None for any other values, which are looked at one by one."""
-    if not _REAL.issuperset(map(type, values)):
-        return None
-    try:
-        numbers = np.array(values, "<f8")
-    except OverflowError:
-        return None
-    return numbers.tobytes() if np.isfinite(numbers).all() else None
 
 
 def unpack(head: Head, data: bytes) -> list[Any]:

@@ -24,15 +24,10 @@ def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, parts: Int
     places = np.zeros(len(rates), np.int64) if parts is None else np.unique(parts, return_inverse=True)[1].reshape(-1)
     lowest = np.full(int(places.max(initial=0)) + 1, np.inf)
     np.minimum.at(lowest, places, rates)
-    kept: npt.NDArray[np.bool_] = _draw_by_number(record_nos) < lowest[places] / rates
-    return kept
-
-
-def _draw_by_number(record_nos: IntArray) -> npt.NDArray[np.float64]:
-    """Returns a number in [0, 1) for each record number: splitmix64, whose results for successive numbers look independent."""
+    # A number in [0, 1) for each record number, by splitmix64, whose results for successive numbers look independent.
     mixed = np.asarray(record_nos).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    mixed ^= mixed >> np.uint64(31)
-    drawn: npt.NDArray[np.float64] = (mixed >> np.uint64(11)) * 2.0**-53
-    return drawn
+    drawn = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    kept: npt.NDArray[np.bool_] = drawn < lowest[places] / rates
+    return kept
