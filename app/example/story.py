@@ -34,10 +34,12 @@ MONITOR = {
     ],
     "intersections": [["sex", "age"]],
     "min_records": 500,
-    # For sentences on the pages. Figures and their addresses keep the values as they are logged.
     "names": {
         "favourable": f"rated {GOOD}",
-        "groups": {"sex": {"female": "women", "male": "men"}, "age": {"18-25": "under 26", "26-75": "over 25"}},
+        "groups": {
+            "sex": {"female": "women", "male": "men"},
+            "age": {"18-25": "aged 18–25", "26-75": "aged 26–75"},
+        },
     },
 }
 POLL_SECONDS = 0.2

@@ -28,6 +28,9 @@ router = APIRouter(prefix="/openscale/v2/subscriptions", tags=["subscriptions"])
 BATCH = "batch"
 """Deployments whose records lie in files."""
 
+NO_URL = "https://dummyScoringUrl"
+"""Address that the SDK itself sends for a headless subscription that it makes of training statistics."""
+
 _OWN = {"label_column", "labels", "prediction_names", "transaction_id_field"}
 """Properties that a deployment does not know."""
 
@@ -246,7 +249,7 @@ def _definition_json(body: SubscriptionIn, caller: Caller) -> Answer:
 def _endpoint_json(body: SubscriptionIn, caller: Caller) -> Answer | None:
     """Returns the endpoint that is called for copies; None where none is stated. The provider's credentials are used unless it has own."""
     endpoint = body.deployment.scoring_endpoint
-    url = (endpoint and endpoint.url) or body.deployment.url
+    url = (endpoint and endpoint.url) or (None if body.deployment.url == NO_URL else body.deployment.url)
     provider = None
     if body.service_provider_id and body.service_provider_id != DEFAULT_MART:
         provider = find_provider(caller.session, caller.services.secret_box, ascii(body.service_provider_id)[1:-1])

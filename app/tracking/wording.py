@@ -14,7 +14,7 @@ NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, 
 QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, nor that it is back inside."
 STALE = "A past hour has changed; a worker is about to compute this again."
 
-_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies", DataSet.FEEDBACK: "on labelled records"}
+_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataSet.FEEDBACK: "on labelled records"}
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
 

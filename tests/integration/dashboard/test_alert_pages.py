@@ -58,7 +58,7 @@ def test_both_figures_of_a_group_are_one_line_under_their_deployment(service: Ru
     assert len(rows) == 1
     said = words(rows[0])
     assert "women <i> (sex), disparate impact" in said
-    assert re.search(r"as logged 0\.10 \(0\.05 to 0\.20\) counterfactual 0\.06 \(0\.0\d to 0\.\d\d\)", said)
+    assert re.search(r"as logged 0\.10 \(0\.05–0\.20\) counterfactual 0\.06 \(0\.0\d–0\.\d\d\)", said)
     assert f'value="{ids["payload"]} {ids["balanced"]}"' in rows[0]
     assert "nobody" in said
     assert re.search(r'<h2 id="alerts-1"><a href="/deployments/a-model/alerts">A model</a></h2>', page)
@@ -95,7 +95,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(servic
     assert "Assigned to ada" in said
     assert "4 checks from" in said
     assert 'class="begun"' in page
-    assert "The same group with copies has an alert, too" in said
+    assert "The counterfactual figure of the same group has an alert, too" in said
     assert "&lt;b&gt;Prices&lt;/b&gt;\nchanged." in page
     records = re.findall(r'href="(/deployments/a-model/transactions/[^"]+)"', page)
     assert len(records) == 5
