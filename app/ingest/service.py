@@ -50,6 +50,9 @@ _MOST_PLANS = 1000
 _INLINE_BYTES = 2 * 1024 * 1024
 """Bytes below which a body is read on the event loop (a few milliseconds); larger and compressed ones in a thread, to let others run."""
 
+_INLINE_CALL_BYTES = 64 * 1024
+"""The same for a body of a model's call, which is read in several formats until one fits."""
+
 _LARGE_AT_ONCE = 2
 """Max bodies read in threads at the same time: each may take hundreds of megabytes meanwhile."""
 
@@ -64,6 +67,7 @@ class _Kind(Generic[_C]):
     read: Callable[[LogRequest, IngestPlan, StatedTimes], _C]
     encode: Callable[[_C, IngestPlan, StatedTimes, list[str], "list[int] | range"], Batch]
     conflict: str
+    inline_bytes: int = _INLINE_BYTES
 
 
 _PAYLOAD = _Kind[CheckedPayload](
@@ -175,9 +179,15 @@ class Ingestion:
         def read(_request: LogRequest, plan: IngestPlan, _moments: StatedTimes) -> CheckedPayload:
             return read_exchange(exchange, plan, codec)
 
-        # Only its size counts: a large body is read in a thread.
-        request = LogRequest(body=max(exchange.request.body, exchange.answer.body, key=len), actor=deployment_id, source=source)
-        return await self._log(replace(_PAYLOAD, read=read), deployment_id, request, now)
+        # Only its size and encoding count: a large body, or one that may become large, is read in a thread.
+        bodies = (exchange.request, exchange.answer)
+        request = LogRequest(
+            body=max((one.body for one in bodies), key=len),
+            encoding=next((one.encoding for one in bodies if one.encoding), ""),
+            actor=deployment_id,
+            source=source,
+        )
+        return await self._log(replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES), deployment_id, request, now)
 
     async def current_plan(self, deployment_id: str) -> IngestPlan:
         """Returns the plan by which the deployment's records are checked, as it is now.
@@ -235,7 +245,7 @@ class Ingestion:
 
     async def _check_and_store(self, kind: _Kind[_C], request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> Receipt:
         try:
-            if len(request.body) < _INLINE_BYTES and not request.encoding:
+            if len(request.body) < kind.inline_bytes and not request.encoding:
                 checked = kind.read(request, plan, moments)
             else:
                 async with self._large.turn(request.actor):
