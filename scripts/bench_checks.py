@@ -4,8 +4,8 @@
 
 Two parts, in a Postgres of its own with fsync on:
 
-1. An hour of each size is loaded at once by plain SQL, and checked without a look at the statistics in between: the first check meets what
-   a bulk load leaves behind. Then checks of the same hour follow. Each reads the newest `window` records. Printed are the milliseconds by
+1. An hour of each size is loaded at once by plain SQL, and checked without a look at the statistics in between: the first check meets the
+   state after a bulk load. Then checks of the same hour follow. Each reads the newest `window` records. Printed are the milliseconds by
    the clock and of processors, Postgres' included. Goal: at most 1.5 times the processor time of the small hour's check.
 2. One process of the service takes posts of one record at a fixed rate, first alone, then while a worker's
    process checks windows of `running` records again and again, with the worker's priority. Goal: a p99 of at most 1.5 times that alone.
@@ -13,6 +13,7 @@ Two parts, in a Postgres of its own with fsync on:
 
 import argparse
 import contextlib
+import itertools
 import os
 import statistics
 import subprocess
@@ -65,9 +66,12 @@ FROM generate_series(0, %(records)s - 1) n GROUP BY 1
 """
 
 
+_deployments = itertools.count(1)
+
+
 @dataclass
 class Checked:
-    """Milliseconds of the checks of one hour; the first one stands apart."""
+    """Milliseconds of the checks of one hour; the first one is separate."""
 
     first_wall: float = 0.0
     first_processor: float = 0.0
@@ -84,9 +88,11 @@ def main() -> None:
     parser.add_argument("--running", type=int, default=1_000_000, help="records of the checks that run next to the posts; 0: no such part")
     parser.add_argument("--seconds", type=float, default=10.0, help="seconds of posts, alone and next to checks")
     parser.add_argument("--rate", type=int, default=1500, help="posts a second")
+    parser.add_argument("--niceness", type=int, default=NICENESS, help="of the process that checks; a worker's by default")
     parser.add_argument("--check-again", nargs=3, metavar=("URL", "DEPLOYMENT", "START"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.check_again:
+        os.nice(options.niceness)
         _check_again(*options.check_again)
         return
     lines: list[Line] = []
@@ -150,7 +156,7 @@ def _loaded(database: Database, records: int, window: int) -> tuple[Scene, datet
         ),
         endpoint=None,
         probability=None,
-        deployment_id=f"hour-{records}",
+        deployment_id=f"hour-{next(_deployments)}",
     )
     start = hour_of(utc_now()) - HOUR
     with database.transaction() as session:
@@ -169,7 +175,7 @@ def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) ->
     with service(url, folder) as port:
         _post(port, key, options.rate, WARM_UP_SECONDS)
         alone = _post(port, key, options.rate, options.seconds)
-        with _checking(url, stage.deployment.id, start) as process:
+        with _checking(url, stage.deployment.id, start, options.niceness) as process:
             before = stage.count("checks")
             next_to = _post(port, key, options.rate, options.seconds)
             while stage.count("checks") <= before + 1:  # the one that was running is queued already
@@ -202,9 +208,9 @@ def _percentiles(milliseconds: list[float]) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def _checking(url: str, deployment_id: str, start: datetime) -> Iterator["subprocess.Popen[bytes]"]:
+def _checking(url: str, deployment_id: str, start: datetime, niceness: int) -> Iterator["subprocess.Popen[bytes]"]:
     """Runs a process that checks the hour again and again."""
-    command = [sys.executable, __file__, "--check-again", url, deployment_id, start.isoformat()]
+    command = [sys.executable, __file__, "--niceness", str(niceness), "--check-again", url, deployment_id, start.isoformat()]
     process = subprocess.Popen(command)  # noqa: S603 - our own program
     try:
         yield process
@@ -214,7 +220,6 @@ def _checking(url: str, deployment_id: str, start: datetime) -> Iterator["subpro
 
 
 def _check_again(url: str, deployment_id: str, start: str) -> None:
-    os.nice(NICENESS)  # as a worker does
     database = Database(url)
     with database.transaction() as session:
         stage = Scene(database, Deployments(session, PlainSealer()).get(deployment_id))

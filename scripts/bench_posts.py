@@ -189,7 +189,7 @@ def main() -> None:
     sys.exit(0 if _show(sides) and is_stored else 1)
 
 
-PGBENCH, BARE, ONE, TWO = "pgbench, 8 clients", "bare server", "1 API process", "2 API processes"
+PGBENCH, BARE, ONE, TWO = "pgbench", "bare server", "1 API process", "2 API processes"
 SIDES = (PGBENCH, BARE, ONE, TWO)
 GOALS = {PGBENCH: 1.0, BARE: 0.45}
 """Least ratio of the rate of one API process to each ceiling."""

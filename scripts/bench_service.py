@@ -69,7 +69,7 @@ def postgres_seconds(url: str) -> float:
         if server is None:
             raise RuntimeError("Postgres' server is not found")
         sessions = [process for process in server.children() if process.pid != backend.pid]
-        return sum(server.cpu_times()[:4]) + sum(sum(process.cpu_times()[:2]) for process in sessions)
+        return float(sum(server.cpu_times()[:4])) + sum(sum(process.cpu_times()[:2]) for process in sessions)
 
 
 def _await_ready(port: int) -> None:

@@ -22,7 +22,7 @@ from ..security.key_limits import LimitKeeper
 from ..security.principals import Permission, Principal
 from ..telemetry.metrics import http_requests, http_seconds
 from ..web.problems import problem_response, unexpected_response
-from ..web.repeats import REPEATABLE, Sender
+from ..web.repeats import REPEATABLE, WaitingClient
 
 ONE_ACCEPTED: Final = b'{"sent":1,"accepted":1,"duplicate":0,"rejected":0,"rejections":[],"conflicts":[]}'
 
@@ -35,7 +35,7 @@ _requests = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class SinglePostRoute:
-    """What all heads of one process share."""
+    """Services that all heads of one process share."""
 
     template: str
     authenticator: Authenticator
@@ -74,7 +74,7 @@ class SinglePostRoute:
 
 
 class _KnownPost:
-    """What a head says. Key, role and deployment are looked at again for every post, as they may change."""
+    """The content of a head. Key, role and deployment are looked at again for every post, as they may change."""
 
     __slots__ = ("_deployment_id", "_plan", "_principal", "_route", "_secret_hash", "_source")
 
@@ -86,7 +86,7 @@ class _KnownPost:
         self._principal: Principal | None = None
         self._plan: IngestPlan | None = None
 
-    def take(self, body: bytes, sender: Sender) -> bool:
+    def take(self, body: bytes, sender: WaitingClient) -> bool:
         """Returns whether the post will be answered from here: its key was looked up lately, and nothing about it is unusual."""
         route = self._route
         principal = route.authenticator.recall(self._secret_hash)
@@ -109,7 +109,7 @@ class _Post(Struct, eq=False):
     """One post that waits for its answer."""
 
     body: bytes
-    sender: Sender
+    sender: WaitingClient
     actor: str
     began: float
     template: str
@@ -133,7 +133,7 @@ class _Post(Struct, eq=False):
 _PROCESS_BYTES = _PROCESS.encode()
 
 
-def _answer_head(sender: Sender) -> bytes:
+def _answer_head(sender: WaitingClient) -> bytes:
     length = b"content-length: %d\r\n" % len(ONE_ACCEPTED)
     return b"HTTP/1.1 200 OK\r\n%bcontent-type: application/json\r\n%bx-request-id: " % (sender.head_of_answers(), length)
 

@@ -12,7 +12,7 @@ from .http_protocol import HttpProtocol, JoinedWrites
 
 
 class RepeatingProtocol(HttpProtocol):
-    """One connection. It is also the `Sender` of the request that a route took, of which there is one at a time."""
+    """One connection. It is also the `WaitingClient` of the request that a route took, of which there is one at a time."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:  # noqa: ANN401 - those of the class above
         super().__init__(*arguments, **more)

@@ -10,7 +10,7 @@ REPEATABLE = "evenhand.repeatable"
 """Member of a request's scope in which a route places a `Repeatable`, if more requests of this head may come to it directly."""
 
 
-class Sender(Protocol):
+class WaitingClient(Protocol):
     """A connection whose client waits for the answer to a request. Exactly one of its methods is called, once."""
 
     def head_of_answers(self) -> bytes:
@@ -26,5 +26,5 @@ class Sender(Protocol):
 class Repeatable(Protocol):
     """All that a route has to know of a head."""
 
-    def take(self, body: bytes, sender: Sender) -> bool:
+    def take(self, body: bytes, sender: WaitingClient) -> bool:
         """Returns whether the route answers this request; if not, nothing was done with it. Called on the event loop."""

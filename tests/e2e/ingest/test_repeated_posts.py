@@ -73,7 +73,7 @@ def port(database: Database, tmp_path: Path) -> Iterator[int]:
 
 @contextmanager
 def _connected(port: int) -> Iterator[http.client.HTTPConnection]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port)
     try:
         yield connection
     finally:

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.cli.http_bounds import Connections, HttpBounds
 from app.cli.repeating_protocol import RepeatingProtocol
-from app.web.repeats import REPEATABLE, Sender
+from app.web.repeats import REPEATABLE, WaitingClient
 
 HEAD = b"POST /posts HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n"
 
@@ -21,11 +21,11 @@ class Route:
 
     direct: list[bytes] = field(default_factory=list)
     ordinary: list[bytes] = field(default_factory=list)
-    kept: list[Sender] = field(default_factory=list)
+    kept: list[WaitingClient] = field(default_factory=list)
     server: uvicorn.Server | None = None
     protocols: list[RepeatingProtocol] = field(default_factory=list)
 
-    def take(self, body: bytes, sender: Sender) -> bool:
+    def take(self, body: bytes, sender: WaitingClient) -> bool:
         if body == b"no!":
             return False
         self.direct.append(body)
@@ -42,7 +42,7 @@ class Route:
             self._answer(sender, b"old")
         self.kept.clear()
 
-    def _answer(self, sender: Sender, body: bytes) -> None:
+    def _answer(self, sender: WaitingClient, body: bytes) -> None:
         sender.answer(b"HTTP/1.1 200 OK\r\n%bcontent-length: 3\r\n\r\n%b" % (sender.head_of_answers(), body))
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
