@@ -102,8 +102,10 @@ class Settings(BaseSettings):
     request_body_bytes_per_second: int = Field(default=1000, ge=0, le=1_000_000)
     """Min bytes per second of a body; 0 allows any rate."""
 
-    keep_alive_seconds: int = Field(default=5, ge=1, le=3600)
-    """Max seconds that a connection may stay open without a request after an answer."""
+    keep_alive_seconds: int = Field(default=20, ge=1, le=3600)
+    """Max seconds that a connection may stay open without a request after an answer.
+
+    More than the 5 and 10 between two questions of the OpenScale SDK, whose next one would meet the end of its connection."""
 
     secret_key: SecretStr | None = None
     """Encrypts credentials of endpoints and secrets of alert channels. Absent: generated once into `data_dir`.

@@ -91,7 +91,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
     limit = timedelta(minutes=settings.check_minutes)
     attributor = Attributor(database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit)
-    ticker = start_ticker(database, worker_id=str(uuid.uuid4()), table_roots=places.roots)
+    ticker = start_ticker(database, worker_id=str(uuid.uuid4()), places=places)
     if sink is not None:
         ticker.add_job(audit_sink.send_audit, IntervalTrigger(seconds=audit_sink.SECONDS_BETWEEN_LOOKS), (database, sink))
     ticker.add_job(reports.look_for_reports, IntervalTrigger(seconds=reports.SECONDS_BETWEEN_LOOKS), (database, sealer))

@@ -156,8 +156,8 @@ def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id:
         return
     if deployment.payload is not None:
         raise Conflict(
-            f"The records of {deployment.id} lie in files. Single records, mitigation, attributions, scans for subgroups and evidence"
-            " over time need records in Evenhand's database and are not there for it; checks, series, alerts and reports are."
+            f"The records of {deployment.id} lie in files. Single records, mitigation, attributions and scans for subgroups"
+            " need records in Evenhand's database and are not there for it; checks, series, evidence, alerts and reports are."
         )
 
 
