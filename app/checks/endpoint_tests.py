@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from ..clock import monotonic_seconds
 from ..domain.deployments import Column, Endpoint, OutputFields, ProblemType
 from ..domain.outcomes import Outcome, OutcomeRule, outcome_label
@@ -121,7 +123,7 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     found = answer.predictions
     outcomes = None if question.rule is None else tuple(question.rule.classify(one.outcome_value) for one in found)
     shown = tuple(
-        replace(one, prediction=_safe(one.prediction, secret), label=None if one.label is None else _safe(one.label, secret))
+        structs.replace(one, prediction=_safe(one.prediction, secret), label=None if one.label is None else _safe(one.label, secret))
         for one in found
     )
     same = None if question.logged is None else _is_same(found[0], question.logged)
