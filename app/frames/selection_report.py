@@ -61,7 +61,7 @@ class SelectionReport:
         }
 
     def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
-        """Returns the sheets as JSON, in the order of the preset; the ones that were asked for besides come last."""
+        """Returns the sheets as JSON, in the order of the preset, and after them those that options ask for."""
         found: dict[SheetName, Mapping[str, Any]] = {name_of(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
         if SheetName.ADVERSE_IMPACT in found:
             self._compare_with_references(found[SheetName.ADVERSE_IMPACT])
