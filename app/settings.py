@@ -72,6 +72,9 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
     """URL of the user's own Postgres >= 14 (`postgresql://…`); absent means the embedded one in `data_dir`."""
 
+    database_replica_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_REPLICA_URL")
+    """URL of a streaming replica of `database_url`, from which pages read. Absent: they read from `database_url`."""
+
     data_dir: Path = Path("data")
     """Folder of the embedded database, its log and the generated secret key."""
 
@@ -99,8 +102,10 @@ class Settings(BaseSettings):
     request_body_bytes_per_second: int = Field(default=1000, ge=0, le=1_000_000)
     """Min bytes per second of a body; 0 allows any rate."""
 
-    keep_alive_seconds: int = Field(default=5, ge=1, le=3600)
-    """Max seconds that a connection may stay open without a request after an answer."""
+    keep_alive_seconds: int = Field(default=20, ge=1, le=3600)
+    """Max seconds that a connection may stay open without a request after an answer.
+
+    More than the 5 and 10 between two questions of the OpenScale SDK, whose next one would meet the end of its connection."""
 
     secret_key: SecretStr | None = None
     """Encrypts credentials of endpoints and secrets of alert channels. Absent: generated once into `data_dir`.
@@ -174,6 +179,12 @@ class Settings(BaseSettings):
     spark_url: str = ""
     """Spark Connect server (`sc://host:15002`) or master (`spark://host:7077`, `local[2]`) of the engine `spark`."""
 
+    audit_sink: str = ""
+    """Address to which workers send the audit: `syslog+tls://`, `syslog+tcp://`, or `http(s)://` of a collector of OpenTelemetry (logs)."""
+
+    audit_sink_token: SecretStr | None = None
+    """Bearer token for that collector. Absent: none is sent."""
+
     log_level: str = "INFO"
 
     @classmethod
@@ -188,7 +199,7 @@ class Settings(BaseSettings):
         """Arguments override variables, which override files: children of `serve` get `DATABASE_URL` next to the file it may come from."""
         return init_settings, env_settings, SecretFiles(settings_cls)
 
-    @field_validator("database_url")
+    @field_validator("database_url", "database_replica_url")
     @classmethod
     def _with_password(cls, url: SecretStr | None, known: ValidationInfo) -> SecretStr | None:
         password = known.data.get("database_password")

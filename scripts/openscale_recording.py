@@ -28,27 +28,33 @@ CLEAR = (404, 409, 422)
 
 @dataclass
 class Plan:
-    """Address, model and log-ins of a walk. A worker must be running."""
+    """Address, model and log-ins of a walk. A worker must be running.
+
+    `tls_url` is the service behind a proxy that ends TLS, `provider_url` a custom provider that lists its deployments.
+    """
 
     url: str
     model_url: str
     key: str
     user: str
     password: str
+    tls_url: str = ""
+    provider_url: str = ""
     speed: bool = False
 
-    def client(self, kind: str) -> Any:  # noqa: ANN401 - the SDK's client
-        """Returns a client with that authenticator."""
+    def client(self, kind: str, url: str = "") -> Any:  # noqa: ANN401 - the SDK's client
+        """Returns a client with that authenticator, of another address if one is given."""
+        url = url or self.url
         if kind == "bearer":
-            return APIClient(service_url=self.url, authenticator=BearerTokenAuthenticator(self.key))
+            return APIClient(service_url=url, authenticator=BearerTokenAuthenticator(self.key))
         if kind == "password":
-            own = CloudPakForDataAuthenticator(url=self.url, username=self.user, password=self.password)
-            return APIClient(service_url=self.url, authenticator=own)
+            own = CloudPakForDataAuthenticator(url=url, username=self.user, password=self.password)
+            return APIClient(service_url=url, authenticator=own)
         if kind == "api_key":
-            own = CloudPakForDataAuthenticator(url=self.url, username="anybody", apikey=self.key)
-            return APIClient(service_url=self.url, authenticator=own)
-        own = IAMAuthenticator(apikey=self.key, url=self.url)
-        return APIClient(service_url=self.url, service_instance_id=ZERO, authenticator=own)
+            own = CloudPakForDataAuthenticator(url=url, username="anybody", apikey=self.key)
+            return APIClient(service_url=url, authenticator=own)
+        own = IAMAuthenticator(apikey=self.key, url=url)
+        return APIClient(service_url=url, service_instance_id=ZERO, authenticator=own)
 
 
 KINDS = ("bearer", "password", "api_key", "iam")

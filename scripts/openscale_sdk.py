@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+import httpx
 
 from app.checks.check import perform_check
 from app.embedded import EmbeddedPostgres
@@ -23,9 +26,11 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from tests.builders.openscale_figures import find_differences, find_differences_from_published
 from tests.builders.workers import running
+from tests.models.custom_provider import custom_provider
 from tests.models.lookup import LookupScorer
 from tests.models.rules import RuleScorer
 from tests.models.serving import Model, serve
+from tests.models.tls_proxy import CERTIFICATE, tls_in_front
 from tests.service import RunningService, running_service
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -49,7 +54,9 @@ class Prepared:
     def run(self, version: str, program: str, more: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Runs a program in the environment of that version of the SDK."""
         command = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "scripts" / program), str(self.plan), *more]
-        return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+        # Where the SDK verifies certificates, it knows that of the proxy.
+        environment = {**os.environ, "REQUESTS_CA_BUNDLE": str(self.plan.with_name(CERTIFICATE))}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - our own program
 
 
 @contextmanager
@@ -60,10 +67,16 @@ def prepared(folder: Path, scorer: Model, *, speed: bool = False) -> Iterator[Pr
     try:
         database = Database(server.url)
         upgrade(database)
-        with running_service(database, folder / "data") as service, serve(scorer) as model:
+        with (
+            running_service(database, folder / "data") as service,
+            serve(scorer) as model,
+            custom_provider(scorer, None) as provider,
+            tls_in_front(httpx.URL(service.base_url).port or 0, folder) as tls_url,
+        ):
             with database.transaction() as session:
                 create_user(session, "ada", password=PASSWORD, role=Role.MANAGE)
             plan = {"url": service.base_url, "model_url": model.url, "key": service.admin_key, "user": "ada", "password": PASSWORD}
+            plan |= {"tls_url": tls_url, "provider_url": provider.url}
             (folder / "walk.json").write_text(json.dumps({**plan, "speed": speed}))
             # The providers' credentials are sealed with the service's own key.
             sealer = open_secret_box(Settings(data_dir=folder / "data"))

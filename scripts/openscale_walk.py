@@ -354,7 +354,41 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
     way.refuses("monitor_instances.download_drift_model_metadata", lambda: instances.download_drift_model_metadata(fairness))
     way.refuses("monitor_instances.get_drift_v2_archive_metadata", lambda: instances.get_drift_v2_archive_metadata(subscription))
     way.refuses("monitor_instances.download_drift_v2_archive", lambda: instances.download_drift_v2_archive(subscription, "one"))
+    archive = io.BytesIO(b"an archive")
+    archive.name = "explainability.tar.gz"
+    way.refuses(
+        "monitor_instances.upload_explainability_archive",
+        lambda: instances.upload_explainability_archive(subscription_id=subscription, archive=archive),
+    )
+    way.refuses(
+        "monitor_instances.upload_drift_model",
+        lambda: instances.upload_drift_model(model_path=__file__, data_mart_id=ZERO, subscription_id=subscription),
+    )
+    way.refuses("monitor_instances.upload_drift_v2_archive", lambda: instances.upload_drift_v2_archive(subscription, __file__))
     way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
+
+
+def walk_discovery(way: Walk, plan: Plan, kind: str) -> None:
+    """Asks a custom provider for its deployments, which the SDK does over TLS whatever the address says."""
+    before, way.client = way.client, plan.client(kind, plan.tls_url)
+    name = f"discovery {kind} {uuid.uuid4().hex[:8]}"
+    added = way.client.service_providers.add(
+        name=name, service_type="custom_machine_learning", credentials=CustomCredentials(url=plan.provider_url), background_mode=True
+    )
+    provider: str = added.result.metadata.id
+    found = way.does(
+        "service_providers.list_assets", lambda: way.client.service_providers.list_assets(ZERO, provider, deployment_id="credit")
+    )
+    if [one["metadata"]["guid"] for one in found.result["resources"]] != ["credit"]:
+        way.found["service_providers.list_assets"], way.said["service_providers.list_assets"] = BROKEN, str(found.result)
+    # Without a space the SDK lists them all here, too; with one it asks Watson Machine Learning.
+    way.does("service_providers.get_deployment_asset", lambda: way.client.service_providers.get_deployment_asset(ZERO, provider, "credit"))
+    way.refuses(
+        "service_providers.list_assets (space)",
+        lambda: way.client.service_providers.list_assets(ZERO, provider, deployment_space_id="space"),
+    )
+    way.client.service_providers.delete(provider)
+    way.client = before
 
 
 PARTS = ("data_marts", "service_providers", "subscriptions", "data_sets", "monitor_definitions", "monitor_instances", "integrated_systems")
@@ -376,12 +410,14 @@ def main() -> int:
         plan = Plan(**json.load(file))
     recorder = Recorder(plan)
     recorder.start()
-    results, failed = {}, 0
+    results, failed, calls = {}, 0, recorder.calls
     for kind in KINDS:
         way = Walk(None)
         try:
             way.client = plan.client(kind)
             walk(way, plan, kind)
+            calls = list(recorder.calls)
+            walk_discovery(way, plan, kind)
         except Exception as error:  # noqa: BLE001 - the other authenticators are walked all the same
             print(f"{kind}: {type(error).__name__}: {error}", file=sys.stderr)
             failed += 1
@@ -393,7 +429,7 @@ def main() -> int:
         if kind == KINDS[0] and len(sys.argv) > len(("program", "walk")):
             with open(sys.argv[2], "w", encoding="utf-8") as file:  # noqa: PTH123 - this file runs alone
                 json.dump(
-                    {"methods": {**dict.fromkeys(list_methods(way.client), "not there"), **way.found}, "calls": recorder.calls},
+                    {"methods": {**dict.fromkeys(list_methods(way.client), "not there"), **way.found}, "calls": calls},
                     file,
                     indent=1,
                 )

@@ -71,7 +71,9 @@ class Application(httpx.BaseTransport):
         self._listener = listener
         self._asgi = httpx.ASGITransport(app, raise_app_exceptions=False)
         self._loop = asyncio.new_event_loop()
-        self._server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=Settings().keep_alive_seconds)
+        )
         self._serving: asyncio.Task[None] | None = None
         self._lock = threading.Lock()
 

@@ -18,6 +18,7 @@ MAX_REASON_CHARACTERS = 500
 OUTSIDE = (
     "/v2/fairness/heartbeat",
     "/v1/entitlements",
+    "/v1/preauth/validateAuth",
     "/v1/ml_instances/",
     "/icp4d-api/v1/authorize",
     "/identity/token",

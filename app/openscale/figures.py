@@ -163,7 +163,8 @@ def quality_values(figures: Figures, problem_type: ProblemType) -> list[Answer]:
     for identifier, key in QUALITY_METRICS[problem_type].items():
         found = figures.get(CheckFigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None))
         metrics += _metric(identifier, found, with_limits=False)
-    return [{"metrics": metrics, "tags": []}] if metrics else []
+    # Scripts tell these from figures of debiased predictions, which Evenhand compares with no labels.
+    return [{"metrics": metrics, "tags": [{"id": "model_type", "value": "original"}]}] if metrics else []
 
 
 def count_issues(values: Sequence[Answer], limits: Mapping[str, Mapping[str, float]] | None = None) -> int:

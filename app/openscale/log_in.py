@@ -1,6 +1,7 @@
 """Log-in as the SDK does it, the entitlements that it asks for, and the call by which it finds out where it is."""
 
 import asyncio
+import base64
 import hmac
 from typing import Annotated
 
@@ -19,7 +20,7 @@ from ..store.people.api_keys import ApiKeys
 from ..web.access import AnyKey, NowIn, ServicesIn
 from ..web.addresses import client_of
 from ..web.media import takes
-from .bodies import Answer, Sent
+from .bodies import Answer, Sent, read_as
 
 router = APIRouter(tags=["log-in"])
 
@@ -49,6 +50,15 @@ async def authorize(body: AuthorizeIn, request: Request, services: ServicesIn) -
     token = await log_in_with_password(services, body.username, body.password, address=address, client=client_of(address))
     # The session's own token: it ends with the session, and with a change of the password.
     return {"token": token, "_messageCode_": "success", "message": "Success"}
+
+
+@router.get("/v1/preauth/validateAuth")
+async def validate(request: Request, services: ServicesIn) -> Answer:
+    """Returns a token for the name and password, or key, of HTTP Basic: so scripts log in that make calls without the SDK."""
+    name, password = _basic_of(request.headers.get("authorization", ""))
+    sent = {"username": name, "api_key" if key_id_of(password) else "password": password}
+    found = await authorize(read_as(AuthorizeIn, sent), request, services)
+    return {**found, "accessToken": found["token"], "username": name}
 
 
 @router.post("/identity/token")
@@ -92,6 +102,23 @@ def _is_valid(services: Services, key_id: str, text: str) -> bool:
     with services.database.transaction() as session:
         key = ApiKeys(session).find(key_id)
     return key is not None and key_refusal(key, utc_now()) is None and hmac.compare_digest(key.secret_hash, hash_key(text))
+
+
+def _basic_of(authorization: str) -> tuple[str, str]:
+    """Returns the name and the password of HTTP Basic.
+
+    Raises:
+        Unauthenticated: the header holds none.
+    """
+    scheme, _, sent = authorization.partition(" ")
+    try:
+        name, has_password, password = base64.b64decode(sent, validate=True).decode().partition(":")
+    except ValueError:
+        has_password = ""
+    # The database takes no NUL character.
+    if scheme.lower() != "basic" or not has_password or "\0" in name:
+        raise Unauthenticated("Send a user name and a password, or any name and an API key, by HTTP Basic.")
+    return name, password
 
 
 def _address(request: Request) -> str:

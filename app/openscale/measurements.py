@@ -1,20 +1,20 @@
 """Routes of measurements: a succeeded check is one measurement of each instance, under the same id; imported ones come after."""
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from ..domain.checks import CheckRun, CheckState, Scope
+from ..domain.checks import CheckRun, CheckState, Scope, Span
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..errors import InvalidInput, NotFound
 from ..security.principals import Permission
-from ..store.checks.checks import page
+from ..store.checks.checks import find_by_ids, page_by_end
 from ..store.checks.results import measurements_of, measurements_of_checks
 from ..store.deployments.monitors import monitor_of
 from ..store.openscale.definitions import list_definitions
@@ -30,17 +30,25 @@ from .monitor_instances import find_instance
 from .quality import catalogue_keys
 from .runs import InstanceId, find_check
 from .summaries import fairness_sources
-from .tag_filters import filtered, read_filter_by_definition, read_tag_filter
+from .tag_filters import TagTest, filtered, read_filter_by_definition, read_tag_filter
 from .times import read_time
 
 router = APIRouter(prefix="/openscale/v2", tags=["measurements"])
 
 _INSTANCE = "/monitor_instances/{monitor_instance_id}"
 
-MAX_CHECKS = 1000
-"""Max checks, newest first, among which measurements are looked for."""
+MAX_CHECKS = 10_000
+"""Max checks of the window asked for among which measurements are looked for: more than an hourly monitor has in a year."""
+
+_PAGE = 500
+"""Checks that are read at once."""
+
+MAX_LISTED = 1000
+"""Max measurements in one answer."""
 
 MAX_IMPORTED = 10_000
+
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class MeasurementTimes(Sent):
@@ -72,13 +80,13 @@ def read_measurements(  # noqa: PLR0913 - the parameters of the SDK
     end: str | None = None,
     run_id: str | None = None,
     filter: str | None = None,  # noqa: A002 - the name in the address
-    limit: Annotated[int, Query(ge=0, le=MAX_CHECKS)] = 100,
+    limit: Annotated[int, Query(ge=0, le=MAX_LISTED)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> Answer:
     """Returns measurements, newest first."""
     kind, deployment = find_instance(caller, monitor_instance_id)
     tests = read_tag_filter(filter)
-    found = filtered(_find(caller, deployment, kind, _wanted(start, end, run_id)), tests)
+    found = _find(caller, deployment, kind, _wanted(start, end, run_id), tests, enough=offset + limit)
     return {"start": start, "end": end, "limit": limit, "offset": offset, "measurements": found[offset : offset + limit]}
 
 
@@ -169,7 +177,7 @@ def query_measurements(
             stored.add(FAIRNESS)
         for kind in (*MEASURED, *sorted(stored - {*MEASURED})):
             if kind in stored and is_among(monitor_definition_id, kind):
-                newest = filtered(_find(caller, deployment, kind, MeasurementTimes()), tests.get(kind, ()))[:recent_count]
+                newest = _find(caller, deployment, kind, MeasurementTimes(), tests.get(kind, ()), enough=recent_count)[:recent_count]
                 for one in newest if format == "full" else ():
                     one["entity"]["sources"] = _sources(caller, deployment, kind, one["metadata"]["id"])
                 found += newest
@@ -196,22 +204,51 @@ def read_metrics(  # noqa: PLR0913 - the parameters of the SDK
         raise InvalidInput.of("start" if times.since is None else "end", "is required")
     since, until = wanted.widen(times.since), wanted.widen(times.until, is_end=True)
     intervals = intervals_of(wanted, since, until)
-    found = filtered(_find(caller, deployment, kind, MeasurementTimes(since=since, until=until)), tests)
+    found = _find(caller, deployment, kind, MeasurementTimes(since=since, until=until), tests, enough=None)
     answered = {"start": moment(since), "end": moment(until), "interval": interval}
     return {**answered, "monitor_definition_id": kind, "groups": aggregate(found, wanted, intervals)}
 
 
-def _find(caller: Caller, deployment: Deployment, kind: str, wanted: MeasurementTimes) -> list[Answer]:
-    """Returns the measurements asked for, newest first."""
+def _find(
+    caller: Caller, deployment: Deployment, kind: str, wanted: MeasurementTimes, tests: Sequence[TagTest], *, enough: int | None
+) -> list[Answer]:
+    """Returns the measurements asked for whose values pass, newest first: the newest `enough` of them at least, all of them without it.
+
+    Raises:
+        InvalidInput: all are asked for, and the window has too many checks.
+    """
     own: list[Answer] = []
     if kind in MEASURED:
-        checks = page(caller.session, deployment.no, limit=MAX_CHECKS, state=CheckState.SUCCEEDED)
-        own = _Measured.of(caller, deployment, kind).answers(caller, [one for one in checks if wanted.holds(one.id, one.span.end)])
+        measured = _Measured.of(caller, deployment, kind)
+        for checks in _pages_of_checks(caller, deployment, wanted, is_whole=enough is None):
+            # A check has no figures of a monitor that was set later.
+            own += [one for one in filtered(measured.answers(caller, checks), tests) if one["entity"]["values"]]
+            if enough is not None and len(own) >= enough:
+                break
     found = [one for one in imports_of(caller.session, deployment.no, kind) if wanted.holds(one.entity.get("run_id"), one.at)]
-    imported = _imported_answers(caller, deployment, kind, found)
-    # A check has no figures of a monitor that was set later.
-    both = [one for one in (*own, *imported) if one["entity"]["values"]]
-    return sorted(both, key=lambda one: str(one["entity"]["timestamp"]), reverse=True)
+    imported = [one for one in filtered(_imported_answers(caller, deployment, kind, found), tests) if one["entity"]["values"]]
+    return sorted([*own, *imported], key=lambda one: str(one["entity"]["timestamp"]), reverse=True)
+
+
+def _pages_of_checks(caller: Caller, deployment: Deployment, wanted: MeasurementTimes, *, is_whole: bool) -> Iterator[list[CheckRun]]:
+    """Yields the succeeded checks asked for, newest first: those of the runs that are named, else those of the window.
+
+    Raises:
+        InvalidInput: the window has more than `MAX_CHECKS` of them, and the whole of it is asked for.
+    """
+    if wanted.run_ids:
+        found = find_by_ids(caller.session, deployment.no, [ascii(one)[1:-1][:100] for one in wanted.run_ids])
+        yield [one for one in found if one.state is CheckState.SUCCEEDED]
+        return
+    # The store's window ends with its end, which this one leaves out.
+    start, end = (max(_FIRST, min(_LAST, edge)) - timedelta.resolution for edge in (wanted.since or _FIRST, wanted.until or _LAST))
+    for offset in range(0, MAX_CHECKS, _PAGE):
+        checks = page_by_end(caller.session, deployment.no, ends_in=Span(start=start, end=end), limit=_PAGE, offset=offset)
+        yield checks
+        if len(checks) < _PAGE:
+            return
+    if is_whole:
+        raise InvalidInput.of("start", f"leads to {MAX_CHECKS:,} checks or more; ask for a shorter window")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

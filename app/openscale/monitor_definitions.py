@@ -76,6 +76,7 @@ DEFINITIONS: Mapping[str, MonitorDefinition] = {
             name="Quality",
             description="Predictions compared with ground-truth labels.",
             metrics=ALL_QUALITY_METRICS,
+            tags=("model_type",),
         ),
         MonitorDefinition(
             id=PERFORMANCE,

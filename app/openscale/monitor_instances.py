@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from ..api.checks import post_check
 from ..api.monitors import delete_fairness_monitor, put_fairness_monitor
 from ..api.schemas.monitors import MonitorIn, MonitorOut
 from ..checks.picking import picked_on
@@ -16,7 +17,7 @@ from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Permission
 from ..store.deployments.monitors import monitor_of
-from ..store.openscale.marts import DEFAULT_MART, find_mart
+from ..store.openscale.marts import DEFAULT_MART, find_mart, find_provider
 from ..store.openscale.subscriptions import (
     StoredInstance,
     delete_instance,
@@ -42,6 +43,9 @@ from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, find_
 from .quality import catalogue_keys
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances", tags=["monitor instances"])
+
+PRE_PRODUCTION = "pre_production"
+"""The `operational_space_id` of providers whose models are only tried out."""
 
 _OF_MONITOR = {*FairnessIn.model_fields}
 """Parameters that the fairness monitor itself holds."""
@@ -89,7 +93,10 @@ def read_instances(
 
 @router.post("", status_code=201)
 def add_instance(body: InstanceIn, caller: CallerIn, *, skip_scheduler: bool = False) -> Answer:
-    """Adds an instance. A fairness instance is the deployment's fairness monitor; to one of a custom monitor scripts post figures."""
+    """Adds an instance. A fairness instance is the deployment's fairness monitor; to one of a custom monitor scripts post figures.
+
+    Unless the provider is of pre-production, the first check of a fairness instance begins at once: published scripts wait for its run.
+    """
     name, kind = require_instantiable(caller, body.monitor_definition_id), body.monitor_definition_id
     if body.target.target_type != "subscription":
         raise InvalidInput.of("target.target_type", "must be subscription: Evenhand monitors nothing else")
@@ -105,6 +112,9 @@ def add_instance(body: InstanceIn, caller: CallerIn, *, skip_scheduler: bool = F
         _put_monitor(caller, deployment, body, is_scheduled=not skip_scheduler and _is_enabled(body.schedule))
     _keep(caller, deployment, kind, body)
     _measure_quality(caller, deployment)
+    # Records in files are checked when files come.
+    if kind == FAIRNESS and not skip_scheduler and deployment.payload is None and not _is_of_pre_production(caller, deployment):
+        post_check(deployment, caller.session, caller.principal, Response())
     return _find_answer(caller, deployment, kind)
 
 
@@ -249,6 +259,14 @@ def _answer(caller: Caller, deployment: Deployment, kind: str, monitor: Monitor 
     created_at: datetime = deployment.created_at if stored is None else stored.created_at
     created_by = "evenhand" if stored is None else stored.created_by
     return resource(identifier, f"/v2/monitor_instances/{identifier}", active(entity), created_at=created_at, created_by=created_by)
+
+
+def _is_of_pre_production(caller: Caller, deployment: Deployment) -> bool:
+    stored = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
+    if stored is None or stored.provider_id is None:
+        return False
+    provider = find_provider(caller.session, caller.services.secret_box, stored.provider_id)
+    return provider.entity.get("operational_space_id") == PRE_PRODUCTION
 
 
 def _is_enabled(schedule: ScheduleIn | None) -> bool:

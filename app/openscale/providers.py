@@ -131,7 +131,10 @@ def change_service_provider(service_provider_id: str, body: list[Operation], cal
 
 @router.delete(f"{_PATH}/{{service_provider_id}}", status_code=202)
 def remove_service_provider(service_provider_id: str, caller: CallerIn) -> Answer:
-    """Deletes a service provider that no subscription uses."""
+    """Deletes a service provider. Subscriptions keep the endpoint and the credentials that they were added with.
+
+    Published scripts delete a provider of an earlier run before its subscription.
+    """
     caller.principal.require(Permission.MANAGE)
     stored = find_provider(caller.session, caller.services.secret_box, _known(service_provider_id))
     delete_provider(caller.session, stored.id)

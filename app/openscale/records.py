@@ -1,12 +1,8 @@
 """Routes of records: store, list, count, read. Storing goes through the ingestion service, with its durable receipt."""
 
 import asyncio
-import base64
-import binascii
-import json
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -15,7 +11,7 @@ from starlette.types import Scope
 
 from ..api.ingestion_bodies import Bodies, ClientGone
 from ..domain.records import Receipt
-from ..errors import Conflict, FieldProblem, InvalidInput, NotFound, SetupError
+from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
 from ..ingest import LogRequest
 from ..security.principals import Permission
 from ..services import Services
@@ -29,6 +25,7 @@ from .csv_feedback import CsvOptions, cut_csv
 from .data_set_records import DataSetRecords, ListedRecord, records_in
 from .data_sets import FEEDBACK, KINDS, PAYLOAD, label_column_of, require_kept
 from .record_filters import read_includes
+from .sealed_ids import seal_id, unseal_id
 from .times import read_time
 
 router = APIRouter(prefix="/openscale/v2/data_sets/{data_set_id}", tags=["records"])
@@ -108,8 +105,8 @@ def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(max_len
     """Returns the state of a request to store records: it is over, or its id was never given out."""
     _, subscription_id = split_id(data_set_id, KINDS, "data set")
     caller.find(subscription_id, Permission.READ)
-    stored = _read_request(caller.services, request_id)
-    if stored is None or stored["data_set_id"] != data_set_id:
+    stored = unseal_id(caller.services, request_id)
+    if stored is None or stored.get("data_set_id") != data_set_id:
         raise NotFound("request of the data set", ascii(request_id)[1:-1][:60])
     if not stored["rejected"]:
         return {"state": "active"}
@@ -194,7 +191,7 @@ def _require_stored(receipt: Receipt) -> None:
 
 
 def _write_request(services: Services, data_set_id: str, receipt: Receipt) -> str:
-    """Returns the receipt as the id of its request. Sealed, so that nobody can make one up, and nothing has to be stored for it."""
+    """Returns the receipt as the id of its request."""
     first = next((f"records[{one.index}].{one.field}: {one.reason}" for one in receipt.rejections), "")
     first = first or next((f"records[{one.index}].id: {one.reason}" for one in receipt.conflicts), "")
     facts = {
@@ -204,16 +201,7 @@ def _write_request(services: Services, data_set_id: str, receipt: Receipt) -> st
         "rejected": receipt.rejected,
         "first": ascii(first)[1:-1][:300],
     }
-    return base64.urlsafe_b64encode(services.secret_box.seal(json.dumps(facts).encode())).decode().rstrip("=")
-
-
-def _read_request(services: Services, request_id: str) -> Mapping[str, Any] | None:
-    try:
-        sealed = base64.b64decode(request_id + "=" * (-len(request_id) % 4), altchars=b"-_", validate=True)
-        found: Mapping[str, Any] = json.loads(services.secret_box.unseal(sealed))
-    except (binascii.Error, ValueError, SetupError):
-        return None
-    return found
+    return seal_id(services, facts)
 
 
 def _label_of(services: Services, deployment_no: int, kind: str, data_set_id: str) -> str:

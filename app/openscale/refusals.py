@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from ..errors import Conflict, NotFound
 from ..web.access import AnyKey
+from ..web.media import takes
 from .bodies import Answer
 
 router = APIRouter(tags=["not supported"])
@@ -25,6 +26,9 @@ UNSUPPORTED = {
 }
 """First parts of addresses under `/v2`, and what they are about."""
 
+_ARCHIVES = ("application/octet-stream", "application/gzip", "multipart/form-data", "text/csv")
+"""Content types of what the SDK uploads for monitors that there are none of."""
+
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -37,6 +41,7 @@ async def refuse_parts_of_subscriptions(_principal: AnyKey) -> Answer:
 
 @router.api_route("/openscale/v2/{part}", methods=_METHODS, include_in_schema=False)
 @router.api_route("/openscale/v2/{part}/{rest:path}", methods=_METHODS, include_in_schema=False)
+@takes(*_ARCHIVES)
 async def refuse_parts(part: str, _principal: AnyKey, rest: str = "") -> Answer:
     """Refuses: everything else of the API."""
     what = UNSUPPORTED.get(part)

@@ -1,6 +1,7 @@
 """Routes of monitoring runs: a run is a check of the deployment, under the same id."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Trigger
 from ..domain.deployments import Deployment
 from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
 from ..security.principals import Permission
-from ..store.checks.checks import count, get, page
+from ..store.checks.checks import count, current_time, get, page
 from ..store.checks.results import measurements_of_checks
 from ..store.deployments.monitors import monitor_of
 from ..store.openscale.subscriptions import ImportedMeasurement, imports_of
@@ -22,6 +23,7 @@ from .fairness import parameters_of
 from .monitor_definitions import FAIRNESS, MEASURED, QUALITY, find_custom
 from .monitor_instances import find_instance, read_instance
 from .quality import catalogue_keys
+from .sealed_ids import seal_id, unseal_id
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances/{monitor_instance_id}/runs", tags=["runs"])
 
@@ -36,6 +38,9 @@ STATES: Mapping[CheckState, str] = {
 """IBM's words for the states of a check. One with too few records has measured nothing, which must not look like success."""
 
 MAX_RUNS = 1000
+
+UNMEASURED = "unmeasured."
+"""Beginning of the ids of runs that ended at once, for which nothing is stored."""
 
 InstanceId = Annotated[str, Path(max_length=200)]
 
@@ -65,10 +70,7 @@ def add_run(monitor_instance_id: InstanceId, caller: CallerIn, response: Respons
         )
         raise InvalidInput([FieldProblem(f"parameters.{ascii(name)[1:-1][:100]}", message) for name in others])
     if monitor_of(caller.session, deployment.no) is None:
-        raise Conflict(
-            f"{kind.capitalize()} is measured in the checks of the fairness monitor, and {deployment.id} has none."
-            " Create a monitor instance of fairness first."
-        )
+        return _unmeasured_run(caller, monitor_instance_id, kind, seal_id(caller.services, _facts_of(caller, monitor_instance_id)))
     queued = post_check(deployment, caller.session, caller.principal, Response())
     response.headers["Location"] = f"/v2/monitor_instances/{monitor_instance_id}/runs/{queued.id}"
     return run_answers(caller, deployment, kind, [get(caller.session, deployment.no, queued.id)])[0]
@@ -111,6 +113,8 @@ def read_run(monitor_instance_id: InstanceId, monitoring_run_id: str, caller: Ca
         if found is None:
             raise NotFound("run", ascii(monitoring_run_id)[1:-1][:100])
         return found
+    if monitoring_run_id.startswith(UNMEASURED):
+        return _unmeasured_run(caller, monitor_instance_id, kind, monitoring_run_id.removeprefix(UNMEASURED))
     return run_answers(caller, deployment, kind, [find_check(caller, deployment.no, monitoring_run_id)])[0]
 
 
@@ -146,6 +150,34 @@ def run_answers(caller: Caller, deployment: Deployment, kind: str, checks: Seque
     keys = catalogue_keys(deployment.problem_type)
     found = measurements_of_checks(caller.session, [one.no for one in checks], metrics=keys, scopes=[Scope.OVERALL])
     return [_run_answer(caller, kind, one, _why_no_quality(one, found.get(one.no, ()))) for one in checks]
+
+
+def _facts_of(caller: Caller, monitor_instance_id: str) -> Mapping[str, str]:
+    return {"instance": monitor_instance_id, "at": current_time(caller.session).isoformat(), "by": caller.principal.actor}
+
+
+def _unmeasured_run(caller: Caller, instance_id: str, kind: str, sealed: str) -> Answer:
+    """Returns a run that ended at once, because there is no fairness monitor in whose checks the instance is measured.
+
+    Published scripts run quality before they create an instance of fairness, and go on after a run that ends as an error.
+
+    Raises:
+        NotFound: `sealed` is no such run of the instance.
+    """
+    facts = unseal_id(caller.services, sealed)
+    if facts is None or facts.get("instance") != instance_id:
+        raise NotFound("run", ascii(UNMEASURED + sealed)[1:-1][:100])
+    at = datetime.fromisoformat(facts["at"])
+    message = (
+        f"Nothing was measured: {kind} is measured in the checks of the fairness monitor, and there was none."
+        " Create a monitor instance of fairness, whose first run measures it, too."
+    )
+    times = dict.fromkeys(("queued_at", "started_at", "updated_at", "completed_at"), moment(at))
+    failure = {"trace": None, "errors": [{"code": "no-fairness-monitor", "message": message}]}
+    status = {"state": "error", "message": message, "operators": [], "failure": failure, **times}
+    entity = {"triggered_by": "user", "parameters": {}, "status": status}
+    url = f"/v2/monitor_instances/{instance_id}/runs/{UNMEASURED}{sealed}"
+    return resource(UNMEASURED + sealed, url, entity, created_at=at, created_by=facts["by"])
 
 
 def posted_runs(caller: Caller, deployment: Deployment, kind: str) -> list[Answer]:

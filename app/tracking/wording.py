@@ -7,7 +7,7 @@ from ..domain.checks import DataSet
 from ..evidence.nulls import Direction
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
-from .looking import IN_FILES, ComparisonState, DeploymentEvidence
+from .looking import ComparisonState, DeploymentEvidence
 
 NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
 
@@ -49,9 +49,7 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
 
 
 def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
-    """Returns how many comparisons are in each state, then what a reader must know of all; of records in files why there is none."""
-    if evidence.is_in_files:
-        return [f"There is no evidence over time on this deployment: {IN_FILES}. Judge it by its single checks."]
+    """Returns how many comparisons are in each state, then what a reader must know of all."""
     return [sum_up(evidence.comparisons), *list_remarks(evidence)]
 
 

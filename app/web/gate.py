@@ -25,7 +25,8 @@ ASSETS = "/assets/"
 
 _OPEN = ("/health/", ASSETS)
 OIDC_LOG_IN = f"{LOG_IN}/oidc"
-_LOG_INS = frozenset({LOG_IN, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL, "/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/identity/token"})
+_OF_OPENSCALE = ("/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/v1/preauth/validateAuth", "/identity/token")
+_LOG_INS = frozenset({LOG_IN, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL, *_OF_OPENSCALE})
 """Addresses where people and programs log in, and the one by which the OpenScale SDK finds out how."""
 
 _BROWSED = ("/docs", "/openapi.json")

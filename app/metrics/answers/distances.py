@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formulas.means import loss_limits, student
+from ..formulas.means import loss_limits, skewed_student, student
 from ..groups import FloatArray
 from .answer_data import NumberAnswers
 
@@ -14,7 +14,7 @@ FEW = 3
 
 EQUAL_LABELS = "all labels are the same number, so there is no variance to explain"
 
-LOSS, RATIO = "log_student", "log_ratio_student"
+LOSS, RATIO = "log_hall", "log_ratio_hall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,9 @@ def _mean_loss(losses: FloatArray) -> DistanceFigure:
     if mean == 0:
         # Without any error there is no scale that shows how large one could be.
         return DistanceFigure(0.0, 0.0, None, LOSS)
-    found = loss_limits(np.array(mean), np.array(float((losses * losses).mean())), np.array(float(losses.size)))
+    size = np.array(float(losses.size))
+    with np.errstate(over="ignore"):
+        found = loss_limits(np.array(mean), np.array(float((losses * losses).mean())), size, np.array(_skewness(losses - mean)))
     upper = float(found.upper)
     return DistanceFigure(mean, min(float(found.lower), mean), max(upper, mean) if np.isfinite(upper) else None, LOSS)
 
@@ -66,18 +68,28 @@ def explained_variance(answers: NumberAnswers) -> DistanceFigure:
 
 
 def _explained(errors: FloatArray, actual: FloatArray) -> DistanceFigure:
-    """Returns the share with limits from the logarithm of the ratio, by the change that each record makes to it (delta method)."""
+    """Returns the share with limits from the logarithm of the ratio, by the change that each record makes to it (delta method).
+
+    The unexplained share may be larger than in the sample by more than smaller, where rare errors are far larger than the others.
+    """
     squares, spread = errors**2, (actual - actual.mean()) ** 2
     ratio = float(squares.mean() / spread.mean())
     if ratio == 0:
         return DistanceFigure(1.0, None, 1.0, RATIO)
     influence = squares / squares.mean() - spread / spread.mean()
     freedom = np.array(actual.size - 1.0)
-    deviation = float(student(freedom)) * float(np.sqrt((influence**2).mean() / freedom))
+    error = float(np.sqrt((influence**2).mean() / freedom))
+    above = float(skewed_student(freedom, np.array(_skewness(influence)), np.array(float(actual.size))))
     with np.errstate(over="ignore"):
-        lower, upper = 1 - ratio * np.exp(deviation), 1 - ratio * np.exp(-deviation)
+        lower, upper = 1 - ratio * np.exp(above * error), 1 - ratio * np.exp(-float(student(freedom)) * error)
     value = 1 - ratio
     return DistanceFigure(value, min(float(lower), value) if np.isfinite(lower) else None, max(float(upper), value), RATIO)
+
+
+def _skewness(deviations: FloatArray) -> float:
+    """Returns the skewness of numbers from their distances to their mean; 0 where all are equal."""
+    scale = float(np.sqrt((deviations**2).mean()))
+    return float(((deviations / scale) ** 3).mean()) if scale > 0 and np.isfinite(scale) else 0.0
 
 
 DISTANCES: Mapping[str, Callable[[NumberAnswers], DistanceFigure]] = {

@@ -32,15 +32,17 @@ def share_limits(mean: FloatArray, square: FloatArray, size: FloatArray, *, beyo
     return likened_limits(mean, variance, size, freedom, beyond=beyond)
 
 
-def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> IntervalEnds:
+def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray, skewness: FloatArray | None = None) -> IntervalEnds:
     """Returns limits of a mean of unbounded numbers from 0 up, on the log scale, as they are skewed to the right; `upper` may be inf.
 
-    The variance counts as at least one `size`-th of the mean squared: equal numbers prove no certainty.
+    The variance counts as at least one `size`-th of the mean squared: equal numbers prove no certainty. With the numbers' `skewness` the
+    upper limit allows for rare large ones that the sample lacks.
     """
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum((square - mean * mean) / freedom, mean * mean / np.maximum(size, 1) ** 2)
-    factor = np.exp(student(freedom) * np.sqrt(variance) / mean)
-    return IntervalEnds(mean / factor, mean * factor)
+    deviation = np.sqrt(variance) / mean
+    above = student(freedom) if skewness is None else skewed_student(freedom, skewness, size)
+    return IntervalEnds(mean / np.exp(student(freedom) * deviation), mean * np.exp(above * deviation))
 
 
 def likened_limits(
@@ -64,6 +66,23 @@ def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
     """Returns the quantile of Student's t that is exceeded with that probability."""
     quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - beyond), 1e6)
     return quantile
+
+
+def skewed_student(freedom: FloatArray, skewness: FloatArray, size: FloatArray) -> FloatArray:
+    """Returns how many standard errors the mean may be above that of a sample with this skewness: Student's quantile or more.
+
+    Where rare numbers are far larger than the others, a sample without them has a mean and a scatter that are both too small. The quantile
+    is taken through the transformation that makes the studentised mean symmetric (Hall 1992).
+    """
+    quantile = student(freedom)
+    slant = np.maximum(skewness, 0) / np.sqrt(np.maximum(size, 1))
+    divisor = np.where(slant > _SYMMETRIC, slant, 1.0)
+    slanted = 3 / divisor * (1 - np.cbrt(1 - divisor * (quantile + divisor / 6)))
+    return np.where(slant > _SYMMETRIC, np.maximum(quantile, slanted), quantile)
+
+
+_SYMMETRIC = 1e-6
+"""Skewness by the root of the size up to which a sample counts as symmetric, as its transformation is numerically the identity."""
 
 
 class Bounded(NamedTuple):

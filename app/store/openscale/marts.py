@@ -133,15 +133,8 @@ def change_provider(
 
 
 def delete_provider(session: Session, provider_id: str) -> None:
-    """Deletes a service provider.
-
-    Raises:
-        Conflict: subscriptions use it.
-    """
-    used = select(func.count()).where(OpenScaleSubscriptionRow.provider_id == provider_id)
-    count = session.scalar(used) or 0
-    if count:
-        raise Conflict(f"{count} subscriptions use the service provider {provider_id}. Delete them first.")
+    """Deletes a service provider. Its subscriptions stay, without a provider: their deployments have the endpoint and its credentials."""
+    session.execute(update(OpenScaleSubscriptionRow).where(OpenScaleSubscriptionRow.provider_id == provider_id).values(provider_id=None))
     session.execute(delete(OpenScaleProviderRow).where(OpenScaleProviderRow.id == provider_id))
 
 

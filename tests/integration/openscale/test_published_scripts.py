@@ -6,8 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
+from app.security.principals import Role
+from app.security.users import create_user
 from app.store.database.engine import Database
-from tests.builders.openscale import BASE, added, applicants, fairness, payload, read, subscription
+from tests.builders.openscale import BASE, ZERO, added, applicants, fairness, payload, read, subscription
 from tests.builders.workers import ended, working
 from tests.databases import Databases
 from tests.models.rules import RuleScorer
@@ -120,8 +122,8 @@ def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripte
     assert (run["status"]["state"], "measurement_id" in run["parameters"]) == ("error", False)
     assert "no endpoint to ask" in run["status"]["failure"]["errors"][0]["message"]
     # The same check measured fairness.
-    (of_fairness,) = read(scripted.client, f"monitor_instances/fairness.{name}/runs")["runs"]
-    assert of_fairness["entity"]["status"]["state"] == "finished"
+    of_fairness = read(scripted.client, f"monitor_instances/fairness.{name}/runs")["runs"]
+    assert {one["entity"]["status"]["state"] for one in of_fairness} == {"finished"}
 
 
 def test_ranges_are_read_as_they_were_sent(scripted: Scripted) -> None:
@@ -132,3 +134,98 @@ def test_ranges_are_read_as_they_were_sent(scripted: Scripted) -> None:
 
     (found,) = read(scripted.client, f"monitor_instances/fairness.{name}")["entity"]["parameters"]["features"]
     assert str((found["majority"], found["minority"])) == "([[26, 75]], [[18, 25.5]])"
+
+
+@pytest.mark.parametrize(
+    ("space", "query", "count"), [("production", "", 1), ("pre_production", "", 0), ("production", "?skip_scheduler=true", 0)]
+)
+def test_the_first_run_of_a_fairness_instance_begins_by_itself(scripted: Scripted, space: str, query: str, count: int) -> None:
+    """Scripts wait for the run `list_runs(…)["runs"][0]` right after they have created the instance."""
+    client, name = scripted.client, f"{space} {len(query)}"
+    provider = added(client, "service_providers", {"name": name, "service_type": "custom_machine_learning", "operational_space_id": space})
+    body = {**subscription(name, scripted.model_url), "service_provider_id": provider["metadata"]["id"]}
+    subscription_id: str = added(client, "subscriptions", body)["metadata"]["id"]
+    added(client, f"data_sets/payload_logging.{subscription_id}/records", payload(applicants(), name))
+    instance = added(client, f"monitor_instances{query}", fairness(subscription_id))["metadata"]["id"]
+    runs = read(client, f"monitor_instances/{instance}/runs", limit=1)["runs"]
+
+    assert len(runs) == count
+    for run in runs:
+        ended(scripted.service, f"/v1/deployments/{subscription_id}", {"id": run["metadata"]["id"]})
+        (measured,) = read(client, f"monitor_instances/{instance}/measurements")["measurements"]
+        assert measured["entity"]["values"][0]["metrics"][0] == {"id": "fairness_value", "value": 50.0, "lower_limit": 95.0}
+
+
+def test_quality_that_is_run_before_there_is_a_fairness_instance_ends_as_an_error_and_is_measured_by_its_first_run(
+    scripted: Scripted,
+) -> None:
+    client = scripted.client
+    name: str = added(client, "subscriptions", subscription("Quality first", scripted.model_url))["metadata"]["id"]
+    added(client, f"data_sets/payload_logging.{name}/records", payload(applicants(), "quality first"))
+    labelled = [{"sex": sex, "income": income, "age": age, "approved": 1} for sex, income, age in applicants(20)]
+    added(client, f"data_sets/feedback.{name}/records", labelled)
+    added(client, "monitor_instances", {**fairness(name), "monitor_definition_id": "quality", "parameters": {}})
+    run = added(client, f"monitor_instances/quality.{name}/runs", {})
+
+    assert read(client, f"monitor_instances/quality.{name}/runs/{run['metadata']['id']}") == run
+    assert run["entity"]["status"]["state"] == "error"
+    assert "Create a monitor instance of fairness" in run["entity"]["status"]["failure"]["errors"][0]["message"]
+    for made_up in ("unmeasured.AAAA", f"unmeasured.{run['metadata']['id']}", run["metadata"]["id"].replace("unmeasured.", "")):
+        assert client.get(f"{BASE}/monitor_instances/quality.{name}/runs/{made_up}").status_code == 404
+    assert client.get(f"{BASE}/data_sets/feedback.{name}/requests/{run['metadata']['id'].removeprefix('unmeasured.')}").status_code == 404
+
+    added(client, "monitor_instances", fairness(name))
+    (first,) = read(client, f"monitor_instances/quality.{name}/runs")["runs"]
+    ended(scripted.service, f"/v1/deployments/{name}", {"id": first["metadata"]["id"]})
+    (measured,) = read(client, f"monitor_instances/quality.{name}/measurements")["measurements"]
+    (value,) = measured["entity"]["values"]
+    assert value["tags"] == [{"id": "model_type", "value": "original"}]
+    assert value["metrics"][0] == {"id": "accuracy", "value": 0.75}
+
+
+def test_a_provider_of_an_earlier_run_is_deleted_before_its_subscription(scripted: Scripted) -> None:
+    client = scripted.client
+    provider = added(client, "service_providers", {"name": "Earlier", "service_type": "custom_machine_learning"})["metadata"]["id"]
+    body = {**subscription("Provided", scripted.model_url), "service_provider_id": provider}
+    name: str = added(client, "subscriptions", body)["metadata"]["id"]
+
+    assert client.delete(f"{BASE}/service_providers/{provider}").status_code == 202
+    found = read(client, f"subscriptions/{name}")["entity"]
+    assert (found["service_provider_id"], found["deployment"]["scoring_endpoint"]["url"]) == (ZERO, scripted.model_url)
+    assert read(client, f"service_providers/{ZERO}")["entity"]["name"] == "Evenhand REST v1"
+    assert client.delete(f"{BASE}/subscriptions/{name}").status_code == 202
+
+
+def test_the_address_that_the_sdk_makes_up_for_a_headless_subscription_is_no_endpoint(scripted: Scripted) -> None:
+    body = subscription("Headless")
+    body["deployment"]["url"] = "https://dummyScoringUrl"
+    name = added(scripted.client, "subscriptions", body)["metadata"]["id"]
+
+    assert scripted.client.get(f"/v1/deployments/{name}").json()["endpoint"] is None
+    body["deployment"] = {**body["deployment"], "name": "Real", "url": scripted.model_url}
+    real = added(scripted.client, "subscriptions", body)["metadata"]["id"]
+    assert scripted.client.get(f"/v1/deployments/{real}").json()["endpoint"]["url"] == scripted.model_url
+
+
+def test_scripts_log_in_by_basic_authentication_for_calls_without_the_sdk(scripted: Scripted) -> None:
+    with scripted.service.database.transaction() as session:
+        create_user(session, "ada", password="correct horse battery staple", role=Role.READ)  # noqa: S106 - of a test
+    address, anyone = "/v1/preauth/validateAuth", scripted.service.new_client()
+    for name, secret in (("ada", "correct horse battery staple"), ("anybody", scripted.service.key(Role.READ))):
+        token = anyone.get(address, auth=(name, secret)).json()["accessToken"]
+        answer = anyone.get(f"{BASE}/data_marts", headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 200, answer.text
+    sent: list[dict[str, Any]] = [{}, {"headers": {"Authorization": "Basic ???"}}, {"headers": {"Authorization": "Bearer x"}}]
+    sent += [{"auth": ("ada", "wrong")}, {"auth": ("a\0da", "wrong")}, {"auth": ("ada", "evk_wrongkey_wrong")}]
+    assert [anyone.get(address, **one).status_code for one in sent] == [401] * len(sent)
+    assert anyone.get(address, auth=("a" * 600, "x")).status_code == 422
+
+
+def test_an_upload_for_a_monitor_that_there_is_none_of_says_so(scripted: Scripted) -> None:
+    headers = {"Content-Type": "application/octet-stream"}
+    answer = scripted.client.put(f"{BASE}/monitoring_services/drift/monitor_instances/x/archives", content=b"\x1f\x8b", headers=headers)
+
+    assert (answer.status_code, message_of(answer)) == (
+        409,
+        "Drift, explainability and model risk management are not supported by Evenhand.",
+    )

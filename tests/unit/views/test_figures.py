@@ -1,5 +1,6 @@
 """What stands behind a figure, in words."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from app.details import Details
 from app.domain.checks import CheckState, DataSet, Measurement, Scope, Span
 from app.domain.comparisons import Comparison
+from app.metrics.answers import class_losses, classes, distances
 from app.metrics.statements import NO_VERDICT
 from app.metrics.verdicts import Verdict
 from app.views.check_views import CheckOfView
@@ -181,3 +183,12 @@ def test_every_verdict_data_set_and_documented_interval_has_words() -> None:
     assert DATA_SETS.keys() == set(DataSet)
     assert all(f"`{method}`" in documented for method in INTERVALS)
     assert explained(replace(IMPACT, verdict=None)).statements[-1] == NO_VERDICT
+
+
+def test_every_documented_method_of_an_interval_has_words() -> None:
+    """Without them the page of the figure could not be shown."""
+    table = UNCERTAINTY.read_text(encoding="utf-8").partition("| `wilson` |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"^\| `([a-z_]+)` \|", table, re.MULTILINE))
+
+    assert len(named) > 20
+    assert (named | {distances.LOSS, distances.RATIO, classes.METHOD, class_losses.METHOD}) - INTERVALS.keys() == set()
