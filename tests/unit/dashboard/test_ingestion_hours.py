@@ -23,7 +23,9 @@ def test_a_preset_has_as_many_hours_as_it_is_long_up_to_the_present_one(preset: 
     assert span.end - HOUR < now <= span.end
 
 
-@given(st.datetimes(timezones=st.just(UTC)).filter(lambda at: 1900 < at.year < 9000), st.timedeltas(timedelta(seconds=1), timedelta(days=9)))
+@given(
+    st.datetimes(timezones=st.just(UTC)).filter(lambda at: 1900 < at.year < 9000), st.timedeltas(timedelta(seconds=1), timedelta(days=9))
+)
 def test_two_moments_are_within_their_hours_and_no_hour_is_untouched(start: datetime, length: timedelta) -> None:
     span = whole_hours(RangeChoice(start=start, end=start + length), NOW)
 
