@@ -8,6 +8,7 @@ from fastapi import Depends, FastAPI
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from . import VERSION
 from .api import (
     activities,
     alert_channels,
@@ -71,9 +72,10 @@ from .openscale.records import is_record_upload
 from .services import Services, open_services
 from .settings import Settings, load_settings
 from .telemetry.logs import configure_logging
+from .telemetry.traces import tracing
 from .turns import Room
 from .web import problems
-from .web.access import provide_services
+from .web.access import let_replica_answer, provide_services
 from .web.auditing import AuditLayer
 from .web.gate import KeyGate, is_of_programs
 from .web.media import understood_only
@@ -214,8 +216,11 @@ class Faces:
         if scope["type"] == "http" and is_openscale(scope["path"]):
             await self._openscale(scope, receive, send)
             return
-        face = self._pages if scope["type"] == "http" and not is_of_programs(scope["path"]) else self._api
-        await face(scope, receive, send)
+        if scope["type"] != "http" or is_of_programs(scope["path"]):
+            await self._api(scope, receive, send)
+            return
+        let_replica_answer(scope)
+        await self._pages(scope, receive, send)
 
 
 def app_from_environment() -> ASGIApp:
@@ -228,10 +233,11 @@ def app_from_environment() -> ASGIApp:
 def _lifespan(services: Services) -> Callable[[object], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: object) -> AsyncIterator[None]:
-        await services.start()
-        try:
-            yield
-        finally:
-            await services.stop()
+        with tracing("api", version=VERSION):
+            await services.start()
+            try:
+                yield
+            finally:
+                await services.stop()
 
     return lifespan

@@ -72,6 +72,9 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
     """URL of the user's own Postgres >= 14 (`postgresql://…`); absent means the embedded one in `data_dir`."""
 
+    database_replica_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_REPLICA_URL")
+    """URL of a streaming replica of `database_url`, from which pages read. Absent: they read from `database_url`."""
+
     data_dir: Path = Path("data")
     """Folder of the embedded database, its log and the generated secret key."""
 
@@ -176,6 +179,12 @@ class Settings(BaseSettings):
     spark_url: str = ""
     """Spark Connect server (`sc://host:15002`) or master (`spark://host:7077`, `local[2]`) of the engine `spark`."""
 
+    audit_sink: str = ""
+    """Address to which workers send the audit: `syslog+tls://`, `syslog+tcp://`, or `http(s)://` of a collector of OpenTelemetry (logs)."""
+
+    audit_sink_token: SecretStr | None = None
+    """Bearer token for that collector. Absent: none is sent."""
+
     log_level: str = "INFO"
 
     @classmethod
@@ -190,7 +199,7 @@ class Settings(BaseSettings):
         """Arguments override variables, which override files: children of `serve` get `DATABASE_URL` next to the file it may come from."""
         return init_settings, env_settings, SecretFiles(settings_cls)
 
-    @field_validator("database_url")
+    @field_validator("database_url", "database_replica_url")
     @classmethod
     def _with_password(cls, url: SecretStr | None, known: ValidationInfo) -> SecretStr | None:
         password = known.data.get("database_password")

@@ -12,6 +12,7 @@ processor time, to 1 µs or so.
 import argparse
 import json
 import multiprocessing
+import sys
 import tempfile
 import time
 import uuid
@@ -21,6 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from typing import Any
 
+from bench_lines import Line, show_lines
 from evenhand_client import Evenhand
 
 ROW: dict[str, Any] = {f"amount_{number}": 1.5 * number for number in range(10)} | {f"kind_{number}": "a_value" for number in range(10)}
@@ -125,7 +127,7 @@ def main() -> None:
                 assert client.stats().sent == options.records * options.rounds, report  # noqa: S101 - a measurement of lost records is none
             client.close(0)
     process.terminate()
-    print(f"The highest p99 is {worst:.1f} µs by the wall; the goal is below {GOAL_MICROSECONDS}.")
+    sys.exit(0 if show_lines([Line("client: highest p99 of a call, microseconds", worst, GOAL_MICROSECONDS, is_most=True)]) else 1)
 
 
 if __name__ == "__main__":

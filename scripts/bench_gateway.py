@@ -35,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import psycopg
 import uvicorn
 import uvloop
+from bench_lines import Line, show_lines
 from bench_load import Load, drive
 from bench_service import service
 
@@ -105,15 +106,15 @@ def main() -> None:
         pid = find_child(b"app.cli.api_process")
         connection = stack.enter_context(psycopg.connect(url.replace("+psycopg", ""), autocommit=True))
         sides = Sides(model_port, model_pid, port, key, pid, connection)
-        is_met = True
+        lines: list[Line] = []
         for way in (Way(1), Way(32), Way(32, options.rate)):
             figures = Figures()
             for number in range(options.rounds + 1):
                 sides.run_round(figures if number else Figures(), options.requests, way)  # the first warms up
-            is_met &= show(figures, way, options)
+            lines.append(show(figures, way, options))
         is_complete = sides.stored() == sides.sent
         print(f"{sides.stored():,} of {sides.sent:,} records are stored, each once")
-    sys.exit(0 if is_met and is_complete else 1)
+    sys.exit(0 if show_lines(lines) and is_complete else 1)
 
 
 @dataclass
@@ -157,8 +158,8 @@ class Sides:
         return 0 if row is None else int(row[0])
 
 
-def show(figures: Figures, way: Way, options: argparse.Namespace) -> bool:
-    """Prints the medians; returns whether the goal was met."""
+def show(figures: Figures, way: Way, options: argparse.Namespace) -> Line:
+    """Prints the medians; returns the line of added latency."""
     direct, through = statistics.median(figures.direct), statistics.median(figures.through)
     answering, in_all = statistics.median(figures.answering), statistics.median(figures.in_all)
     print(f"{way}, a model of {options.model_ms:g} ms: direct {direct:.2f} ms, through the gateway {through:.2f} ms:", end=" ")
@@ -166,7 +167,7 @@ def show(figures: Figures, way: Way, options: argparse.Namespace) -> bool:
     asked = statistics.median(figures.asked)
     print(f"processor time of a call: model {asked:.2f} ms, service {answering:.2f} ms while answering,", end=" ")
     print(f"{in_all:.2f} ms with its record stored")
-    return through - direct < GOAL_MS
+    return Line(f"gateway: added latency in ms, {way}", through - direct, GOAL_MS, is_most=True)
 
 
 def run(port: int, requests: list[bytes], way: Way) -> Load:

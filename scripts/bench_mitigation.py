@@ -32,6 +32,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import uvicorn
+from bench_lines import Line, show_lines
 from bench_service import service
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -55,6 +56,8 @@ from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
 
 GOAL = 2.3
+GOAL_CALLS = 2
+"""Max calls of the model for one request: for the records, and for their counterfactuals."""
 SIZES = (1, 10, 100)
 NUMBERS = [f"amount_{position}" for position in range(10)]
 KINDS = ["sex", *(f"kind_{position}" for position in range(9))]
@@ -146,17 +149,18 @@ class Client:
 
 def report(results: dict[tuple[str, int], tuple[Side, Side]]) -> int:
     """Prints the table; returns 0 if the goals were met."""
-    is_met = True
+    lines: list[Line] = []
     print(f"{'':14}{'rows':>5}{'plain ms':>10}{'active ms':>11}{'ratio':>8}{'goal':>6}{'calls':>7}{'plain p95':>11}{'active p95':>12}")
     for (kind, size), (plain, active) in results.items():
         ratio = active.median / plain.median
-        is_met = is_met and ratio <= GOAL and active.calls <= 2  # noqa: PLR2004 - for the records, and for their counterfactuals
+        lines.append(Line(f"mitigation: active / plain call, {kind}, {size} rows", ratio, GOAL, is_most=True))
+        lines.append(Line(f"mitigation: calls of the model, {kind}, {size} rows", active.calls, GOAL_CALLS, is_most=True))
         tails = [statistics.quantiles(side.latencies, n=20)[-1] for side in (plain, active)]
         print(
             f"{kind:14}{size:5}{plain.median:10.2f}{active.median:11.2f}{ratio:8.2f}{GOAL:6}{active.calls:7.2f}"
             f"{tails[0]:11.2f}{tails[1]:12.2f}"
         )
-    return 0 if is_met else 1
+    return 0 if show_lines(lines) else 1
 
 
 def prepare(url: str, folder: Path, model_port: int) -> str:

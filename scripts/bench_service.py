@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+import psycopg
 from sqlalchemy import text
 
 from app.store.database.engine import Database
@@ -21,22 +22,27 @@ START_SECONDS = 120
 
 
 @contextlib.contextmanager
-def service(url: str, folder: Path) -> Iterator[int]:
-    """Yields the port of the process that `evenhand serve` runs for HTTP, a free one."""
+def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
+    """Yields the port of the processes that `evenhand serve` runs for HTTP, a free one."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
     command = [sys.executable, "-m", "app.cli.api_process", str(listener.fileno())]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
+    started = [
+        subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
+        for _ in range(processes)
+    ]
     try:
         port = int(listener.getsockname()[1])
         listener.close()
         _await_ready(port)
         yield port
     finally:
-        process.terminate()
-        process.wait(START_SECONDS)
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait(START_SECONDS)
 
 
 def processor_seconds(database: Database) -> float:
@@ -53,6 +59,17 @@ def processor_seconds(database: Database) -> float:
         with contextlib.suppress(psutil.Error):
             seconds += sum((counted.get(pid) or psutil.Process(pid)).cpu_times()[:2])
     return seconds
+
+
+def postgres_seconds(url: str) -> float:
+    """Returns the processor time so far of Postgres' server and of all sessions that it has had."""
+    with psycopg.connect(url) as connection:
+        backend = psutil.Process(connection.info.backend_pid)
+        server = backend.parent()
+        if server is None:
+            raise RuntimeError("Postgres' server is not found")
+        sessions = [process for process in server.children() if process.pid != backend.pid]
+        return float(sum(server.cpu_times()[:4])) + sum(sum(process.cpu_times()[:2]) for process in sessions)
 
 
 def _await_ready(port: int) -> None:

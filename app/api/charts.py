@@ -224,7 +224,7 @@ def chart_check(
     part: PartIn = "groups",
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
-    """Returns the favourable shares of an attribute's groups in one view of a check. 409 where the check has no such view."""
+    """Returns the favourable rates of an attribute's groups in one view of a check. 409 where the check has no such view."""
     spec, twin = _chart_of_view(view, words, attribute, part, theme)
     return csv_file(twin, f"{view.check.id}-{view.kind.value}") if form == "csv" else _draw(spec, form)
 

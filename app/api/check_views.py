@@ -22,7 +22,7 @@ def list_check_views(deployment: ReadableDeployment, check_id: CheckId, session:
 
 @router.get("/{view}", operation_id="readCheckView", responses=problems_of_deployment())
 def read_check_view(deployment: ReadableDeployment, check_id: CheckId, view: ViewKind, session: SessionIn) -> CheckViewOut:
-    """Returns one view: per attribute and group the counts, favourable shares and comparisons, and the window they come from.
+    """Returns one view: per attribute and group the counts, favourable rates and comparisons, and the window they come from.
 
     `payload` has the logged records, `payload_perturbed` the same with their copies, `training` the labels of the present training
     data, `debiased` the records before and after mitigation. Where the check has no such view, `reason` says why and `attributes` is empty.

@@ -8,15 +8,13 @@ from ..errors import Conflict
 from ..tracking.flagging import look_at_month
 from ..tracking.looking import look_at_evidence
 from ..tracking.replaying import replay_figure
-from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
+from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
-from .answers import answers, problems_of_deployment
+from .answers import problems_of_deployment
 from .schemas.evidence import DeploymentEvidenceOut, EvidenceHourPage
 from .schemas.flagged_comparisons import FlaggedComparisonsOut
 
-router = APIRouter(
-    prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
-)
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 
 ComparisonId = Annotated[
     str,

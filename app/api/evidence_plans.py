@@ -11,13 +11,11 @@ from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import current_hour_bound
 from ..tracking.planning import WantedDetection, plan_from_counts, plan_from_records
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
-from .answers import answers, problems_of_deployment, problems_with_body
+from .answers import problems_of_deployment, problems_with_body
 from .schemas.evidence_plans import EvidencePlanOut
 from .schemas.monitors import MonitorIn
 
-router = APIRouter(
-    prefix="/v1/deployments/{deployment_id}/evidence/plan", tags=["evidence"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
-)
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence/plan", tags=["evidence"])
 
 Ratio = Annotated[float, Query(gt=0, le=100, description="The disparate impact that is to be found: monitored rate / reference rate.")]
 Chance = Annotated[float, Query(ge=0.5, le=0.99, description="The probability with which it is to be found in this time.")]
@@ -38,6 +36,10 @@ def read_evidence_plan(
         )
     wanted = WantedDetection(ratio, chance)
     plan = plan_from_counts(session, deployment.no, monitor, wanted)
+    if plan is None and deployment.payload is not None:
+        raise Conflict(
+            f"No hour of {deployment.id} has been counted yet; a worker counts the hours of its files. Ask again in a few minutes."
+        )
     if plan is None:
         until = current_hour_bound(session, grace_seconds=0)
         with arrow_reader(services.database) as reader:
@@ -45,7 +47,7 @@ def read_evidence_plan(
     return EvidencePlanOut.of(plan, wanted)
 
 
-@router.post("", operation_id="planEvidence", responses=problems_with_body(NotFound))
+@router.post("", operation_id="planEvidence", dependencies=[NEEDS_LOGGED], responses=problems_with_body(NotFound, Conflict))
 def plan_evidence(
     body: MonitorIn, deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, ratio: Ratio = 0.7, chance: Chance = 0.9
 ) -> EvidencePlanOut:

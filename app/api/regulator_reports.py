@@ -13,9 +13,10 @@ from ..domain.deployments import Deployment
 from ..errors import Conflict
 from ..reports.making import RegulatorOrder
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
-from ..reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind, choose_controls, require_columns, require_monitor
+from ..reports.regulator.data import choose_controls, require_columns, require_monitor
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, ReportPreset, choose_sheets, find_missing
+from ..reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ..store.deployments.monitors import monitor_of
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from .answers import Answers, problems_of_deployment

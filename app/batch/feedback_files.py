@@ -1,12 +1,14 @@
 """Ground-truth labels in files, each joined to its payload record."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..clock import HOUR, hour_of
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable
 from ..store.records.window import WindowQuery
@@ -15,21 +17,23 @@ from .pieces import BATCH_ROWS
 from .stored_form import json_texts
 from .table_files import TableFiles
 
+MICROSECOND = timedelta(microseconds=1)
+
 BEGINNING_OF_RECORDS = datetime(1970, 1, 1, tzinfo=UTC)
 END_OF_TIMES = datetime(2200, 1, 1, tzinfo=UTC)
 """Moment after any time in a file: one in nanoseconds ends in 2262."""
 
 
 class FeedbackFiles:
-    """The feedback table of a deployment, as its files are now.
+    """The feedback table of a deployment, as its files are now; of these only the paths `only`, if given.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
     """
 
-    def __init__(self, table: FeedbackTable, roots: Sequence[Path]) -> None:
+    def __init__(self, table: FeedbackTable, roots: Sequence[Path], *, only: Collection[str] | None = None) -> None:
         self._columns = table.columns
-        self.files = TableFiles(table, roots, "feedback")
+        self.files = TableFiles(table, roots, "feedback", only=only)
         named = {"id": table.columns.id, "observed_at": table.columns.observed_at, "label": table.columns.label}
         self.files.require_columns(named, time="observed_at")
 
@@ -45,6 +49,27 @@ class FeedbackFiles:
         of one record, the first counts.
         """
         return self._join(self._read(span, limit), payload, query, Span(start=BEGINNING_OF_RECORDS, end=span.end))
+
+    def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
+        """Returns those of the records that have a label which was there within the horizon, with one more column: label (JSON text).
+
+        Of several labels of one record, the first counts; one from before the record's hour is none of it. `records` have logged_at,
+        record_id and more.
+        """
+        times = pc.min_max(records["logged_at"]).as_py()
+        if times["min"] is None:
+            return records.slice(0, 0).append_column("label", pa.array([], pa.string()))
+        observed = Span(start=hour_of(times["min"]), end=times["max"] + horizon + timedelta(microseconds=1))
+        ids = records["record_id"].combine_chunks()
+        found = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()}), *self._batches(observed, ids)]
+        labels = pa.concat_tables(found)
+        joined = records.join(labels.filter(pc.is_valid(labels["label"])), "record_id", "feedback_id", join_type="inner")
+        logged, usable = (joined[name].cast(pa.int64()).to_numpy() for name in ("logged_at", "usable_at"))
+        hour, most = int(HOUR / MICROSECOND), int(horizon / MICROSECOND)
+        joined = joined.filter(pa.array((usable >= logged // hour * hour) & (usable <= logged + most)))
+        joined = joined.sort_by([("record_id", "ascending"), ("usable_at", "ascending"), ("label", "ascending")])
+        coded = joined["record_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+        return joined.take(pa.array(np.unique(coded, return_index=True)[1])).drop_columns(["usable_at"])
 
     def _join(self, labels: pa.Table, payload: PayloadFiles, query: WindowQuery, scored: Span) -> pa.Table:
         """Returns the labels that have a record scored in that span."""
@@ -63,16 +88,21 @@ class FeedbackFiles:
         return joined
 
     def _read(self, span: Span, limit: int, records: pa.Array | None = None) -> pa.Table:
-        columns = self._columns
         kept = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()})]
-        only = None if records is None else pc.field(columns.id).cast(pa.string()).isin(records)
-        for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span, only):
-            ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
-            kept.append(pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, pa.schema(_LABELS)))
+        for rows in self._batches(span, records):
+            kept.append(rows)
             # Cut from time to time, so that memory follows the limit and not the files.
             if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
                 kept = [cut_to_newest(kept, limit, time="usable_at", record="feedback_id")]
         return cut_to_newest(kept, limit, time="usable_at", record="feedback_id")
+
+    def _batches(self, span: Span, records: pa.Array | None) -> Iterator[pa.Table]:
+        """Yields the labels that were observed in the span, a batch at a time; of these records only, if given."""
+        columns = self._columns
+        only = None if records is None else pc.field(columns.id).cast(pa.string()).isin(records)
+        for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span, only):
+            ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
+            yield pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, pa.schema(_LABELS))
 
 
 _LABELS = {"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()}

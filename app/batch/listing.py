@@ -13,6 +13,8 @@ from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..store.deployments.listed_files import FileSpan
 from .locations import batch_of, list_files
 
+HOURS = pa.timestamp("s", "UTC")
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
@@ -50,6 +52,20 @@ def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Path], sid
     changed = {one.path for one in new}
     replaced = tuple(one for path, one in known.items() if path in changed or path not in listed)
     return Changes(tuple(new), replaced)
+
+
+def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
+    """Returns the hours before that moment in which the payload file has rows; none if it cannot be read any more."""
+    if file.oldest is None or file.oldest >= before:
+        return set()
+    found: set[datetime] = set()
+    try:
+        with pq.ParquetFile(Path(table.location) / file.path) as opened:
+            for rows in opened.iter_batches(columns=[table.columns.scored_at]):
+                found.update(pc.unique(pc.floor_temporal(rows.column(0), unit="hour").cast(HOURS)).drop_null().to_pylist())
+    except (OSError, pa.ArrowInvalid):
+        return set()  # the next listing notices that it has changed or is gone
+    return {hour for hour in found if hour < before}
 
 
 def read_span(file: Path, time: str) -> tuple[datetime | None, datetime | None]:

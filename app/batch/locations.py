@@ -8,8 +8,11 @@ from urllib.parse import unquote
 from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
 from ..errors import FieldProblem, InvalidInput
 from .delta import delta_files
+from .iceberg import iceberg_files
 
 SUFFIX = ".parquet"
+
+_LOGS = {TableFormat.DELTA: delta_files, TableFormat.ICEBERG: iceberg_files}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,7 +39,7 @@ def location_problems(location: str, roots: Sequence[Path], field: str) -> list[
 def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str) -> list[ListedFile]:
     """Returns the table's files by path. Names that begin with `.` or `_` are left out, as engines write unfinished files there.
 
-    Of a Delta table only those that its newest version names.
+    Of a table with a log only those that its newest version names.
 
     Raises:
         InvalidInput: the location is not allowed, is not a folder, or holds a link that leads out of the allowed folders.
@@ -48,9 +51,10 @@ def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Path], field
     folder = Path(location)
     if not folder.is_dir():
         raise InvalidInput.of(field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment")
-    named = delta_files(location, field) if table.format is TableFormat.DELTA else None
+    reads_log = _LOGS.get(table.format)
+    named = None if reads_log is None else sorted(reads_log(location, field))
     found = []
-    for file in sorted(folder.rglob(f"*{SUFFIX}") if named is None else (folder / path for path in named)):
+    for file in sorted(folder.rglob(f"*{SUFFIX}")) if named is None else [folder / path for path in named]:
         path = file.relative_to(folder)
         if named is None and (any(part.startswith((".", "_")) for part in path.parts) or not file.is_file()):
             continue

@@ -1,15 +1,16 @@
 """Scoring records in files, in the columns in which a check's window has them."""
 
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..clock import HOUR
 from ..domain.checks import Span
-from ..domain.deployments import Deployment
+from ..domain.deployments import RecordSchema
 from ..domain.tables_of_files import PayloadTable
 from ..domain.values import Scalar
 from ..store.records.window import VALUE_PREFIX, WindowQuery
@@ -20,10 +21,22 @@ from .table_files import TableFiles
 TIMES = pa.timestamp("us", "UTC")
 
 
+class FiledSchema(Protocol):
+    """The members of a deployment that reading its files needs."""
+
+    @property
+    def schema(self) -> RecordSchema:
+        """The columns of its records."""
+
+    @property
+    def model_revision(self) -> str:
+        """The revision of records whose table has no column that says it."""
+
+
 class PayloadForm:
     """The columns of a deployment's payload table, and the form that a check reads them in. Holds no file, so it can be pickled."""
 
-    def __init__(self, deployment: Deployment, table: PayloadTable) -> None:
+    def __init__(self, deployment: FiledSchema, table: PayloadTable) -> None:
         schema = deployment.schema
         self.columns = table.columns
         self._revision = deployment.model_revision
@@ -71,17 +84,25 @@ class PayloadForm:
 
 
 class PayloadFiles:
-    """The payload table of a deployment, as its files are now; of a batch only its partition.
+    """The payload table of a deployment, as its files are now; of a batch only its partition, of all only the paths `only`, if given.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
     """
 
-    def __init__(self, deployment: Deployment, table: PayloadTable, roots: Sequence[Path], *, batch: str | None = None) -> None:
+    def __init__(
+        self,
+        deployment: FiledSchema,
+        table: PayloadTable,
+        roots: Sequence[Path],
+        *,
+        batch: str | None = None,
+        only: Collection[str] | None = None,
+    ) -> None:
         self._deployment = deployment
         self._columns = table.columns
         self.form = PayloadForm(deployment, table)
-        self.files = TableFiles(table, roots, "payload", batch=batch)
+        self.files = TableFiles(table, roots, "payload", batch=batch, only=only)
         named = {"id": table.columns.id, "scored_at": table.columns.scored_at, "prediction": table.columns.prediction}
         optional = {part: getattr(table.columns, part) for part in ("probability", "label", "model_revision")}
         named |= {part: name for part, name in optional.items() if name is not None}
@@ -131,6 +152,10 @@ class PayloadFiles:
         found = self.pieces(span)
         read: Iterator[int] = (rows.num_rows for piece in found if not piece.is_within for rows in reader.read(piece, [time], time, span))
         return sum(piece.rows for piece in found if piece.is_within) + sum(read)
+
+    def earliest(self, span: Span) -> datetime | None:
+        """Returns the time of the first record in the span; None without one."""
+        return self.files.earliest(self._columns.scored_at, span)
 
     def ids(self, span: Span) -> pa.Array:
         """Returns the ids of all records in the span."""

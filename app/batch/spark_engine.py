@@ -8,6 +8,7 @@ import secrets
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -26,6 +27,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 PARTS_A_SLOT = 4
 """Max parts of the pieces that a slot works on one after the other."""
+
+MOST_WAVES = 10
+"""Max jobs that the pieces of a run are divided into: after each, the progress is known."""
 
 _LOCK = threading.Lock()
 
@@ -49,19 +53,21 @@ class SparkEngine:
             raise SetupError(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}") from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Yields the answers once all are there. Spark repeats the pieces of an executor that dies.
+        """Yields the answers of one wave of pieces after the other. Spark repeats the pieces of an executor that dies.
 
         Raises:
             EvenhandError: the error that the task raised.
             SetupError: Spark gave up.
         """
-        if not pieces:
-            return
-        answers = self._collect(_as_rows(self._session, pieces, self.slots), task, done, len(pieces))
-        for answer, failure in zip(answers["answer"].to_pylist(), answers["failure"].to_pylist(), strict=True):
-            if failure is not None:
-                raise _read_error(failure)
-            yield answer
+        # Waves, because Spark says nothing of a job's pieces that every kind of its sessions would pass on.
+        size = max(self.slots * PARTS_A_SLOT, -(-len(pieces) // MOST_WAVES))
+        for start in range(0, len(pieces), size):
+            wave = pieces[start : start + size]
+            answers = self._collect(_as_rows(self._session, wave, self.slots), task, partial(_add_to, start, done), len(wave))
+            for answer, failure in zip(answers["answer"].to_pylist(), answers["failure"].to_pylist(), strict=True):
+                if failure is not None:
+                    raise _read_error(failure)
+                yield answer
 
     def count_rows(self, folder: Path, columns: Sequence[str]) -> int:
         """Returns the number of rows in Parquet files, by Spark's own count of each combination: what this engine is compared with."""
@@ -99,6 +105,10 @@ class SparkEngine:
             raise SetupError(f"Spark gave up the work on the records in files: {str(found['error'])[:1000]}") from found["error"]
         table: pa.Table = found["table"]
         return table
+
+
+def _add_to(before: int, done: Done, pieces: int) -> None:
+    done(before + pieces)
 
 
 def _answer(task: Task, piece: bytes) -> pa.RecordBatch:

@@ -1,6 +1,6 @@
 """The files of one table as batches of rows within a span; never more than a few batches are in memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -20,15 +20,24 @@ READAHEAD = 2
 
 
 class TableFiles:
-    """The files of a table as they are listed now; of a batch only those in its partition.
+    """The files of a table as they are listed now; of a batch only those in its partition, and of all only the paths `only`, if given.
 
     Raises:
         InvalidInput: the location is not allowed or is not a folder, or a file is not Parquet.
     """
 
-    def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str, *, batch: str | None = None) -> None:
+    def __init__(
+        self,
+        table: PayloadTable | FeedbackTable,
+        roots: Sequence[Path],
+        field: str,
+        *,
+        batch: str | None = None,
+        only: Collection[str] | None = None,
+    ) -> None:
         self._field = field
         listed = list_files(table, roots, f"{field}.location")
+        listed = listed if only is None else [one for one in listed if one.path in only]
         self.files = [one for one in listed if batch is None or batch_of(one.path, table.partition_by) == batch]
         self._location = table.location
         self._partition_base = None if table.partition_by is None else table.location
@@ -98,9 +107,17 @@ class TableFiles:
         """Returns the reader of the pieces."""
         return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._partition_base, self._field)
 
-    def earliest(self, time: str) -> datetime | None:
-        """Returns the earliest time of all rows; None without a row."""
-        if self._dataset is None:
-            return None
-        found = [pc.min(batch[time]).as_py() for batch in self._dataset.to_batches(columns=[time]) if batch.num_rows]
-        return min((one for one in found if one is not None), default=None)
+    def earliest(self, time: str, span: Span) -> datetime | None:
+        """Returns the earliest time within the span of all rows; None without a row.
+
+        Raises:
+            InvalidInput: a file cannot be read.
+        """
+        found: datetime | None = None
+        reader, unknown = self.reader(), span.start
+        for piece in sorted(self.pieces(time, span), key=lambda one: one.oldest or unknown):
+            if found is not None and (piece.oldest or unknown) >= found:
+                break
+            times = [piece.oldest] if piece.is_within else [pc.min(rows[time]).as_py() for rows in reader.read(piece, [time], time, span)]
+            found = min((one for one in [found, *times] if one is not None), default=None)
+        return found

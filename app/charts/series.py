@@ -34,7 +34,7 @@ _FEW_GROUPS = 3
 DATA_TITLES = {
     DataSet.PAYLOAD: "logged records",
     DataSet.PAYLOAD_PERTURBED: "logged records and their copies, each copy counted as a record",
-    DataSet.BALANCED: "logged records, each once on either side, with copies",
+    DataSet.BALANCED: "logged records, each once on either side, with their copies",
     DataSet.FEEDBACK: "labelled records",
     DataSet.TRAINING: "training data",
     DataSet.DEBIASED: "before and after mitigation",

@@ -1,4 +1,4 @@
-"""Favourable shares of groups as bars with their intervals: one view of a check, before and after mitigation, or by sub-range."""
+"""Favourable rates of groups as bars with their intervals: one view of a check, before and after mitigation, or by sub-range."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,8 +55,8 @@ def shares_chart(kind: ViewKind, view: AttributeView, *, theme: Theme = Theme.LI
         pair = [(group.outcomes, "")] if group.after is None else [(group.outcomes, "before"), (group.after, "after")]
         places.append([_Bar(name, group.role, one.share, (one.lower, one.upper), one.records, one.reason, stage) for one, stage in pair])
     equality = None if view.perfect_equality is None else view.perfect_equality.value
-    records = f"{VIEW_TITLES[kind]}{', with copies' if with_copies else ''}"
-    return _draw(places, f"Favourable share by {clip_name(view.attribute)}", records, equality, LOOKS[theme])
+    records = f"{VIEW_TITLES[kind]}{', counterfactual' if with_copies else ''}"
+    return _draw(places, f"Favourable rate by {clip_name(view.attribute)}", records, equality, LOOKS[theme])
 
 
 def ranges_chart(kind: ViewKind, view: AttributeView, *, theme: Theme = Theme.LIGHT) -> Spec:
@@ -66,7 +66,7 @@ def ranges_chart(kind: ViewKind, view: AttributeView, *, theme: Theme = Theme.LI
         for group in view.groups
         for one in group.sub_ranges
     ]
-    title = f"Favourable share by sub-range of {clip_name(view.attribute)}"
+    title = f"Favourable rate by sub-range of {clip_name(view.attribute)}"
     return _draw(places, title, VIEW_TITLES[kind], None, LOOKS[theme])
 
 
@@ -79,7 +79,7 @@ def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: 
 
     labels = []
     for place, bars in enumerate(shown):
-        shares = " → ".join("no share" if bar.share is None else f"{bar.share:.1%}" for bar in bars)
+        shares = " → ".join("no rate" if bar.share is None else _percent(bar.share) for bar in bars)
         why = next((f" ({bar.reason})" for bar in bars if bar.share is None and bar.reason), "")
         # The numbers come first: where a name is too long, it is the name that is cut.
         label = f"{shares} of {bars[0].records:,.10g} · {bars[0].role} · {bars[0].name}{why}"
@@ -102,7 +102,7 @@ def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: 
         notes += f" The first {MOST_BARS} of {len(places)}."
     description = f"Bar chart. {title}: {'; '.join(one['label'] for one in labels) or 'no group'}."
     if equality is not None:
-        description += f" Perfect equality is {equality:.1%}."
+        description += f" Perfect equality is {_percent(equality)}."
     titled = {"text": wrap(title, _TITLE_WIDTH), "subtitle": wrap(notes, _TITLE_WIDTH)}
     return spec | {"title": titled, "description": description, "config": config(look)}
 
@@ -145,14 +145,20 @@ def _bar_layers(places: Sequence[Sequence[_Bar]], stage: str, y: alt.Y, below: i
     return [bar_mark, whisker, *sides]
 
 
+def _percent(rate: float) -> str:
+    """Returns a rate as every page writes it: `63.2 %`."""
+    return f"{100 * rate:.1f} %"
+
+
 def _share_axis(field: str) -> alt.X:
-    axis = alt.Axis(title="Favourable share", format=".0%", tickCount=5)
+    # The title of the chart says what is drawn.
+    axis = alt.Axis(title=None, format=".0%", tickCount=5)
     return alt.X(f"{field}:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
 
 
 def _equality_layers(level: float, look: ThemeLook) -> list[alt.Chart]:
     """Returns a line where all groups would be, with its name above the chart."""
-    base = alt.Chart(alt.InlineData([{"x": level, "name": f"perfect equality {level:.1%}"}])).encode(x=_share_axis("x"))
+    base = alt.Chart(alt.InlineData([{"x": level, "name": f"perfect equality {_percent(level)}"}])).encode(x=_share_axis("x"))
     side: Literal["left", "right"] = "right" if level > _RIGHT_HALF else "left"
     rule = base.mark_rule(color=look.limit, strokeDash=[7, 4], strokeWidth=1.5)
     label = base.mark_text(align=side, baseline="bottom", dy=-3, color=look.limit, fontSize=12)

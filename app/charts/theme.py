@@ -102,7 +102,10 @@ def config(look: ThemeLook) -> dict[str, Any]:
         "frame": "group",
         "offset": 10,
     }
+    # Percentages as on the pages: 63.2 %. The other members are those of Vega's own locale.
+    locale = alt.Locale(number=alt.NumberLocale(decimal=".", thousands=",", grouping=[3], currency=["$", ""], percent="\u00a0%"))
     found: dict[str, Any] = alt.Config(
+        locale=locale,
         background="transparent",
         font=look.font,
         view=alt.ViewConfig(stroke=None),

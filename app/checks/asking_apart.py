@@ -5,7 +5,7 @@ again.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -24,6 +24,12 @@ from ..scoring.client import ScoringClient
 from ..scoring.refusals import Refusal, Scored
 from ..store.records.counterfactuals import TargetKey
 from .asking import Report
+
+MOST_WAVES = 20
+"""Max waves in which copies are asked about: after each, the progress is known."""
+
+PAGES_A_PART = 4
+"""Min pages of each connection in a part of a wave, so that starting the parts costs little."""
 
 
 class CopyToAsk(msgspec.Struct, frozen=True):
@@ -107,17 +113,22 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
     share = max(1, min(engine.slots, endpoint.concurrency, len(copies)))
     rate = None if endpoint.requests_per_second is None else endpoint.requests_per_second / share
     shared = replace(task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate))
-    size = -(-len(copies) // share)
+    waves = max(1, min(MOST_WAVES, len(copies) // (PAGES_A_PART * endpoint.page_size * endpoint.concurrency)))
+    size = -(-len(copies) // (share * waves))
     parts = [copies[start : start + size] for start in range(0, len(copies), size)]
-
-    def done(ended: int) -> None:
-        report(replace(progress, done=progress.done + sum(len(part) for part in parts[:ended])))
-
-    # A part begins with its place, because answers come in any order.
-    pieces = [place.to_bytes(4) + msgspec.json.encode(part) for place, part in enumerate(parts)]
     found: dict[int, list[AnswerToCopy]] = {}
-    for answer in engine.run(PlacedTask(shared), pieces, done):
-        found[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
+    # Never more parts at a time than have a share of the limits.
+    for first in range(0, len(parts), share):
+        before = sum(len(part) for part in parts[:first])
+        wave = {place: parts[place] for place in range(first, min(first + share, len(parts)))}
+
+        def done(ended: int, wave: Mapping[int, Sequence[CopyToAsk]] = wave, before: int = before) -> None:
+            report(replace(progress, done=progress.done + before + sum(len(part) for part in list(wave.values())[:ended])))
+
+        # A part begins with its place, because answers come in any order.
+        pieces = [place.to_bytes(4) + msgspec.json.encode(part) for place, part in wave.items()]
+        for answer in engine.run(PlacedTask(shared), pieces, done):
+            found[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
     return [one.scored() for place in range(len(parts)) for one in found[place]]
 
 

@@ -27,7 +27,7 @@ _PICKED_UNKNOWN = (
     " strengths were not yet corrected for chance; upload them again"
 )
 _ONLY_CHANCE = (
-    "Do not take the figures with copies of {attribute} for a sign of fairness: in the training data {features} went together with"
+    "Do not take the counterfactual figures of {attribute} for a sign of fairness: in the training data {features} went together with"
     " {attribute} no more strongly than shuffled values do ({strengths}). Copies that change nothing else are answered alike in both groups"
     " whatever the model does, so a ratio near 1 says nothing. Pick the recommended features."
 )
@@ -37,7 +37,7 @@ _CHANCE_TOO = (
 )
 _UNKNOWN = (
     "It is not known whether {features} went together with {attribute} in the training data more strongly than chance: they were uploaded"
-    " when strengths were not yet corrected for it. A ratio near 1 with copies may be false; upload the training data again."
+    " when strengths were not yet corrected for it. A counterfactual ratio near 1 may be false; upload the training data again."
 )
 
 
@@ -81,7 +81,7 @@ def warning_of(attribute: str, association: Association) -> str | None:
 
 
 def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the notes on figures with copies of a meta field. `through` is its `correlated_features` in the window."""
+    """Yields the notes on counterfactual figures of a meta field. `through` is its `correlated_features` in the window."""
     levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
     if levels:
         note = _ONLY_CHANCE if set(levels) == set(through["features"]) else _CHANCE_TOO

@@ -82,7 +82,7 @@ class CopyOutcomes:
     def codes(self) -> npt.NDArray[np.int64]:
         """Returns per record the position of its group [records]; NEITHER where the model did not take one of its copies.
 
-        Such a record is in no figure with copies, on neither side: the copies that were taken would count it on one side only.
+        Such a record is in no counterfactual figure, on neither side: the copies that were taken would count it on one side only.
         """
         return np.where(self.not_scored, NEITHER, self.grouping.codes)
 

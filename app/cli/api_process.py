@@ -10,7 +10,7 @@ import uvicorn
 
 from ..main import create_app
 from .http_bounds import Connections, HttpBounds, raise_open_file_limit
-from .http_protocol import HttpProtocol
+from .repeating_protocol import RepeatingProtocol
 from .startup import service_settings, spare_loaded_objects
 
 STOP_SECONDS = 10  # less than the supervisor waits
@@ -29,7 +29,7 @@ def main() -> None:
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
-        http=cast("type[asyncio.Protocol]", partial(HttpProtocol, connections=connections)),
+        http=cast("type[asyncio.Protocol]", partial(RepeatingProtocol, connections=connections)),
         ws="none",  # its protocol would take over a connection and drop our bounds
         timeout_keep_alive=settings.keep_alive_seconds,
         lifespan="on",

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..domain.audit import AuditEvent, ChainHead, check_chain, event_document
+from ..domain.audit import AuditEvent, ChainHead, check_chain
 from ..errors import InvalidInput, SetupError
+from ..outbound.audit_sink import audit_line
 from ..store.people.audit_events import AuditFilter, sealed_events, unsealed_since
 from .database import ready_database
 from .startup import command_settings
@@ -58,8 +59,7 @@ def export(
         try:
             with file.open("x", encoding="ascii") as lines:
                 for event in sealed_events(session, AuditFilter(since=bounds[0], until=bounds[1])):
-                    hashed = event.hash.hex() if event.hash else None
-                    lines.write(json.dumps({**event_document(event), "hash": hashed}, allow_nan=False) + "\n")
+                    lines.write(audit_line(event) + "\n")
                     written += 1
         except OSError as error:
             raise SetupError(f"The file {file} cannot be written: {error.strerror}. Name a file that does not exist yet.") from error

@@ -6,9 +6,9 @@ from ..clock import utc_now
 from ..domain.checks import Span
 from ..errors import InvalidInput
 from ..reports.document import Made
-from ..reports.regulator.data import SheetsWanted, ToolKind
 from ..reports.regulator.making import ReportForm, make_regulator_report
 from ..reports.regulator.presets import choose_sheets
+from ..reports.regulator.wanted import SheetsWanted, ToolKind
 from ..security.secrets import open_secret_box
 from ..store.deployments.deployments import Deployments
 from .database import ready_database

@@ -23,6 +23,7 @@ from ..store.database.engine import cause_of, public_address
 from ..store.database.migrate import alembic_config, is_known, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.restoring import unreadable_secrets
+from ..store.people.audit_sinks import failing_sinks
 from .database import open_database, require_answer
 from .startup import command_settings
 
@@ -82,7 +83,13 @@ def examine(settings: Settings) -> Iterator[Finding]:
                 yield schema
                 if schema.verdict is ExamResult.FAULT:
                     return
-                looks: tuple[Callable[[Session], Finding], ...] = (look_at_clock, look_at_worker, look_at_keys, look_at_months)
+                looks: tuple[Callable[[Session], Finding], ...] = (
+                    look_at_clock,
+                    look_at_worker,
+                    look_at_keys,
+                    look_at_months,
+                    look_at_audit,
+                )
                 for look in looks:
                     yield look(session)
                 yield look_at_stored_secrets(settings, session)
@@ -166,6 +173,14 @@ def look_at_months(session: Session) -> Finding:
     if months < MIN_MONTHS_AHEAD:
         return Finding("months", ExamResult.WARNING, f"{words} A worker makes them every minute: look at its log for tick_failed.")
     return Finding("months", ExamResult.GOOD, words)
+
+
+def look_at_audit(session: Session) -> Finding:
+    """Returns whether the audit sink takes events."""
+    failing = failing_sinks(session)
+    if failing:
+        return Finding("audit", ExamResult.WARNING, f"{failing[0]} Events wait in the database; see the runbook, The audit sink is behind.")
+    return Finding("audit", ExamResult.GOOD, "No event waits for a sink that does not take it.")
 
 
 def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:

@@ -9,6 +9,7 @@ import structlog
 from ..clock import monotonic_seconds
 from ..settings import Network, Settings
 from ..web.addresses import client_of, is_within
+from .known_heads import KnownHeads
 
 MAX_HEAD_BYTES = 65_536
 """Max bytes of a request's head: its address and its headers."""
@@ -67,9 +68,10 @@ class HttpBounds:
 
 @dataclass(slots=True)
 class Connections:
-    """Counts the open connections of a process, in total and by address. Belongs to one event loop."""
+    """The open connections of a process, counted in total and by address; and the heads they share. Belongs to one event loop."""
 
     bounds: HttpBounds
+    heads: KnownHeads = field(default_factory=KnownHeads)
     _total: int = 0
     _by_address: Counter[str] = field(default_factory=Counter)
     _refused: int = 0

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from ..domain.deployments import Deployment
 from ..domain.report_schedules import MAX_SCHEDULES, KeptReport, ReportRhythm, ScheduleContent
 from ..errors import InvalidInput
-from ..reports.regulator.data import SheetsWanted, choose_controls, require_monitor
+from ..reports.regulator.data import choose_controls, require_monitor
+from ..reports.regulator.wanted import SheetsWanted
 from ..security.secrets import open_secret_box
 from ..store.alerts.alert_rules import unknown_channels
 from ..store.deployments.deployments import Deployments

@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..frames.selection_report import report_selections
 from ..impact.local_law_144 import LEAST_SHARE
 from ..impact.presets import PresetName
-from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, parse_values, refuse_errors
+from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, parse_side, parse_values, refuse_errors
 from .live_options import LiveOptions
 from .metrics_files import check_target, read, write_bytes
 from .report_formats import Format, render_report
@@ -24,7 +24,12 @@ command = typer.Typer(add_completion=False)
 CategoriesFile: TypeAlias = Annotated[
     Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="JSON file that maps values, or weights, to categories.")
 ]
-PRESET = "Rule whose sheets are made: of a file ll144 or ugesp, of a deployment also lending, eu-ai-act or insurance-co."
+PRESET = "Rule whose sheets are made: ll144, ugesp, lending, eu-ai-act or insurance-co."
+SCORE = "Column of the scores of a tool that scores; above the median is selected. Of lending and insurance-co also next to --prediction."
+REFERENCE_CATEGORY = (
+    "Category of a file that others are compared with; with several attributes, NAME=CATEGORY. By default the one with the highest rate."
+    " Repeatable."
+)
 
 
 class ToolName(StrEnum):
@@ -44,6 +49,16 @@ class OutcomeOptions:
     unfavourable: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedOptions:
+    """Reference categories and controls of a file, as they were typed, the mapping of its categories, and the share left out of ratios."""
+
+    reference: list[str]
+    control: list[str]
+    categories: tuple[CategoryMapping, ...]
+    least_share: float
+
+
 @command.callback(invoke_without_command=True)
 def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     context: typer.Context,
@@ -61,10 +76,14 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     start: Annotated[str | None, typer.Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="End of the period, exclusive.")] = None,
     sheets: Annotated[Texts, typer.Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset.")] = None,
-    control: Annotated[Texts, typer.Option(help="Column that decisions may depend on, of a deployment. Repeatable.")] = None,
+    control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
+    reference: Annotated[Texts, typer.Option(help=REFERENCE_CATEGORY)] = None,
     tool: Annotated[ToolName, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")] = ToolName.SELECTING,
     prediction: Annotated[str | None, typer.Option(help="Column of the decisions of a tool that selects.")] = None,
-    score: Annotated[str | None, typer.Option(help="Column of the scores of a tool that scores; above the median is selected.")] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(help=SCORE),
+    ] = None,
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
     least_share: Annotated[float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")] = LEAST_SHARE,
@@ -89,7 +108,8 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
             content = report_live(deployment, options, form)
         elif file is not None:
             outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [])
-            content = report_file(file, attribute or [], preset, outcomes, mappings, least_share=least_share, form=form)
+            compared = ComparedOptions(reference or [], control or [], mappings, least_share)
+            content = report_file(file, attribute or [], preset, outcomes, compared, form=form)
         if output is not None:
             write_bytes(content, output)
             return
@@ -179,8 +199,8 @@ def schedule(  # noqa: PLR0913 - typer's way: one parameter for each option
     off: Annotated[bool, typer.Option("--off", help="Keep the schedule, but make no reports.")] = False,
 ) -> None:
     """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
-    from ..reports.regulator.data import SheetsWanted, ToolKind  # noqa: PLC0415 - a report of a file needs no database
     from ..reports.regulator.presets import choose_sheets  # noqa: PLC0415 - above
+    from ..reports.regulator.wanted import SheetsWanted, ToolKind  # noqa: PLC0415 - a report of a file needs no database
     from .kept_reports import ScheduleOptions, set_schedule  # noqa: PLC0415 - above
 
     with refuse_errors():
@@ -200,9 +220,8 @@ def report_file(
     attribute: list[str],
     preset: str | None,
     outcomes: OutcomeOptions,
-    mappings: Sequence[CategoryMapping],
+    compared: ComparedOptions,
     *,
-    least_share: float,
     form: Format,
 ) -> bytes:
     """Returns the report on a file.
@@ -214,14 +233,17 @@ def report_file(
         raise InvalidInput.of("attribute", "must name a column of categories")
     if preset not in list(PresetName):
         given = "it is left out" if preset is None else f"found {preset!r:.100}"
-        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)} for a file; {given}")
+        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {given}")
     columns: dict[str, Sequence[str | None]] = {
         "attribute": attribute,
         "prediction": [outcomes.prediction],
         "score": [outcomes.score],
-        "categories": [name for one in mappings for name in one.weights],
+        "control": compared.control,
+        "categories": [name for one in compared.categories for name in one.weights],
     }
     frame = read(file, columns, texts=attribute)
+    if frame.empty:
+        raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")
     found = report_selections(
         frame,
         preset=str(preset),
@@ -230,7 +252,9 @@ def report_file(
         score=outcomes.score,
         favourable=parse_values(frame, outcomes.prediction, outcomes.favourable),
         unfavourable=parse_values(frame, outcomes.prediction, outcomes.unfavourable) or None,
-        least_share=least_share,
-        categories=mappings,
+        least_share=compared.least_share,
+        categories=compared.categories,
+        reference=parse_side(frame, attribute, compared.reference, "reference"),
+        control=compared.control,
     )
     return render_report(found, file.name, form)

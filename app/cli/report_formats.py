@@ -3,14 +3,15 @@
 import csv
 import io
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any, Final
 
 from ..clock import utc_now
 from ..domain.spreadsheets import harmless
 from ..domain.values import number_of
-from ..frames.selection_report import PROBABILISTIC, SelectionReport
-from ..impact.sheets import as_rows
+from ..frames.selection_report import SelectionReport
+from ..impact.presets import SheetName
 
 
 class Format(StrEnum):
@@ -20,6 +21,17 @@ class Format(StrEnum):
     PDF = "pdf"
     CSV = "csv"
     JSON = "json"
+
+
+_COUNTS = ("sheet", "attribute", "category", "applicants", "selected", "rate")
+COLUMNS: Final = {
+    SheetName.LL144: (*_COUNTS, "impact_ratio", "excluded"),
+    SheetName.ADVERSE_IMPACT: (*_COUNTS, "impact_ratio"),
+    SheetName.LENDING: (*_COUNTS, "air"),
+    SheetName.PROBABILISTIC: _COUNTS[:3],
+    SheetName.CONTROLS: _COUNTS[:3],
+}
+"""Columns that a sheet has even without a category."""
 
 
 def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
@@ -39,11 +51,17 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
 
 def render_csv(report: SelectionReport) -> str:
     """Returns the rows of all sheets as one CSV with a header; what a sheet does not have is empty."""
-    rows = [row for sheet in report.sheets for row in as_rows(sheet)]
-    rows += [{"sheet": PROBABILISTIC, "attribute": table.attribute} | asdict(row) for table in report.weighted for row in table.rows]
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names: dict[str, None] = {}
+    rows: list[dict[str, Any]] = []
+    for name, sheet in report.sheets_json().items():
+        names |= dict.fromkeys(COLUMNS[name])
+        for table in sheet["tables"]:
+            rows += [{"sheet": name.value, "attribute": table["attribute"]} | _flatten(row) for row in table["rows"]]
+        if "unknown" in sheet:
+            rows.append({"sheet": name.value, "attribute": "", "category": "unknown", "applicants": sheet["unknown"]})
+    names |= dict.fromkeys(name for row in rows for name in row)
     written = io.StringIO()
-    writer = csv.DictWriter(written, names)
+    writer = csv.DictWriter(written, list(names))
     writer.writeheader()
     for row in rows:
         for name, value in row.items():
@@ -54,3 +72,18 @@ def render_csv(report: SelectionReport) -> str:
                 row[name] = harmless(value)
         writer.writerow(row)
     return written.getvalue()
+
+
+def _flatten(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Returns the leaves of a row by their path, such as `score.gap.smd`; figures at a quantile have it in their path."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        path = f"{before}.{name}" if before else name
+        if isinstance(value, Mapping):
+            found |= _flatten(value, path)
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            for one in value:
+                found |= _flatten({key: part for key, part in one.items() if key != "quantile"}, f"{path}.{one['quantile']:g}")
+        else:
+            found[path] = " ".join(value) if isinstance(value, list) else value
+    return found

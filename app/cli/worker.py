@@ -4,9 +4,11 @@ import os
 
 import typer
 
+from .. import VERSION
 from ..errors import SetupError
 from ..schedule.worker import run_worker
 from ..telemetry.endpoint import counters_served
+from ..telemetry.traces import tracing
 from .database import require_answer
 from .startup import service_settings, spare_loaded_objects, stop_signal
 
@@ -26,5 +28,5 @@ def worker() -> None:
     require_answer(settings.database_url.get_secret_value())
     os.nice(NICENESS)
     spare_loaded_objects()
-    with counters_served(settings.metrics_host, settings.metrics_port):
+    with counters_served(settings.metrics_host, settings.metrics_port), tracing("worker", version=VERSION):
         run_worker(settings, stop_signal())

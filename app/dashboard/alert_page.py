@@ -56,7 +56,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     comments = comments_page(session, alert, limit=MOST_COMMENTS + 1)
     shows_records = Permission.RECORDS in principal.role.permissions
     trend, wanted = read_trend(session, alert), affected_records(alert) if shows_records else None
-    is_in_files = followed_deployment(session, alert.deployment_no).is_in_files
+    is_in_files = followed_deployment(session, alert.deployment_no).payload is not None
     limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
     bounds = [float(one) if isinstance(one, int | float) else None for one in limits]
     assignees = {f"{USER}{name}": name for name in list_assignees(session, alert.deployment_no)}

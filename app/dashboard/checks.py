@@ -94,7 +94,7 @@ def checks_page(
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
     older = f"?{urlencode({'state': state, 'cursor': cursor})}" if cursor else None
 
-    # The gravest verdict on the disparate impact of a group, as logged or with copies: graver ones replace others.
+    # The gravest verdict on the disparate impact of a group, as logged or counterfactual: graver ones replace others.
     succeeded = [RankedKey(deployment.no, one.no, one.span.end, IMPACT) for one in shown if one.state is CheckState.SUCCEEDED]
     figures = ranked_figures(session, succeeded)
     verdicts: dict[int, str] = {}

@@ -2,22 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Annotated, Final, Literal
+from typing import Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..views.ingestion import REMEDIES, SOURCE_WORDS, IngestionHour, ingestion_of
+from ..clock import HOUR, hour_of
+from ..domain.checks import Span
+from ..domain.time_ranges import RangeChoice, RangePreset
+from ..views.ingestion import REMEDIES, SOURCE_WORDS, IngestionHour, ingestion_in
 from ..web.access import NowIn, ReadableDeployment, SessionIn
-from .ranges import KEEPS_RANGE
+from .ranges import KEEPS_RANGE, RangeIn, build_bar
 from .records_in_files import list_tables
 from .rendering import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
-SPANS: Final = {24: "24 hours", 48: "2 days", 168: "7 days"}
-"""Time spans that the page offers, in hours."""
+MOST_HOURS: Final = 168
+"""Max hours that are listed: the newest of a longer time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +32,33 @@ class ShownHours:
     is_empty: bool
 
 
-Span = Annotated[Literal["24", "48", "168"], Query()]
-
-
 @router.get("")
-def ingestion_page(request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, hours: Span = "24") -> Response:
+def ingestion_page(request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, time_range: RangeIn) -> Response:
     """Returns the page."""
-    found = ingestion_of(session, deployment.no, now, hours=int(hours))
+    span = whole_hours(time_range, now)
+    listed = Span(start=max(span.start, span.end - MOST_HOURS * HOUR), end=span.end)
+    found = ingestion_in(session, deployment.no, listed, now)
     values = {
         "deployment": deployment,
         "tables": list_tables(session, deployment),
         "found": found,
         "lines": join_empty_hours(found.hours),
-        "hours": int(hours),
-        "spans": SPANS,
+        "bar": build_bar(request, time_range, span, usual=RangePreset.DAY),
+        "is_cut": listed != span,
+        "listed": listed,
+        "is_present": listed.end > now,
         "sources": SOURCE_WORDS,
         "remedies": REMEDIES,
-        "as_json": f"/v1/deployments/{deployment.id}/ingestion?hours={hours}",
+        "as_json": f"/v1/deployments/{deployment.id}/ingestion?hours={len(found.hours)}",
     }
     return page(request, "ingestion.html", values)
+
+
+def whole_hours(choice: RangeChoice, now: datetime) -> Span:
+    """Returns the hours that the range touches; a preset has as many as it is long, the present hour among them."""
+    span = choice.span(now, usual=RangePreset.DAY)
+    end = hour_of(span.end - timedelta.resolution) + HOUR
+    return Span(start=hour_of(span.start) if choice.start is not None else end - (span.end - span.start) // HOUR * HOUR, end=end)
 
 
 def join_empty_hours(hours: Sequence[IngestionHour]) -> list[ShownHours]:

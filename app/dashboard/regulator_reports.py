@@ -16,10 +16,10 @@ from ..domain.report_schedules import MAX_SCHEDULES, ReportRhythm
 from ..domain.time_ranges import RangePreset
 from ..errors import InvalidInput
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
-from ..reports.regulator.data import SheetsWanted
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, find_missing
 from ..reports.regulator.sections import TITLES
+from ..reports.regulator.wanted import SheetsWanted
 from ..store.deployments.monitors import monitor_of
 from ..store.reports.kept import kept_page
 from ..store.reports.schedules import first_due, schedules_page

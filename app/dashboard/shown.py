@@ -49,7 +49,7 @@ def interval_for_choice(measurement: Measurement) -> str | None:
 
 
 def share_of(outcomes: Outcomes | SubRange) -> Number:
-    """Returns the favourable share of some records with its interval."""
+    """Returns the favourable rate of some records with its interval."""
     if outcomes.share is None:
         return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
     return _share(outcomes.share, (outcomes.lower, outcomes.upper), ())

@@ -38,11 +38,11 @@ TERMS: Final = (
     ),
     Term(
         "balanced",
-        "Balanced, with copies",
+        "Counterfactual, balanced",
         "The same records and copies of them in which only the watched attribute is changed, for example female to male. The "
         "same model scores the copies. Every record counts once on each side: as it is, and as its copies are. Everything else "
         "about it is equal, so what still differs between the groups comes from the attribute itself. If a group is worse off as "
-        "logged but not with copies, the reason lies in other things in which the groups differ; that may still be indirect "
+        "logged but not counterfactually, the reason lies in other things in which the groups differ; that may still be indirect "
         "discrimination, through an attribute that goes together with the watched one.",
     ),
     Term(
@@ -58,7 +58,7 @@ TERMS: Final = (
         "mitigation",
         "Mitigated, debiased",
         "What an outcome would be after mitigation. Flipping outcomes removes direct bias only: what comes through other "
-        "attributes stays. So read the figures as logged and with copies together. The pages show what would change; the model "
+        "attributes stays. So read the figures as logged and counterfactual together. The pages show what would change; the model "
         "itself is not changed.",
     ),
     Term(
@@ -66,7 +66,7 @@ TERMS: Final = (
         "Favourable outcome",
         "The answer that people want, for example the loan is granted. The monitor says which answers count as such.",
     ),
-    Term("favourable-share", "Favourable share", "Of 100 records of a group, how many got the favourable outcome."),
+    Term("favourable-rate", "Favourable rate", "Of 100 records of a group, how many got the favourable outcome."),
     Term(
         "monitored",
         "Monitored and reference group",
@@ -75,7 +75,7 @@ TERMS: Final = (
     Term(
         "disparate-impact",
         "Disparate impact",
-        "The favourable share of the monitored group divided by that of the reference group. 1 is equal; 0.5 means half as often, and "
+        "The favourable rate of the monitored group divided by that of the reference group. 1 is equal; 0.5 means half as often, and "
         "2 that the reference group gets it half as often. Below the lower limit, usually 0.8 (the four-fifths rule), the monitored "
         "group is at a disadvantage; above the upper one, usually 1.25, the reference group is.",
     ),
@@ -95,13 +95,13 @@ TERMS: Final = (
     Term(
         "perfect-equality",
         "Perfect equality",
-        "OpenScale's figure: the favourable share of all reference records and all copies into the reference group, every copy "
+        "OpenScale's figure: the favourable rate of all reference records and all copies into the reference group, every copy "
         "counted as a record.",
     ),
     Term(
         "openscale-fairness",
         "OpenScale fairness",
-        "The favourable share of a monitored group and of all copies into it, divided by perfect equality. With several values or "
+        "The favourable rate of a monitored group and of all copies into it, divided by perfect equality. With several values or "
         "draws on a side some records count more often than others; the balanced disparate impact counts each once, and has the verdict.",
     ),
     Term("flip-rate", "Flip rate", "Of 100 records, how many get another outcome when only the watched attribute is changed."),
@@ -132,7 +132,7 @@ TERMS: Final = (
         "candidate",
         "Candidate: confirmed, expired",
         "A group that nobody listed and that a scan found. The best of many groups looks worse than it is, so the scan proves nothing."
-        " Confirmed: the hours after the scan show that its favourable share is less than the limit times that of all others. Expired: 30"
+        " Confirmed: the hours after the scan show that its favourable rate is less than the limit times that of all others. Expired: 30"
         " days did not show it.",
     ),
     Term("n", "n, records", "The number of records that a figure is based on."),

@@ -32,7 +32,15 @@ SHOWN: Final = 50
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest gap first"}
 
-_WORDS = {"among_of": among_of, "local": local, "words": record_words, "span": check_words.span, "only_direct": ONLY_DIRECT}
+_WORDS = {
+    "among_of": among_of,
+    "local": local,
+    "words": record_words,
+    "span": check_words.span,
+    "only_direct": ONLY_DIRECT,
+    "sorts": SORTS,
+    "shown": SHOWN,
+}
 """Words and functions of the list, the same for every request."""
 
 CheckId = Annotated[str, Query(pattern=CHECK_ID)]
@@ -53,9 +61,9 @@ def transactions_page(
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     wanted = chosen.wanted(limit=SHOWN)
-    span = chosen_span(time_range, now)
+    span, has_own_times = chosen_span(time_range, now), wanted.since is not None or wanted.until is not None
     # The records of a check are those that it read, and times of the filter's own say more than a range that was chosen elsewhere.
-    if span is not None and wanted.check_id is None and wanted.since is None and wanted.until is None:
+    if span is not None and wanted.check_id is None and not has_own_times:
         wanted = replace(wanted, since=span.start, until=time_range.end)
     check = checks.get(session, deployment.no, wanted.check_id) if wanted.check_id is not None else None
     # A check that read no records is not an error here: the page says so.
@@ -74,6 +82,7 @@ def transactions_page(
         "has_read": has_read,
         "found": found,
         "wanted": wanted,
+        "own_times": has_own_times,
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
         "choices": [] if monitor is None else choices_of(session, deployment.no, monitor, wanted),
@@ -82,9 +91,7 @@ def transactions_page(
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "is_first": wanted.after is None,
         "is_filtered": bool(query.keys() - {"sort"}),
-        "sorts": SORTS,
         "is_among_flagged": isinstance(found.next_place, GapPlace) and found.next_place.gap is not None,
-        "shown": SHOWN,
         "scanned": SCANNED if wanted.changed is None and not by_gap else SCANNED_WITH_COPIES,
         "by_gap": by_gap,
         "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv" + (f"?{urlencode(query)}" if query else ""),

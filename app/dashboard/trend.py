@@ -1,7 +1,8 @@
-"""Line of a figure in its last checks, as a small picture without axes: a drawer and an alert show one."""
+"""Line of a figure in its last checks, as a small picture: a drawer and an alert show one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from ..charts.log_axis import LogAxis
@@ -10,6 +11,8 @@ from ..views.forest import StripPoint, is_on_ratios
 TREND_WIDTH: Final = 720
 TREND_HEIGHT: Final = 140
 _MARGIN: Final = 8
+_TEXT_HEIGHT: Final = 13
+"""Px between two levels whose numbers do not cover each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,15 +25,26 @@ class TrendDot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrendLevel:
+    """Value with a line across the trend: a limit, or equality."""
+
+    y: float
+    text: str
+    is_limit: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
     """Line of the last checks in a box of `TREND_WIDTH` by `TREND_HEIGHT`; broken where a check has no figure.
 
-    `begun` is the place of a moment to mark.
+    `begun` is the place of a moment to mark; `start` and `end` are the times of the first and the last check.
     """
 
     dots: tuple[TrendDot, ...]
     stretches: tuple[str, ...]
-    limits: tuple[float, ...]
+    levels: tuple[TrendLevel, ...]
+    start: datetime
+    end: datetime
     begun: float | None = None
 
 
@@ -60,4 +74,8 @@ def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[fl
         stretches[-1].append(f"{dot.x:g},{dot.y:g}")
     lines = tuple(" ".join(one) for one in stretches if len(one) > 1)
     marked = None if begun is None else round(_MARGIN + begun * step, 1)
-    return Trend(dots=tuple(dots), stretches=lines, limits=tuple(height(limit) for limit in bounds), begun=marked)
+    levels = [TrendLevel(y=height(limit), text=f"{limit:g}", is_limit=True) for limit in dict.fromkeys(bounds)]
+    equal = 1.0 if axis is not None else 0.0
+    if (axis is not None or low < equal < high) and all(abs(height(equal) - one.y) >= _TEXT_HEIGHT for one in levels):
+        levels.append(TrendLevel(y=height(equal), text=f"{equal:g}", is_limit=False))
+    return Trend(dots=tuple(dots), stretches=lines, levels=tuple(levels), start=points[0].at, end=points[-1].at, begun=marked)

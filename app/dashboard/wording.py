@@ -14,7 +14,7 @@ ABSENT = "–"
 
 _DATA_SETS = {
     "payload": "as logged (payload)",
-    "balanced": "with copies (balanced)",
+    "balanced": "counterfactual (balanced)",
     "payload_perturbed": "records and copies, as OpenScale counts (payload + perturbed)",
     "feedback": "labelled records (feedback)",
     "training": "training data",

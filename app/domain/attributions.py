@@ -209,7 +209,8 @@ class AttributionResult:
     """Findings of an attribution, with the counts that each figure is traced by.
 
     Of the window's `records`, `additional_records` were logged before its span, `other_revisions` are of an earlier model and
-    `unclassified` have an outcome in neither list; the last two take no part. `left_out` are features without cells: they have too many
+    `unclassified` have an outcome in neither list; the last two take no part, nor do the `not_drawn`, which were logged more often than
+    others of the sample. `left_out` are features without cells: they have too many
     different values. `change` is the finding of an attribution for an alert, which has no `gaps`.
     """
 
@@ -223,6 +224,7 @@ class AttributionResult:
     gaps: tuple[AttributedGap, ...] = ()
     left_out: tuple[str, ...] = ()
     change: ChangedGap | None = None
+    not_drawn: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

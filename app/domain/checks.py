@@ -122,7 +122,8 @@ class CheckRun:
 
     `batch` is the partition whose records it is about, all of which lie in the span; None: all records of the span.
 
-    `lease_token` fences a worker: a worker with an older one may write nothing.
+    `lease_token` fences a worker: a worker with an older one may write nothing. `traceparent` is the place in a trace (W3C Trace Context)
+    of the request that asked for it; None: nobody asked, or traces are off.
     """
 
     no: int
@@ -147,6 +148,7 @@ class CheckRun:
     model_revision: str | None = None
     failure: Failure | None = None
     batch: str | None = None
+    traceparent: str | None = None
 
     @property
     def is_carried_forward(self) -> bool:

@@ -11,6 +11,8 @@ from .texts import TOGETHER
 
 _SEPARATOR = ", "
 """Joins the labels where several groups are the reference."""
+_PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid ", "under ", "with ", "without ", "working ")
+"""Beginnings of names that say something about people and do not name them: `aged 18–25`, `under 26`, `with children`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,10 @@ class GroupWords:
         """Returns a group for a table: its display names, or the label as it is."""
         return " ".join(self._find_names(attribute, group)) or group
 
+    def is_named(self, attribute: str, group: str) -> bool:
+        """Returns whether the group has display names, so that its attribute need not be said."""
+        return bool(self._find_names(attribute, group))
+
     def rename(self, one: Measurement) -> Measurement:
         """Returns the measurement whose details name its groups by their display names, so that its sentences do, too."""
         if one.attribute is None or not self.names.groups:
@@ -41,7 +47,7 @@ class GroupWords:
         attribute, known = one.attribute, one.details
 
         def call(group: str | None) -> str | None:
-            return None if group is None else self.label(attribute, group)
+            return None if group is None else self._say_names(attribute, group) or group
 
         named = replace(
             known,
@@ -62,11 +68,11 @@ class GroupWords:
 
     def subject(self, attribute: str, group: str) -> str:
         """Returns a group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
-        return " ".join(self._find_names(attribute, group)) or f"records with {self.condition(attribute, group)}"
+        return self._say_names(attribute, group) or f"records with {self.condition(attribute, group)}"
 
     def role(self, attribute: str, group: str) -> str:
         """Returns a group as what a record counts as: `women`, or `sex female`."""
-        return " ".join(self._find_names(attribute, group)) or self.condition(attribute, group)
+        return self._say_names(attribute, group) or self.condition(attribute, group)
 
     def condition(self, attribute: str, group: str) -> str:
         """Returns the group as a condition: `sex female and age 18-25`."""
@@ -75,8 +81,13 @@ class GroupWords:
             return f"{attribute} {group}"
         return " and ".join(f"{feature} {part}" for feature, part in zip(features, divided, strict=True))
 
+    def _say_names(self, attribute: str, group: str) -> str:
+        """Returns the display names as a noun: `women aged 18–25`, `people aged 18–25`; nothing without names."""
+        names = self._find_names(attribute, group)
+        return f"people {' '.join(names)}" if names and names[0].startswith(_PHRASES) else " ".join(names)
+
     def _find_names(self, attribute: str, group: str) -> Sequence[str]:
-        """Returns the display names by feature; none unless every part has one."""
+        """Returns the display names, those that name people first; none unless every part has one."""
         found = self._name_parts(attribute, group)
         if found or _SEPARATOR not in group:
             return found
@@ -90,7 +101,9 @@ class GroupWords:
             return []
         features = Comparison.from_label(attribute).features
         found = [self.names.find(feature, part) for feature, part in zip(features, divided, strict=True)]
-        return [name for name in found if name is not None] if None not in found else []
+        # "Aged 18–25 women" is no English, whichever attribute comes first.
+        names = sorted((name for name in found if name is not None), key=lambda name: name.startswith(_PHRASES))
+        return names if len(names) == len(found) else []
 
     def _divide(self, attribute: str, group: str) -> tuple[str, ...] | None:
         features = Comparison.from_label(attribute).features

@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 MOST_STEPS = 20
 MAX_INDEX = 999
+MOST_EMPTY = 1000
+"""Max elements of arrays in one document that no path names: twenty steps of `[999]` would write 20,000 for each column."""
 
 _STEP = re.compile(r"\.([^\W\d][\w-]*)|\[(?:'((?:[^'\\]|\\['\\])*)'|([0-9]{1,3})|(\*))\]")
 
@@ -91,24 +93,39 @@ def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any 
     """Returns the smallest document with each value at its place; elements of an array that no path names are null.
 
     Raises:
-        PathUnclear: two values have one place, or one lies within another.
+        PathUnclear: two values have one place, one lies within another, or more than MOST_EMPTY elements would be null.
     """
     root: dict[Step, Any] = {}
+    has_elements = False
     for one in placed:
         at: Any = root
         for step in ("", *one.path.steps[:-1]) if one.path.steps else ():
+            has_elements |= step.__class__ is int
             at = at.setdefault(step, _Branch())
             if not isinstance(at, _Branch):
                 raise PathUnclear(f"lies within another value, at {spell_path(one.path.steps)}")
         last = one.path.steps[-1] if one.path.steps else ""
+        has_elements |= last.__class__ is int
         if last in at:
             raise PathUnclear(f"has the place of another value, {spell_path(one.path.steps)}")
         at[last] = one.value
+    # Before the arrays are made.
+    empty = _count_empty(root.get("")) if has_elements else 0
+    if empty > MOST_EMPTY:
+        raise PathUnclear(f"leaves {empty:,} elements of arrays without a value; at most {MOST_EMPTY:,} are written as null")
     return _close(root.get(""))
 
 
 class _Branch(dict[Step, Any]):
     """Steps under one place, before it is known whether they are members or elements."""
+
+
+def _count_empty(node: object) -> int:
+    """Returns the number of elements below a place that no path names."""
+    if not isinstance(node, _Branch):
+        return 0
+    indexes = [step for step in node if isinstance(step, int)]
+    return max(indexes, default=-1) + 1 - len(indexes) + sum(map(_count_empty, node.values()))
 
 
 def _close(node: object) -> Any:  # noqa: ANN401 - any value of JSON

@@ -6,10 +6,11 @@ from enum import StrEnum
 
 
 class TableFormat(StrEnum):
-    """The format of a table: a folder of Parquet files, or such a folder with a log of Delta Lake that says which files count."""
+    """The format of a table: a folder of Parquet files, or one with a log of Delta Lake or Iceberg that says which files count."""
 
     PARQUET = "parquet"
     DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from .betting import weigh_against_fairness, weigh_against_unfairness
+from .betting import Past, weigh_against_fairness, weigh_against_unfairness
 from .detector import HOURS_OF_A_YEAR, Detector
 from .hours import FloatArray, Hours
 from .nulls import Limit
@@ -168,7 +168,15 @@ class Follower:
         self.proof.restart()
 
 
-def follow(hours: Hours, limit: Limit, *, comparisons: int, months: Sequence[int], budget_hours: float = HOURS_OF_A_YEAR) -> Followed:
+def follow(
+    hours: Hours,
+    limit: Limit,
+    *,
+    comparisons: int,
+    months: Sequence[int],
+    past: Past | None = None,
+    budget_hours: float = HOURS_OF_A_YEAR,
+) -> Followed:
     """Follows a comparison over its hours. Pass hours of one model revision and one monitor version only.
 
     Args:
@@ -177,10 +185,11 @@ def follow(hours: Hours, limit: Limit, *, comparisons: int, months: Sequence[int
         comparisons: Comparisons that share the budget of false alarms; a figure with two limits counts as two.
         months: For each hour the number of its calendar month, counted without gaps: the next month is 1 more. Evidence against
             unfairness starts again each month.
+        past: Knowledge before each hour, where it reaches back to hours before the first one; absent: that of `hours`.
         budget_hours: Hours in which all comparisons together raise at most one false alarm on average.
     """
     log_threshold = math.log(budget_hours * comparisons)
-    unfair, fair = weigh_against_fairness(hours, limit), weigh_against_unfairness(hours, limit)
+    unfair, fair = weigh_against_fairness(hours, limit, past), weigh_against_unfairness(hours, limit, past)
     follower = Follower.starting(0, unfair.shape[1], fair.shape[1])
     weighed = [
         WeighedHour(hour=hour, month=months[hour], unfair=against, fair=for_it, log_threshold=log_threshold)

@@ -34,6 +34,13 @@ MONITOR = {
     ],
     "intersections": [["sex", "age"]],
     "min_records": 500,
+    "names": {
+        "favourable": f"rated {GOOD}",
+        "groups": {
+            "sex": {"female": "women", "male": "men"},
+            "age": {"18-25": "aged 18–25", "26-75": "aged 26–75"},
+        },
+    },
 }
 POLL_SECONDS = 0.2
 

@@ -77,7 +77,7 @@ class PersonAnswers:
 
 
 def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
-    columns = [_encode_known(frame, name) for name in attribute_names(attributes)]
+    columns = [encode_known(frame, name) for name in attribute_names(attributes)]
     together = [tuple(columns)] if len(columns) > 1 else []
     tables = tuple(_tabulate(several, answers) for several in [*((one,) for one in columns), *together])
     assessed = int(answers.are_assessed.sum())
@@ -85,7 +85,7 @@ def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswer
     return Selection(tables, answers, assessed, len(frame) - assessed, tables[-1].unknown, answers.median)
 
 
-def _encode_known(frame: pd.DataFrame, name: str) -> Encoded:
+def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
     """Returns the attribute by its values; an empty text is an unknown value."""
     column = column_of(frame, name, "attribute")
     encoded = encode(column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)), "attribute")

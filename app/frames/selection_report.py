@@ -1,28 +1,35 @@
 """Reports on the selections in a frame, by the rule of a preset."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from ..domain.category_schemes import CategoryMapping, require_mappings
 from ..errors import InvalidInput
+from ..impact.categories import Category
+from ..impact.controlled import controls_sheet
 from ..impact.four_fifths import compare_categories
+from ..impact.lending import lending_sheet
 from ..impact.local_law_144 import LEAST_SHARE, audit_tables
 from ..impact.presets import NOTICE, PRESETS, Preset, PresetName, SheetName
-from ..impact.sheets import ImpactSheet, Sheet, as_json, name_of
+from ..impact.sheets import ImpactSheet, Sheet, as_json, compare_with_reference, name_of
 from ..impact.weighted import WeightedTable, weighted_json
 from .categories import Selection, count_scored, count_selected
 from .mapping import map_values, weigh_frame
+from .people import choose_references, people_of_frame
 
-PROBABILISTIC = "probabilistic"
-"""Name of the sheet of probabilistic categories."""
+NO_WEIGHTS = "no weights were given; name the columns that hold the probability of each category"
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionReport:
-    """The sheets of a preset, and the counts that they are made of. `score` is the column whose median decides, of a tool that scores."""
+    """The sheets of a preset, and the counts that they are made of. `score` is the column whose median decides, of a tool that scores.
+
+    `references` are the categories of each attribute that the lending and controls sheets compare with; the caller chose those of the
+    attributes `chosen`. `people_sheets` are those of the preset that need a reference, by name.
+    """
 
     name: PresetName
     attributes: tuple[str, ...]
@@ -30,6 +37,9 @@ class SelectionReport:
     selection: Selection
     sheets: tuple[Sheet, ...]
     weighted: tuple[WeightedTable, ...] = ()
+    references: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
+    people_sheets: Mapping[SheetName, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def preset(self) -> Preset:
@@ -44,11 +54,28 @@ class SelectionReport:
             "assessed": self.selection.assessed,
             "not_assessed": self.selection.not_assessed,
             "median_score": self.selection.median,
-            "sheets": {name_of(sheet).value: as_json(sheet) for sheet in self.sheets}
-            | ({PROBABILISTIC: weighted_json(self.weighted)} if self.weighted else {}),
+            "references": {name: list(found) for name, found in self.references.items()},
+            "sheets": {name.value: sheet for name, sheet in self.sheets_json().items()},
             "not_in_file": list(self.preset.not_in_file),
             "notice": NOTICE,
         }
+
+    def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
+        """Returns the sheets as JSON, in the order of the preset, and after them those that options ask for."""
+        found: dict[SheetName, Mapping[str, Any]] = {name_of(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
+        if SheetName.ADVERSE_IMPACT in found:
+            self._compare_with_references(found[SheetName.ADVERSE_IMPACT])
+        if self.weighted or SheetName.PROBABILISTIC in self.preset.sheets:
+            found[SheetName.PROBABILISTIC] = weighted_json(self.weighted) | {"reason": None if self.weighted else NO_WEIGHTS}
+        return {name: found[name] for name in dict.fromkeys((*self.preset.sheets, *found)) if name in found}
+
+    def _compare_with_references(self, sheet: Mapping[str, Any]) -> None:
+        for table, written in zip(self.selection.tables, sheet["tables"], strict=True):
+            attribute = table.comparison.features[0]
+            names = self.references[attribute] if attribute in self.chosen and not table.comparison.is_together else ()
+            members = [one for one in table.categories if one.label in names]
+            people, selected = sum(one.applicants for one in members), sum(one.selected for one in members)
+            compare_with_reference(written, table, Category((", ".join(names),), people, selected) if members else None)
 
 
 def report_selections(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
@@ -62,13 +89,19 @@ def report_selections(  # noqa: PLR0913 - one keyword for each column, as in mea
     unfavourable: object = None,
     least_share: float = LEAST_SHARE,
     categories: Sequence[CategoryMapping] = (),
+    reference: Mapping[str, Sequence[str]] | None = None,
+    control: Sequence[str] = (),
 ) -> SelectionReport:
-    """Reports which people a tool selected, by the rule of a preset: `ll144` or `ugesp`.
+    """Reports which people a tool selected, by the rule of a preset: `ll144`, `ugesp`, `lending`, `eu-ai-act` or `insurance-co`.
 
     A tool that selects has a `prediction`, of which values are `favourable`; a tool that scores has a `score`, and everybody with
-    more than the median counts as selected. Categories with less than `least_share` (0 to below 1) of the people are left out of the
-    impact ratios of `ll144`. An empty value of an attribute is an unknown category. `categories` map values of attributes to the
-    categories of a scheme, or name columns of weights, which make a sheet of their own.
+    more than the median counts as selected. With both, `lending` and `insurance-co` take decisions of the one and gaps of the other.
+    `reference` names the categories of an attribute that others are compared with, by default the one with the highest rate among those
+    with at least 2 % of the people; `control` columns that decisions may depend on.
+
+    Categories with less than `least_share` (0 to below 1) of the people are left out of the impact ratios of `ll144`. An empty value of
+    an attribute is an unknown category. `categories` map values of attributes to the categories of a scheme, or name columns of weights,
+    which make a sheet of their own.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -78,20 +111,47 @@ def report_selections(  # noqa: PLR0913 - one keyword for each column, as in mea
     if not 0 <= least_share < 1:
         raise InvalidInput.of("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
     attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
-    if (prediction is None) == (score is None):
+    name = PresetName(preset)
+    has_lending = SheetName.LENDING in PRESETS[name].sheets
+    if (prediction is None and score is None) or (prediction is not None and score is not None and not has_lending):
         raise InvalidInput.of("prediction", "must be given for a tool that selects, or `score` for a tool that scores; one of the two")
+    _require_names(attributes, reference or {}, control)
     require_mappings(categories)
     frame = map_values(frame, attributes, categories)
     if prediction is not None:
         selection = count_selected(frame, attributes=attributes, prediction=prediction, favourable=favourable, unfavourable=unfavourable)
     else:
         selection = count_scored(frame, attributes=attributes, score=str(score))
-    name = PresetName(preset)
     sheets: list[Sheet] = []
     for sheet in PRESETS[name].sheets:
         if sheet is SheetName.LL144:
             sheets.append(audit_tables(selection.tables, unknown=selection.unknown, least_share=least_share))
-        else:
+        elif sheet is SheetName.ADVERSE_IMPACT:
             sheets.append(ImpactSheet(tuple(compare_categories(one) for one in selection.tables), selection.unknown))
-    weighted = weigh_frame(frame, categories, selection.answers)
-    return SelectionReport(name, attributes, score, selection, tuple(sheets), weighted)
+    references = choose_references(selection.tables, reference or {})
+    people_sheets: dict[SheetName, Mapping[str, Any]] = {}
+    if control or has_lending:
+        people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
+        if has_lending:
+            people_sheets[SheetName.LENDING] = lending_sheet(people)
+        people_sheets[SheetName.CONTROLS] = controls_sheet(people)
+    return SelectionReport(
+        name,
+        attributes,
+        score if prediction is None else None,
+        selection,
+        tuple(sheets),
+        weigh_frame(frame, categories, selection.answers),
+        references,
+        tuple(reference or {}),
+        people_sheets,
+    )
+
+
+def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[str]], control: Sequence[str]) -> None:
+    for name in reference:
+        if name not in attributes:
+            raise InvalidInput.of("reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}")
+    own = next((name for name in control if name in attributes), None)
+    if own is not None:
+        raise InvalidInput.of("control", f"{own!r} is an attribute of the report and cannot be its own control")

@@ -26,6 +26,9 @@ HOUSEKEEPING_SECONDS = 1.0
 SWEEP_SECONDS = 10.0
 """Seconds between two looks for halves that expire; counts are stored then, too."""
 
+STOP_SECONDS = 5.0
+"""Max seconds for which an ending process goes on storing what waits; the next process stores the rest."""
+
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds between attempts while the database is away."""
 
@@ -44,6 +47,7 @@ class Delivery:
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._of_dead: set[Path] = set()
+        self._stop_by = 0.0
 
     def start(self) -> None:
         """Begins, on the running event loop."""
@@ -54,7 +58,8 @@ class Delivery:
         self._wake.set()
 
     async def stop(self) -> None:
-        """Stores what waits, if the database answers; otherwise the next process does."""
+        """Stores what waits, if the database answers, for a few seconds; the next process stores the rest."""
+        self._stop_by = monotonic_seconds() + STOP_SECONDS
         self._closing.set()
         self._wake.set()
         for task in self._tasks:
@@ -75,6 +80,9 @@ class Delivery:
         failures = 0
         entries: list[Entry] = []
         while True:
+            if self._closing.is_set() and monotonic_seconds() > self._stop_by:
+                log.info("what waits in the spool is stored after the next start", waiting_bytes=self._spool.waiting_bytes)
+                return
             entries = entries or [one for data in self._spool.take(BATCH_BYTES) if (one := decode_entry(data)) is not None]
             if not entries:
                 self._spool.settle()

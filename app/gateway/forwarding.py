@@ -17,6 +17,7 @@ from ..outbound.failures import CallFailure, failure_of_error
 from ..outbound.tokens import TokenSource
 from ..outbound.transport import PinnedTransport, Resolver, resolve
 from ..telemetry.metrics import model_calls, model_seconds
+from ..telemetry.traces import model_span, with_place
 
 CONNECTIONS = 256
 """Max connections to one model. The endpoint's `concurrency` is for checks; callers of a gateway bring their own."""
@@ -87,6 +88,7 @@ class ForwardedModel:
     def __init__(self, endpoint: Endpoint, policy: EgressPolicy, *, resolver: Resolver = resolve) -> None:
         self.endpoint = endpoint
         self._url = parse_url(endpoint.url)
+        self._host = self._url.netloc.decode("ascii")
         own = [*header_of(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
         self._own = {name.lower() for name, _ in own}
         # The answer is logged as well, so it is asked for as it is.
@@ -111,29 +113,36 @@ class ForwardedModel:
             EndpointDown: the model did not answer, or broke off.
             ScoringFailed: it cannot be asked; EndpointRefused among them.
         """
-        length = (b"content-length", b"%d" % len(body))
-        sent = [*self._headers, length, *(header for header in headers if header[0] not in self._own)]
         self._users += 1
         try:
-            async with self._free:
-                # One connection for each request under way: a pool looks through all of its connections twice for every request.
-                connection = self._idle.pop() if self._idle else self._connect()
-                began = monotonic_seconds()
-                try:
-                    async with aclosing(await self._send(connection, sent, body)) as response:
-                        model_calls.labels("answered").inc()
-                        model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
-                        yield response
-                except httpx.RequestError as error:
-                    model_calls.labels("failed").inc()
-                    model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
-                    raise self.fault_of(failure_of_error(error)) from error
-                finally:
-                    self._idle.append(connection)
+            with model_span(self._host, {"evenhand.caller": "gateway"}, sent=headers) as call:
+                async with self._ask(with_place(headers, call), body) as response:
+                    call.status = response.status
+                    yield response
         finally:
             self._users -= 1
             if self._is_retired:
                 await self.retire()
+
+    @asynccontextmanager
+    async def _ask(self, headers: Headers, body: bytes) -> AsyncIterator[WireAnswer]:
+        length = (b"content-length", b"%d" % len(body))
+        sent = [*self._headers, length, *(header for header in headers if header[0] not in self._own)]
+        async with self._free:
+            # One connection for each request under way: a pool looks through all of its connections twice for every request.
+            connection = self._idle.pop() if self._idle else self._connect()
+            began = monotonic_seconds()
+            try:
+                async with aclosing(await self._send(connection, sent, body)) as response:
+                    model_calls.labels("answered").inc()
+                    model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
+                    yield response
+            except httpx.RequestError as error:
+                model_calls.labels("failed").inc()
+                model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
+                raise self.fault_of(failure_of_error(error)) from error
+            finally:
+                self._idle.append(connection)
 
     async def retire(self) -> None:
         """Closes the connections as soon as no caller uses them."""
@@ -143,8 +152,7 @@ class ForwardedModel:
 
     def fault_of(self, failure: CallFailure) -> ScoringFailed:
         """Returns the error that says what the model did not do."""
-        host = self._url.netloc.decode("ascii")
-        sentence = redacted_of(f"The model's endpoint {host} {failure.what}. {failure.advice}", self.endpoint)
+        sentence = redacted_of(f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint)
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
     def _connect(self) -> PinnedConnection:

@@ -65,6 +65,23 @@ class ImpactRow:
         other = self._other
         return None if other is None or other.selected == 0 else self.category.rate / other.rate
 
+    @property
+    def ratio_reason(self) -> str | None:
+        """Returns why there is no ratio; None if there is one."""
+        if self.compared_with is None:
+            return f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none to compare with"
+        if self._other is None:
+            return "the category that others are compared with"
+        return None if self._other.selected else f"nobody of {self._other.label} was selected, so there is no ratio"
+
+    @property
+    def z_reason(self) -> str | None:
+        """Returns why there is no z; None if there is one."""
+        if self.z is not None or self._other is None:
+            return None if self.z is not None else self.ratio_reason
+        both = f"{self.category.label} and {self._other.label}"
+        return f"{'nobody' if not self.category.selected else 'everybody'} of {both} was selected, so rates do not vary"
+
     @cached_property
     def interval(self) -> Interval | None:
         """Returns the 95 % interval of the ratio."""

@@ -16,6 +16,9 @@ class SheetName(StrEnum):
 
     LL144 = "ll144"
     ADVERSE_IMPACT = "adverse_impact"
+    LENDING = "lending"
+    PROBABILISTIC = "probabilistic"
+    CONTROLS = "controls"
 
 
 class PresetName(StrEnum):
@@ -23,6 +26,9 @@ class PresetName(StrEnum):
 
     LL144 = "ll144"
     UGESP = "ugesp"
+    LENDING = "lending"
+    EU_AI_ACT = "eu-ai-act"
+    INSURANCE_CO = "insurance-co"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +42,9 @@ class Preset:
     attributes: tuple[str, ...]
     not_in_file: tuple[str, ...]
 
+
+_FROM_A_LOG: Final = "evidence over time, alerts and mitigation before and after, which `evenhand report --deployment` makes from a log"
+_OF_RACE: Final = "the source of each probability, if categories are not known"
 
 PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
     {
@@ -60,6 +69,35 @@ PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
             sheets=(SheetName.ADVERSE_IMPACT,),
             attributes=("sex", "race or ethnicity"),
             not_in_file=("the job, and the period of the selections", "the validity of the selection procedure, where there is impact"),
+        ),
+        PresetName.LENDING: Preset(
+            title="Fair lending tables",
+            source="fair lending practice",
+            state="as read in November 2026",
+            sheets=(SheetName.LENDING, SheetName.PROBABILISTIC, SheetName.CONTROLS),
+            attributes=("sex", "race or ethnicity", "age"),
+            not_in_file=("the business reason of each control", "the period of the decisions", _OF_RACE, _FROM_A_LOG),
+        ),
+        PresetName.EU_AI_ACT: Preset(
+            title="Measures of bias for the EU AI Act",
+            source="Regulation (EU) 2024/1689, Art. 10, 12, 15, 19, 26, 72, 73",
+            state="for Annex III from 2027-12-02; as read in November 2026",
+            sheets=(SheetName.ADVERSE_IMPACT,),
+            attributes=(),
+            not_in_file=(
+                "the post-market monitoring plan",
+                "logs that are kept for at least six months",
+                "flips of counterfactual copies, which need the model",
+                _FROM_A_LOG,
+            ),
+        ),
+        PresetName.INSURANCE_CO: Preset(
+            title="Tables for insurance in Colorado",
+            source="Regulation 10-1-1",
+            state="in force; as read in November 2026",
+            sheets=(SheetName.LENDING, SheetName.PROBABILISTIC, SheetName.CONTROLS),
+            attributes=("race or ethnicity",),
+            not_in_file=("the governance and the risk management framework", "the period of the decisions", _OF_RACE, _FROM_A_LOG),
         ),
     }
 )

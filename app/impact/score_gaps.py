@@ -20,6 +20,9 @@ QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 TOO_FEW = "fewer than two people of {name} have a score"
 NO_SPREAD = "all scores are equal, so there is no standard deviation to divide by"
+NOBODY_ABOVE = "nobody of the reference has a score above the quantile, so there is no ratio"
+TOO_MANY_STRATA = "there are no more people than terms of the fit, so the gap has no interval"
+FLAT = "within both categories all scores are equal, so there is no standard deviation within to divide by"
 NOT_APART = "no value of the controls has people of both categories, so the controls leave nothing to compare"
 
 
@@ -67,6 +70,7 @@ class QuantileRatio:
     ratio: float | None
     lower: float | None
     upper: float | None
+    reason: str | None = None
 
 
 def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str) -> ScoreGap:
@@ -85,7 +89,8 @@ def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, 
     # The means vary as in Welch's test. The deviation is estimated, too: as of normal scores, by the delta method.
     means = float(scores.var(ddof=1)) / scores.size + float(reference.var(ddof=1)) / reference.size
     half = Z * math.sqrt(means / overall**2 + smd**2 / (2 * everybody.size))
-    return ScoreGap(difference, smd, smd - half, smd + half, None if is_flat else difference / within, overall, within)
+    ends = (smd - half, smd + half)
+    return ScoreGap(difference, smd, *ends, None if is_flat else difference / within, overall, within, FLAT if is_flat else None)
 
 
 def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata: npt.NDArray[np.int64], sd_all: float) -> ResidualGap:
@@ -108,7 +113,7 @@ def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata:
         return ResidualGap(None, None, None, people, NO_SPREAD if mixed.any() else NOT_APART)
     slope = float(centred @ outcome) / spread
     if degrees <= 0:
-        return ResidualGap(slope / sd_all, None, None, people)
+        return ResidualGap(slope / sd_all, None, None, people, TOO_MANY_STRATA)
     rest = outcome - slope * centred
     half = Z * math.sqrt(float(rest @ rest) / degrees / spread)
     return ResidualGap(slope / sd_all, (slope - half) / sd_all, (slope + half) / sd_all, people)
@@ -133,6 +138,7 @@ def quantile_ratios(
                 rate / reference_rate if reference_rate else None,
                 None if ends is None else ends.lower,
                 None if ends is None else ends.upper,
+                None if reference_above else NOBODY_ABOVE,
             )
         )
     return tuple(found)

@@ -1,10 +1,9 @@
-"""Sheets of a report on selections as JSON and as rows of a table: the same figures in both, without rounding."""
+"""Sheets of a report on selections as JSON, without rounding."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .categories import Category
+from .categories import Category, CategoryTable
 from .four_fifths import ImpactRow, ImpactTable
 from .local_law_144 import AuditSheet
 from .presets import SheetName
@@ -42,21 +41,24 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
     tables = [
         {
             "attribute": one.table.comparison.label,
+            "unknown": one.table.unknown,
             "compared_with": None if one.compared_with is None else one.compared_with.label,
             "rows": [_impact_row(row) for row in one.rows],
         }
         for one in sheet.tables
     ]
-    return {"tables": tables, "unknown": sheet.unknown}
+    return {"tables": tables, "unknown": sheet.unknown, "reason": None}
 
 
-def as_rows(sheet: Sheet) -> Iterator[Row]:
-    """Yields the rows of all tables, each with the name of the sheet and of the attribute; the last says how many are unknown."""
-    for table in as_json(sheet)["tables"]:
-        for row in table["rows"]:
-            flat = {name: " ".join(value) if isinstance(value, list) else value for name, value in row.items()}
-            yield {"sheet": name_of(sheet).value, "attribute": table["attribute"]} | flat
-    yield {"sheet": name_of(sheet).value, "attribute": "", "category": "unknown", "applicants": sheet.unknown}
+def compare_with_reference(written: dict[str, Any], table: CategoryTable, reference: Category | None) -> None:
+    """Adds the ratio to a chosen reference to each row of a table of an adverse-impact sheet; None without one, or of the reference."""
+    written["reference"] = None if reference is None else reference.label
+    for category, row in zip(table.categories, written["rows"], strict=True):
+        against = None if reference is None else ImpactRow(category, reference, is_small=False)
+        ends = None if against is None else against.interval
+        row["ratio_to_reference"] = None if against is None else against.ratio
+        row["ratio_to_reference_low"] = None if ends is None else ends.lower
+        row["ratio_to_reference_high"] = None if ends is None else ends.upper
 
 
 def _counts(one: Category) -> Row:
@@ -69,7 +71,9 @@ def _impact_row(row: ImpactRow) -> Row:
         "impact_ratio": row.ratio,
         "impact_ratio_low": None if row.interval is None else row.interval.lower,
         "impact_ratio_high": None if row.interval is None else row.interval.upper,
+        "impact_ratio_reason": row.ratio_reason,
         "z": row.z,
+        "z_reason": row.z_reason,
         "fisher_p": row.fisher_p,
         "odds_ratio": None if odds is None else odds.value,
         "odds_ratio_low": None if odds is None else odds.lower,

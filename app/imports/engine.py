@@ -14,11 +14,11 @@ from ..clock import hour_of
 from ..domain.arrivals import LogKind
 from ..domain.records import Receipt
 from ..errors import InvalidInput
-from .files import InputFile
+from .files import InputFile, shown
 from .layouts import ImportLayout
 from .progress import Checkpoint
 from .report import ImportReport, RejectedRow
-from .subject import ImportRow, ImportSubject
+from .subject import ImportRow, ImportSubject, RowRefused
 
 BATCH_ROWS: Final = 1000
 """Max records of one request."""
@@ -80,12 +80,13 @@ def run_import(
         if position <= done:
             continue
         report.read += 1
-        if row.record is None:
-            rejected = RejectedRow(row.file, row.line, row.field, row.reason)
+        try:
+            line = _Line(row, encode_record(row, digests[row.file], subject.kind))
+        except RowRefused as refused:
+            rejected = RejectedRow(row.file, row.line, refused.field, refused.reason)
             _reject(rejected, report, checkpoint)
             sink.note_unread(rejected)
             continue
-        line = _Line(row, encode_record(row, digests[row.file], subject.kind))
         waiting.append(line)
         size += len(line.text)
         if len(waiting) >= BATCH_ROWS or size >= BATCH_BYTES:
@@ -104,14 +105,38 @@ def run_import(
 
 
 def encode_record(row: ImportRow, digest: str, kind: LogKind) -> bytes:
-    """Returns the native record of a row as JSON; one without an id gets that of its place in the file, whose digest is given."""
-    record = dict(row.record or {})
+    """Returns the native record of a row as JSON; one without an id gets that of its place in the file, whose digest is given.
+
+    Raises:
+        RowRefused: the row has no record, or it holds a value that JSON does not have, such as a duration of Parquet.
+    """
+    if row.record is None:
+        raise RowRefused(row.field, row.reason)
+    record = dict(row.record)
     # A label without features is joined by its id: a made-up one would wait for its record permanently.
     if record.get("id") is None and (kind is LogKind.PAYLOAD or record.get("features")):
         # By content and place: the same file again, under any name, gives the same ids.
         record["id"] = f"{digest[:_DIGEST_CHARACTERS]}-{row.line}"
     # Python's writer, because it also writes NaN and half surrogate pairs, which the service refuses by record and field.
-    return json.dumps(record, separators=(",", ":")).encode()
+    try:
+        return json.dumps(record, separators=(",", ":")).encode()
+    except TypeError:
+        where, value = next(_find_unwritable(record, ()))
+        raise RowRefused(
+            ".".join(where), f"must be text, a number, true or false, found {shown(value)} ({type(value).__name__.lower()})"
+        ) from None
+
+
+def _find_unwritable(value: object, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yields the places of values that JSON does not have; a list has the place of its column."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _find_unwritable(one, (*where, str(name)))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _find_unwritable(one, where)
+    elif value is not None and not isinstance(value, str | int | float):
+        yield where, value
 
 
 def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkpoint: Checkpoint) -> None:

@@ -29,6 +29,7 @@ _SHOWN = 60
 _ROWS_AT_ONCE = 4096
 _BYTES_AT_ONCE = 64 * 2**20
 _NUMBER_BYTES = 32
+_DAMAGED = (pa.ArrowException, ValueError, OverflowError)
 
 
 class InputFile:
@@ -109,8 +110,8 @@ class InputFile:
                 continue
             yield number, found if isinstance(found, dict) else RowRefused("line", "must be a JSON object")
 
-    def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yields the rows of a Parquet file and their numbers, from 1.
+    def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+        """Yields the rows of a Parquet file and their numbers, from 1; for a row with a damaged value the reason instead.
 
         Raises:
             InvalidInput: the file is damaged, or not Parquet.
@@ -125,7 +126,7 @@ class InputFile:
                     # A few at a time: as Python objects a batch takes many times its size, and a long text of a dictionary may be in each.
                     step = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // max(self._most_bytes(batch, number), 1)))
                     for start in range(0, batch.num_rows, step):
-                        for row in batch.slice(start, step).to_pylist():
+                        for row in _read_rows(batch.slice(start, step)):
                             number += 1
                             yield number, row
                         self.bytes_read = self.size * number // total
@@ -156,6 +157,25 @@ class InputFile:
             InvalidInput, TooLarge: as `parquet_rows` and `lines`.
         """
         return self.parquet_rows() if self.is_parquet else self.json_lines()
+
+
+def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:
+    """Returns the rows as Python values. Text that is no UTF-8, or a time beyond any calendar, costs its row alone."""
+    try:
+        return list(batch.to_pylist())
+    except _DAMAGED:
+        rows: list[dict[str, Any] | RowRefused] = []
+    for place in range(batch.num_rows):
+        row: dict[str, Any] = {}
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                row[name] = column[place].as_py()
+            except _DAMAGED as error:
+                rows.append(RowRefused(printable(name)[:_SHOWN], f"cannot be read ({printable(str(error))[:_SHOWN]})"))
+                break
+        else:
+            rows.append(row)
+    return rows
 
 
 def shown(value: object) -> str:

@@ -7,6 +7,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from ..domain.arrivals import LogKind
 from ..domain.deployments import Column
@@ -70,7 +71,7 @@ class FlatTable:
         if self._meta:
             found["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
         if self._id is not None:
-            value = row[self._id]
+            value = plain(row[self._id])
             # Ids of databases are numbers.
             found["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
         stated = None if self._time is None else write_time(row[self._time], self._time, self._subject)
@@ -135,6 +136,9 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
     for file in files:
         table: FlatTable | None = None
         for number, row in file.parquet_rows():
+            if isinstance(row, RowRefused):
+                yield ImportRow(file=file.name, line=number, field=row.field, reason=row.reason)
+                continue
             table = table or FlatTable(list(row), subject, file)
             yield _row_of(file, number, partial(table.record, row, lambda value, _: plain(value), plain))
 
@@ -158,6 +162,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, UUID):
+        return str(value)
     return value.isoformat() if isinstance(value, datetime | date | time) else value
 
 

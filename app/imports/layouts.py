@@ -90,7 +90,7 @@ def _layout_of(file: InputFile) -> ImportLayout:
 def _first_row(file: InputFile) -> Mapping[str, Any] | None:
     """Returns the first row of Parquet, or the first line of JSON lines; None for other text."""
     if file.is_parquet:
-        return next((row for _, row in file.parquet_rows()), {})
+        return next((row for _, row in file.parquet_rows() if isinstance(row, dict)), {})
     for _, line in file.lines():
         if line.strip():
             # A broken first line of JSON lines is refused as a line; read as CSV it would be refused as a header.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..domain.deployments import OutputFields
-from ..errors import InvalidInput, ScoringFailed
-from ..ingest.exchanges import ids_of_call
+from ..errors import InvalidInput, ScoringFailed, TooLarge
+from ..ingest.exchanges import ids_of_call, require_bounded
 from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
 from ..payloads.registry import FINDABLE, codec_for
@@ -47,6 +47,11 @@ class LoggedCallReader:
         # Of one column any text would be CSV.
         is_json = call.request.lstrip()[:1] in (b"{", b"[")
         candidates = [codec for codec in self._codecs if not (is_json and codec.content_type == _CSV)]
+        for where, body in (("request", call.request), ("response", call.response)):
+            try:
+                require_bounded(body)
+            except TooLarge as error:
+                raise RowRefused(where, str(error)) from error
         try:
             found = read_call(call.request, call.response, candidates, self._columns)
         except InvalidInput as error:

@@ -6,15 +6,19 @@ from datetime import datetime
 from msgspec import Struct
 
 from ..domain.records import Rejection
+from ..errors import TooLarge
 from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
 from ..payloads.registry import FINDABLE, codec_for
-from .bodies import decompressed
+from .bodies import decompressed, require_decodable
 from .cells import CellRefused, record_id
 from .checked import CheckedPayload
 from .pairs import add_rows
 from .plan import IngestPlan
 from .tables import Refusals
+
+MAX_LINES = 1_000_000
+"""Max lines in a body of a call: a line of CSV is a row, however short it is."""
 
 _CSV = "csv"
 
@@ -44,6 +48,17 @@ class Exchange(Struct, frozen=True, kw_only=True):
     answer: CapturedBody
 
 
+def require_bounded(body: bytes) -> None:
+    """Returns if a body of a call can be read in one format after the other: each decodes it into many times its size.
+
+    Raises:
+        TooLarge: it is made of more arrays, objects, values or lines than records are.
+    """
+    require_decodable(body)
+    if body.count(b"\n") > MAX_LINES:
+        raise TooLarge(f"The body holds more than {MAX_LINES:,} lines. Send fewer records at once.")
+
+
 def ids_of_call(call_id: str, rows: int) -> list[str]:
     """Returns the ids of a call's records: that of the call for a single record, `{id}-1`, `{id}-2`, … for several."""
     return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
@@ -60,7 +75,10 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
     schema = plan.target.schema
     columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
     candidates = _candidates(codec, exchange.request.content_type)
-    logged = read_call(exchange.request.read(), exchange.answer.read(), candidates, columns).table
+    request, answer = exchange.request.read(), exchange.answer.read()
+    require_bounded(request)
+    require_bounded(answer)
+    logged = read_call(request, answer, candidates, columns).table
     rows, refusals = len(logged), Refusals()
     ids = ids_of_call(exchange.call_id, rows)
     for place, one in enumerate(ids):

@@ -44,6 +44,9 @@ _prediction, _probability, _label = attrgetter("prediction"), attrgetter("probab
 _sample_rate = attrgetter("sample_rate")
 
 
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
 class FastReader:
     """Reads `{"records": […]}` of one schema."""
 
@@ -65,13 +68,32 @@ class FastReader:
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
         """Returns the records, if every one is good and none is unusual."""
-        if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
+        if _may_hold_nul(body):
             return None
         try:
             records: list[Any] = self._decoder.decode(body).records
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except _UNREADABLE:
             return None
-        members = _Members(1 + len(records) * self._required)
+        return self._check(records, body, 1, moments)
+
+    def read_posts(self, bodies: Sequence[bytes], moments: StatedTimes) -> CheckedPayload | None:
+        """Returns the records of many bodies with one record each, in order, if every one is good and none is unusual.
+
+        All are checked together, which takes a fraction of the time of checking each alone.
+        """
+        text = b"\n".join(bodies)
+        if _may_hold_nul(text):
+            return None
+        decode = self._decoder.decode
+        try:
+            records = [record for body in bodies for (record,) in (decode(body).records,)]
+        except (*_UNREADABLE, ValueError):  # the last: no record, or several
+            return None
+        # Members may be counted together: a body has no fewer than were decoded, so that none can make up for another.
+        return self._check(records, text, len(bodies), moments)
+
+    def _check(self, records: list[Any], text: bytes, bodies: int, moments: StatedTimes) -> CheckedPayload | None:
+        members = _Members(bodies + len(records) * self._required)
         ids = members.column(map(_id, records))
         scored_at = members.column(map(_scored_at, records))
         # A list: the builtins take twice as long over a generator.
@@ -87,7 +109,7 @@ class FastReader:
         labels = members.column(map(_label, records))
         rates = members.column(map(_sample_rate, records))
         count = len(records)
-        if not is_evidently_strict(body, members.count, count - scored_at.count(None)):
+        if not is_evidently_strict(text, members.count, count - scored_at.count(None)):
             return None
         return CheckedPayload(
             sent=count,
@@ -164,6 +186,10 @@ def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
                     rows[position] = tuple(tidy(cell) if type(cell) is float else cell for cell in row)
                     break
     return rows
+
+
+def _may_hold_nul(body: bytes) -> bool:
+    return b"\\" in body and _ESCAPED_NUL in body  # the search for one byte is fifty times as fast
 
 
 def _are_plausible(times: list[datetime | None], moments: StatedTimes) -> bool:

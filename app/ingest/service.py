@@ -1,13 +1,13 @@
 """The story of a batch: read, check by the schema, write durably, return a receipt for each record."""
 
 import asyncio
-import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
+from ..clock import utc_now
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
 from ..errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
@@ -33,8 +33,10 @@ from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
 from .erased import find_erased
 from .exchanges import Exchange, read_exchange
+from .fresh_ids import with_fresh_ids
 from .limits import StatedTimes
 from .plan import IngestPlan, plan_for
+from .posts import Post, SinglePosts
 from .rejections import RejectionLog, part_of
 from .requests import LogRequest, read_feedback, read_payload
 from .sizes import find_large, reject
@@ -47,6 +49,9 @@ _MOST_PLANS = 1000
 
 _INLINE_BYTES = 2 * 1024 * 1024
 """Bytes below which a body is read on the event loop (a few milliseconds); larger and compressed ones in a thread, to let others run."""
+
+_INLINE_CALL_BYTES = 64 * 1024
+"""The same for a body of a model's call, which is read in several formats until one fits."""
 
 _LARGE_AT_ONCE = 2
 """Max bodies read in threads at the same time: each may take hundreds of megabytes meanwhile."""
@@ -62,6 +67,7 @@ class _Kind(Generic[_C]):
     read: Callable[[LogRequest, IngestPlan, StatedTimes], _C]
     encode: Callable[[_C, IngestPlan, StatedTimes, list[str], "list[int] | range"], Batch]
     conflict: str
+    inline_bytes: int = _INLINE_BYTES
 
 
 _PAYLOAD = _Kind[CheckedPayload](
@@ -86,6 +92,7 @@ class Ingestion:
         self._sealer = sealer
         self._commits = commits or GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
+        self._posts = SinglePosts(self._commits, self._numbers, clock=utc_now)
         self.rejections = RejectionLog(database)
         self._plans: dict[str, IngestPlan] = {}
         self._months: set[tuple[int, int]] = set()
@@ -97,6 +104,7 @@ class Ingestion:
 
     async def stop(self) -> None:
         """Writes what was taken, then closes the connections."""
+        await self._posts.stop()
         await self._commits.stop()
         await self._numbers.stop()
         await self.rejections.stop()
@@ -109,6 +117,20 @@ class Ingestion:
             Unavailable: the database does not answer.
         """
         return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
+
+    def known_plan(self, deployment_id: str) -> IngestPlan | None:
+        """Returns the plan as `plan` does, if it is in memory."""
+        return self._plans.get(deployment_id)
+
+    def take_post(self, post: Post, plan: IngestPlan, source: RecordSource, succeed: Callable[[Sequence[Post]], None]) -> bool:
+        """Stores the payload record of a post together with others, and has each answered; returns False where the plan has no fast way.
+
+        `succeed` gets the posts whose records were stored, after the durable commit. The others get their own calls.
+        """
+        if plan.fast is None or self._commits.is_saturated:
+            return False
+        self._posts.add(post, plan, source, succeed)
+        return True
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
         """Stores payload records and returns their receipt, after the durable commit.
@@ -140,7 +162,7 @@ class Ingestion:
         checked = read_payload(request, plan, moments)
         if checked.indexes:
             numbers = range(len(checked.indexes))
-            batch = payload_batch(checked, plan, moments, ids=_with_fresh_ids(checked.ids, now), numbers=numbers)
+            batch = payload_batch(checked, plan, moments, ids=with_fresh_ids(checked.ids, now), numbers=numbers)
             reject(checked, find_large(checked, batch.records))
         return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL)
 
@@ -157,9 +179,15 @@ class Ingestion:
         def read(_request: LogRequest, plan: IngestPlan, _moments: StatedTimes) -> CheckedPayload:
             return read_exchange(exchange, plan, codec)
 
-        # Only its size counts: a large body is read in a thread.
-        request = LogRequest(body=max(exchange.request.body, exchange.answer.body, key=len), actor=deployment_id, source=source)
-        return await self._log(replace(_PAYLOAD, read=read), deployment_id, request, now)
+        # Only its size and encoding count: a large body, or one that may become large, is read in a thread.
+        bodies = (exchange.request, exchange.answer)
+        request = LogRequest(
+            body=max((one.body for one in bodies), key=len),
+            encoding=next((one.encoding for one in bodies if one.encoding), ""),
+            actor=deployment_id,
+            source=source,
+        )
+        return await self._log(replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES), deployment_id, request, now)
 
     async def current_plan(self, deployment_id: str) -> IngestPlan:
         """Returns the plan by which the deployment's records are checked, as it is now.
@@ -180,7 +208,7 @@ class Ingestion:
         moments = StatedTimes(now, historical=False)
         for position, problem in find_erased(checked.ids, plan.target).items():
             raise InvalidInput.of(f"records[{position}].id", problem)
-        ids = _with_fresh_ids(checked.ids, now)
+        ids = with_fresh_ids(checked.ids, now)
         batch = payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids)))
         try:
             try:
@@ -217,7 +245,7 @@ class Ingestion:
 
     async def _check_and_store(self, kind: _Kind[_C], request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> Receipt:
         try:
-            if len(request.body) < _INLINE_BYTES and not request.encoding:
+            if len(request.body) < kind.inline_bytes and not request.encoding:
                 checked = kind.read(request, plan, moments)
             else:
                 async with self._large.turn(request.actor):
@@ -250,7 +278,7 @@ class Ingestion:
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
         """Returns the batch to write; None where all of its records turn out to be too large."""
-        ids = _with_fresh_ids(checked.ids, moments.now)
+        ids = with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         if moments.historical and kind.name == _PAYLOAD.name:
             await self._ensure_months(checked)
@@ -290,14 +318,6 @@ class Ingestion:
         if missing:
             await asyncio.to_thread(_ensure_months, self._database, missing)
             self._months |= missing
-
-
-def _with_fresh_ids(ids: list[str | None], now: datetime) -> list[str]:
-    """Returns the ids, with generated ones for None: 48 bits of time, so that they fill an index from one side, and 80 random bits."""
-    if None not in ids:
-        return cast("list[str]", ids)
-    prefix = f"{int(now.timestamp() * 1000):012x}"
-    return [prefix + os.urandom(10).hex() if record_id is None else record_id for record_id in ids]
 
 
 def _ensure_months(database: Database, months: set[tuple[int, int]]) -> None:

@@ -93,7 +93,8 @@ class DrawnCells:
         """Returns draws [draws, sets, …] of the weights. The same seed gives the same draws; repeated sets are drawn once."""
         key = tuple(tuple(columns) for columns in sets)
         if key not in self._drawn:
-            shape, scale = self.shapes(sets), self._scale(sets)
+            scale = self._scale_cells(sets)
+            shape = self.point(sets)[0] * scale + self._priors(sets)
             draws = max(FEWEST, min(self.draws, CHUNK // max(1, shape.size)))
             # Without the tag, different cells of one table would get the same random numbers and vary together.
             generator = np.random.default_rng([self.seed, self.tag])
@@ -101,15 +102,38 @@ class DrawnCells:
         return self._drawn[key]
 
     def shapes(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Returns the cells [sets, …] in records of equal weight plus the prior: the shapes of the gamma variates."""
-        prior = self.prior
-        if isinstance(prior, np.ndarray):
-            prior = np.stack([prior[list(columns)].max(axis=0, initial=0.0) for columns in sets])
-        shapes: FloatArray = self.point(sets)[0] * self._scale(sets) + prior
+        """Returns the cells [sets, …] in records of equal weight plus the prior, for limits in closed form of shares of a set.
+
+        The records of a set are as many as give each cell's share its variance (linearised), and at most Kish's number.
+        """
+        sums = self._sum(sets)
+        axes = tuple(range(1, sums.weights.ndim))
+        total, squares = (part.sum(axis=axes, keepdims=True) for part in (sums.weights, sums.squares))
+        rest, others = total - sums.weights, squares - sums.squares
+        spread = (sums.squares * rest**2 + others * sums.weights**2).clip(min=0.0)
+        known = np.divide(sums.weights * rest * total, spread, out=np.full_like(spread, np.inf), where=spread > 0)
+        scale = np.minimum(self._scale_sets(sets), known.min(axis=axes, keepdims=True))
+        shapes: FloatArray = sums.weights * scale + self._priors(sets)
         return shapes
 
-    def _scale(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Returns the records of equal weight per unit of weight [sets, 1, …]."""
+    def _priors(self, sets: Sequence[Sequence[int]]) -> FloatArray | float:
+        """Returns the pseudo-records of each cell of the sets."""
+        if isinstance(self.prior, np.ndarray):
+            return np.stack([self.prior[list(columns)].max(axis=0, initial=0.0) for columns in sets])
+        return self.prior
+
+    def _scale_cells(self, sets: Sequence[Sequence[int]]) -> FloatArray:
+        """Returns the records of equal weight per unit of weight [sets, …]; in a cell without records, those of its set.
+
+        A cell's weight then varies as the sum of its records' weights does, by Σw². A number for all cells would miss that the cells of
+        a prediction which is seldom logged vary more than the others.
+        """
+        sums = self._sum(sets)
+        scale = np.broadcast_to(self._scale_sets(sets), sums.weights.shape).copy()
+        return np.divide(sums.weights, sums.squares, out=scale, where=sums.squares > 0)
+
+    def _scale_sets(self, sets: Sequence[Sequence[int]]) -> FloatArray:
+        """Returns the records of equal weight per unit of weight of each set as a whole [sets, 1, …] (Kish)."""
         sums = self._sum(sets)
         total, squares = (part.sum(axis=tuple(range(1, part.ndim)), keepdims=True) for part in (sums.weights, sums.squares))
         scale: FloatArray = np.divide(total, squares, out=np.ones_like(total), where=squares > 0)

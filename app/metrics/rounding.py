@@ -9,6 +9,11 @@ MOST_DIGITS = 6
 """Max digits after the point; numbers that differ only beyond them look the same."""
 
 
+def join_of(lower: float) -> str:
+    """Returns what joins the ends of an interval: a dash, or " to " where the lower one has a minus sign."""
+    return " to " if lower < 0 else "–"
+
+
 def digits_apart(value: float, marks: Iterable[float | None], least: int) -> int:
     """Returns how many digits after the point show the value on its own side of every mark, at least `least`, at most `MOST_DIGITS`."""
     # A value that differs from a limit only by rounding counts as equal to it.

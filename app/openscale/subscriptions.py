@@ -18,6 +18,7 @@ from ..web.access import Logger as LoggerIn
 from ..web.access import NowIn, ServicesIn
 from ..web.media import is_json, reads_body
 from .assets import AssetIn, AssetPropertiesIn, columns_json, columns_of, outputs_json, problem_type_of, properties_of
+from .batch_tables import DataSourceIn, data_sources_of, require_engine, tables_json
 from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
 from .callers import Caller, CallerIn
 from .credentials import credentials_json, credentials_of, payload_format_of
@@ -64,20 +65,21 @@ class SubscriptionIn(Sent):
     asset_properties: AssetPropertiesIn = AssetPropertiesIn()
     risk_evaluation_status: dict[str, Any] | None = None
     analytics_engine: dict[str, Any] | None = None
-    data_sources: list[dict[str, Any]] | None = None
+    data_sources: list[DataSourceIn] | None = None
 
-    def require_online(self) -> None:
-        """Returns if records are to be logged, and not read from tables.
+    def tables(self) -> Answer:
+        """Returns the tables in which the records of a batch subscription lie, as REST v1 takes them; empty where records are logged.
 
         Raises:
-            InvalidInput: it is a batch subscription.
+            InvalidInput: the type of the deployment and the tables do not fit, or a table lies where Evenhand does not read.
         """
-        is_batch = self.deployment.deployment_type == BATCH
-        members = {"deployment.deployment_type": is_batch, "data_sources": self.data_sources, "analytics_engine": self.analytics_engine}
-        for name, is_stated in members.items():
-            if is_stated:
-                advice = "register a deployment whose records lie in files over REST v1, which is then listed here"
-                raise InvalidInput.of(name, f"of a batch subscription is not supported by Evenhand; {advice}")
+        if self.deployment.deployment_type != BATCH:
+            for name, stated in {"data_sources": self.data_sources, "analytics_engine": self.analytics_engine}.items():
+                if stated:
+                    raise InvalidInput.of(name, f"is of a batch subscription: state the deployment_type {BATCH}, or leave it out")
+            return {}
+        require_engine(self.analytics_engine)
+        return tables_json(self.data_sources or [], self.asset_properties)
 
 
 @router.get("")
@@ -110,7 +112,6 @@ _FILTERS = {
 def add_subscription(body: SubscriptionIn, caller: CallerIn, response: Response) -> Answer:
     """Adds a subscription: registers the deployment."""
     caller.principal.require(Permission.MANAGE)
-    body.require_online()
     find_mart(caller.session, ascii(body.data_mart_id)[1:-1])
     created = create_deployment(
         body=read_as(DeploymentIn, _definition_json(body, caller)),
@@ -214,7 +215,8 @@ def answer_of(deployment: Deployment, stored: StoredSubscription | None) -> Answ
         "asset": {"name": deployment.name, **asset, "problem_type": deployment.problem_type.value},
         "deployment": {**deployed, "name": deployment.name},
         "asset_properties": properties_of(deployment, kept.get("asset_properties", {})),
-        **({"risk_evaluation_status": kept["risk_evaluation_status"]} if "risk_evaluation_status" in kept else {}),
+        **{name: kept[name] for name in ("risk_evaluation_status", "analytics_engine") if name in kept},
+        **({} if deployment.payload is None else {"data_sources": data_sources_of(deployment)}),
     }
     return resource(
         deployment.id,
@@ -240,6 +242,7 @@ def _definition_json(body: SubscriptionIn, caller: Caller) -> Answer:
         "meta": columns_json(columns.meta),
         "outputs": outputs_json(body.asset_properties),
         "endpoint": _endpoint_json(body, caller),
+        **body.tables(),
     }
 
 
@@ -286,6 +289,7 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
         "features": columns_json(columns.features),
         "meta": columns_json(columns.meta),
         "outputs": outputs_json(changed.asset_properties),
+        **changed.tables(),
     }
     endpoint = changed.deployment.scoring_endpoint
     if endpoint is None or not endpoint.url:
@@ -308,6 +312,7 @@ def _keep(caller: Caller, deployment: Deployment, body: SubscriptionIn) -> None:
             "deployment": without_none(body.deployment.model_dump(exclude={"scoring_endpoint", "name"})),
             "asset_properties": without_none(body.asset_properties.model_dump(include=_OWN)),
             "risk_evaluation_status": body.risk_evaluation_status,
+            "analytics_engine": body.analytics_engine,
             "data_sets": before and before.entity.get("data_sets"),
         }
     )

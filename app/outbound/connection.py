@@ -33,7 +33,7 @@ _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(rb"(?:[\x21-\xff](?:[\x21-\xff \t]*[\x21-\xff])?)?")
 """Tokens and values of RFC 9110. A line break in one would begin a header, or a request, of its own."""
 
-_INFORMATIONAL = range(100, 200)
+_INFORMATIONAL, _FINAL = range(100, 200), range(200, 600)
 _WITHOUT_BODY = frozenset({204, 304})
 
 
@@ -256,10 +256,14 @@ class _Wire(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Called by the parser."""
         status = self._parser.get_status_code()
-        if self._is_complete:
+        if self._is_complete or self._error is not None:
             return
         if status in _INFORMATIONAL:
             self.headers = []
+            return
+        if status not in _FINAL:
+            self._fail(httpx.RemoteProtocolError(f"the answer has the status {status}, which HTTP does not have"), None)
+            self._transport.abort()
             return
         self.status = status
         names = {name.lower() for name, _ in self.headers}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, cast
 
 from ..domain.deployments import OutputFields
 from ..domain.records import Prediction
@@ -97,10 +97,10 @@ def to_predictions(
     )
 
 
-def _require_scalars(role: str, values: Sequence[object]) -> list[Scalar]:
-    scalars = [value for value in values if isinstance(value, (str, int, float))]
-    if len(scalars) < len(values):
+def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
+    if not _SCALARS.issuperset(map(type, values)):
         _refuse_type(role, values, "a number, text, true or false")
+    scalars = cast("Sequence[Scalar]", values)
     # Each distinct value once: a page of a million rows has few.
     for value in set(scalars):
         if isinstance(value, str) and "\0" in value:
@@ -123,7 +123,7 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
             raise ScoringFailed(f"The model's endpoint gave {error}.") from error
         kinds = {list}
     if kinds <= _NUMBERS:
-        return _require_within_unit([value for value in values if isinstance(value, (int, float))])
+        return _require_within_unit(cast("Sequence[float]", values), is_whole=int in kinds)
     arrays = [value for value in values if isinstance(value, list)]
     if len(arrays) < len(values) or not all(arrays):
         wanted = "a number or a filled array of numbers, alike in every row"
@@ -133,16 +133,17 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
     flat = list(chain.from_iterable(arrays))
     if not set(map(type, flat)) <= _NUMBERS:
         _refuse_type("probability array's value", flat, "a number", _NUMBERS)
-    _require_within_unit(flat)
+    _require_within_unit(flat, is_whole=False)
     return [tuple(map(float, array)) for array in arrays]
 
 
-def _require_within_unit(numbers: list[int | float]) -> list[float]:
+def _require_within_unit(numbers: Sequence[float], *, is_whole: bool) -> Sequence[float]:
+    """Returns probabilities as floats; some are whole numbers if `is_whole`."""
     # Negated, so that NaN, which compares false with everything, is refused as well.
     if numbers and not (min(numbers) >= 0 and max(numbers) <= 1):
         outside = next(number for number in numbers if not 0 <= number <= 1)
         raise ScoringFailed(f"The model's endpoint gave the probability {outside!r}; a probability lies between 0 and 1.")
-    return list(map(float, numbers))
+    return list(map(float, numbers)) if is_whole else numbers
 
 
 def _refuse_type(role: str, values: Sequence[object], wanted: str, allowed: frozenset[type] = _SCALARS) -> None:

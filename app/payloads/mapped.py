@@ -5,6 +5,7 @@ from typing import Any
 
 from ..domain.deployments import BodyMapping, Endpoint, OutputFields
 from ..domain.json_paths import JsonPath, PathUnclear, PlacedValue, build_document, member_path, parse_path
+from ..domain.texts import character_problem, printable
 from ..errors import FieldProblem, InvalidInput, ScoringFailed
 from .answers import Answer
 from .codec import NOTHING_KNOWN, Asking, Codec
@@ -47,6 +48,11 @@ class MappedCodec(Codec):
             codec._build(columns, [[1] * len(columns)])
         except PathUnclear as error:
             problems.append(FieldProblem(_MAPPING, f"cannot be written: a column or constant {error}"))
+        for part, path in (("answers", codec._answers), *((f"outputs.{name}", path) for name, path in codec._outputs.items())):
+            try:
+                build_document([PlacedValue(path, 1)])
+            except PathUnclear as error:
+                problems.append(FieldProblem(f"{_MAPPING}.{part}", str(error)))
         return problems
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
@@ -70,13 +76,23 @@ class MappedCodec(Codec):
         return Table("body", "body", list(columns), rows)
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes each answer at its place."""
-        answers = [
-            build_document(PlacedValue(self._outputs.get(name) or member_path(name), cell) for name, cell in zip(columns, row, strict=True))
-            for row in rows
-        ]
-        values = answers if self._answers.is_of_many else answers[0]
-        return encode_rows(build_document([PlacedValue(self._answers, values)]), rows)
+        """Writes each answer at its place.
+
+        Raises:
+            ScoringFailed: the mapping has no place for all of these columns.
+        """
+        if not self._answers.is_of_many and len(rows) != 1:
+            raise ScoringFailed("The mapping's answers have no [*], so an answer holds one record; ask about one record at once.")
+        paths = [self._outputs.get(name) or member_path(name) for name in columns]
+        try:
+            answers = [build_document(map(PlacedValue, paths, row)) for row in rows]
+            document = build_document([PlacedValue(self._answers, answers if self._answers.is_of_many else answers[0])])
+        except PathUnclear as error:
+            raise ScoringFailed(
+                f"An answer with the columns {', '.join(columns)} cannot be written by endpoint.mapping: one of them {error}."
+                " Ask for another payload_format."
+            ) from error
+        return encode_rows(document, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads the outputs by the mapping; other parts of the answer are not kept."""
@@ -120,7 +136,13 @@ def _path_problems(mapping: BodyMapping, columns: Sequence[str]) -> Iterator[Fie
         **{f"outputs.{name}": path for name, path in mapping.outputs.items()},
         **{f"constants.{path}": path for path in mapping.constants},
     }
+    for path, value in mapping.constants.items():
+        if isinstance(value, str) and (problem := character_problem(value)) is not None:
+            yield FieldProblem(f"{_MAPPING}.constants.{printable(path)}", problem)
     for part, path in paths.items():
+        if (problem := character_problem(part) or character_problem(path)) is not None:
+            yield FieldProblem(f"{_MAPPING}.{printable(part)}", problem)
+            continue
         try:
             parsed = parse_path(path)
         except PathUnclear as error:

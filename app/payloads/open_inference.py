@@ -59,6 +59,17 @@ class OpenInferenceCodec(Codec):
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads all tensors; a single one without a name that the deployment knows is the prediction."""
+        names, columns = self._read_columns(body, expected_rows)
+        rows = list(map(list, zip(*columns, strict=True)))
+        is_alone = _is_prediction_alone(names, outputs)
+        return Answer([outputs.prediction] if is_alone else names, rows, _predict(names, columns, outputs))
+
+    def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
+        """Reads the predictions without making rows of the tensors."""
+        return _predict(*self._read_columns(body, expected_rows), outputs)
+
+    def _read_columns(self, body: bytes, expected_rows: int) -> tuple[list[str], list[list[Any]]]:
+        """Returns the names of an answer's tensors, and the values of each, by row."""
         tensors = _read_tensors(body, _OUTPUTS, _refuse_answer)
         try:
             columns = [tensor.rows() for tensor in tensors]
@@ -66,11 +77,7 @@ class OpenInferenceCodec(Codec):
             raise _refuse_answer(error) from error
         for column in columns:
             require_rows(len(column), expected_rows)
-        names = [tensor.name for tensor in tensors]
-        rows = list(map(list, zip(*columns, strict=True)))
-        if len(names) == 1 and outputs.label is None and outputs.prediction not in names:
-            return Answer([outputs.prediction], rows, _predict_alone(columns[0], outputs))
-        return Answer(names, rows, read_outputs(names, columns.__getitem__, outputs))
+        return [tensor.name for tensor in tensors], columns
 
 
 class OpenInferenceMatrixCodec(OpenInferenceCodec):
@@ -202,6 +209,17 @@ def _read_tensors(body: bytes, member: str, refuse: _Refuse) -> list[Tensor]:
     if rest[at:].strip():
         raise refuse(TensorUnclear("body", f"has {len(rest) - at} bytes after its tensors"))
     return found
+
+
+def _is_prediction_alone(names: Sequence[str], outputs: OutputFields) -> bool:
+    return len(names) == 1 and outputs.label is None and outputs.prediction not in names
+
+
+def _predict(names: Sequence[str], columns: Sequence[list[Any]], outputs: OutputFields) -> list[Prediction]:
+    """Returns the predictions of an answer's tensors."""
+    if _is_prediction_alone(names, outputs):
+        return _predict_alone(columns[0], outputs)
+    return read_outputs(names, columns.__getitem__, outputs)
 
 
 def _predict_alone(column: list[Any], outputs: OutputFields) -> list[Prediction]:

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ..domain.deployments import OutputFields
+from ..domain.records import Prediction
 from ..errors import ScoringFailed
 from .answers import Answer, require_rows
 from .codec import NOTHING_KNOWN, Asking, Codec, read_objects
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
-from .listed import ListedCodec, answer_of_elements, objects_of, read_columns
+from .listed import ListedCodec, answer_of_elements, objects_of, predictions_of_elements, read_columns
 from .tables import Table, read_matrix
 from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
 
@@ -42,23 +44,37 @@ class SagemakerCsvCodec(Codec):
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads the columns by their places."""
-        if body.lstrip()[:1] in {b"{", b"["}:
+        if _is_json(body):
             return ListedJson().read_answer(body, outputs=outputs, expected_rows=expected_rows)
-        try:
-            rows = list(read_csv(decode_text(body)))
-        except CsvUnclear as error:
-            raise ScoringFailed(f"The model's endpoint did not answer CSV: line {error.line} {error}.") from error
-        if len(rows) == 1 and len(rows[0]) == expected_rows > 1:
-            # XGBoost's container answers a page on one line.
-            rows = [[cell] for cell in rows[0]]
-        require_rows(len(rows), expected_rows)
-        names = list(dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None))
-        if outputs.classes is None and set(map(len, rows)) == {len(names)} and not any(type(cell) is str for row in rows for cell in row):
-            # Numbers in as many columns as there are names, which is nearly every answer: no array to look for, and no object for each row.
-            columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-            return answer_of_elements(columns, outputs, expected_rows)
-        named = [_name_cells(row, names, outputs, place) for place, row in enumerate(rows, start=1)]
-        return answer_of_elements(read_columns(named, expected_rows, outputs), outputs, expected_rows)
+        return answer_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
+
+    def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
+        """Reads the predictions without making rows of the columns."""
+        if _is_json(body):
+            return ListedJson().read_predictions(body, outputs=outputs, expected_rows=expected_rows)
+        return predictions_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
+
+
+def _is_json(body: bytes) -> bool:
+    return body.lstrip()[:1] in {b"{", b"["}
+
+
+def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dict[str, list[Any]] | list[Any]:
+    """Returns the columns of an answer in CSV, by the names of the outputs in their places."""
+    try:
+        rows = list(read_csv(decode_text(body)))
+    except CsvUnclear as error:
+        raise ScoringFailed(f"The model's endpoint did not answer CSV: line {error.line} {error}.") from error
+    if len(rows) == 1 and len(rows[0]) == expected_rows > 1:
+        # XGBoost's container answers a page on one line.
+        rows = [[cell] for cell in rows[0]]
+    require_rows(len(rows), expected_rows)
+    names = list(dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None))
+    if outputs.classes is None and set(map(len, rows)) == {len(names)} and str not in set(map(type, chain.from_iterable(rows))):
+        # Numbers in as many columns as there are names, which is nearly every answer: no array to look for, and no object for each row.
+        return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    named = [_name_cells(row, names, outputs, place) for place, row in enumerate(rows, start=1)]
+    return read_columns(named, expected_rows, outputs)
 
 
 class ListedJson(ListedCodec):

@@ -2,10 +2,13 @@
 
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite, prod
 from typing import Any
+
+import numpy as np
 
 from ..domain.deployments import FieldType
 from ..errors import PageRefused, ScoringFailed
@@ -35,6 +38,7 @@ _OF_TYPES = {FieldType.STRING: BYTES, FieldType.BOOLEAN: BOOL, FieldType.INTEGER
 _INT64, _UINT64 = range(-(2**63), 2**63), range(2**64)
 _EXACT = 2**53
 _LENGTH = struct.Struct("<I")
+_REAL = frozenset((int, float))
 _MOST_NESTED = 8
 
 
@@ -109,9 +113,10 @@ def flatten(data: object, name: str) -> list[Any]:
     for _ in range(_MOST_NESTED):
         if not isinstance(data, list):
             raise TensorUnclear(name, "has no array of data")
-        if not any(isinstance(each, list) for each in data):
+        kinds = set(map(type, data))
+        if list not in kinds:
             return data
-        if not all(isinstance(each, list) for each in data):
+        if len(kinds) > 1:
             raise TensorUnclear(name, "mixes arrays and values")
         data = list(chain.from_iterable(data))
     raise TensorUnclear(name, f"is nested more than {_MOST_NESTED} times")
@@ -123,6 +128,11 @@ def datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str
     Raises:
         ScoringFailed: one tensor cannot carry values of these kinds.
     """
+    if known is FieldType.STRING:
+        # Only texts can be joined, in a fourth of the time that looking at the type of each takes.
+        with suppress(TypeError):
+            "".join(cells)
+            return BYTES
     kinds = set(map(type, cells)) - {type(None)}
     if known is not None and kinds <= ({int, float} if known is FieldType.NUMBER else {_KINDS[known]}):
         return _OF_TYPES[known]
@@ -149,6 +159,11 @@ def pack(tensor: Tensor) -> bytes:
         ScoringFailed: a value that the datatype cannot carry.
     """
     values = tensor.values
+    if tensor.datatype == FP64 and _REAL.issuperset(map(type, values)):
+        with suppress(OverflowError):
+            numbers = np.array(values, "<f8")
+            if np.isfinite(numbers).all():
+                return numbers.tobytes()
     is_real = tensor.datatype in {FP64, "FP32"}
     if None in values:
         if not is_real:
@@ -168,8 +183,10 @@ def pack(tensor: Tensor) -> bytes:
                 f"The column {tensor.name} of a page holds a number that is not finite, which is how a tensor would carry null."
             )
         if tensor.datatype == BYTES:
-            encoded = [value.encode() for value in values]
-            return b"".join([_LENGTH.pack(len(each)) + each for each in encoded])
+            # Each distinct text once: a column of categories has few.
+            encoded = {value: value.encode() for value in set(values)}
+            packed = {value: _LENGTH.pack(len(each)) + each for value, each in encoded.items()}
+            return b"".join([packed[value] for value in values])
         return struct.pack(f"<{len(values)}{_FORMATS[tensor.datatype]}", *values)
     except (struct.error, UnicodeEncodeError, OverflowError, TypeError) as error:
         raise ScoringFailed(f"The column {tensor.name} holds a value that {tensor.datatype} cannot carry; nothing was sent.") from error
@@ -192,8 +209,9 @@ def unpack(head: Head, data: bytes) -> list[Any]:
     item = struct.Struct(f"<{_FORMATS[datatype]}")
     if len(data) % item.size:
         raise TensorUnclear(name, f"has {len(data)} bytes, which are no whole number of {datatype}")
-    found = [value for (value,) in item.iter_unpack(data)]
-    if item.format[1:] in "efd":
+    numbers = np.frombuffer(data, item.format)
+    found: list[Any] = numbers.tolist()
+    if item.format[1:] in "efd" and np.isnan(numbers).any():
         return [None if value != value else value for value in found]  # noqa: PLR0124 - NaN alone differs from itself
     return found
 
@@ -226,11 +244,11 @@ def unpack_texts(name: str, data: bytes) -> list[str]:
     return found
 
 
-def by_column(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+def by_column(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
     """Returns the cells of each column."""
     if not rows:
-        return {name: [] for name in columns}
-    return dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
+        return dict.fromkeys(columns, ())
+    return dict(zip(columns, zip(*rows, strict=True), strict=True))
 
 
 def table_rows(tensors: Sequence[Tensor], refuse: Callable[[TensorUnclear], Exception]) -> list[list[Any]]:

@@ -15,8 +15,9 @@ LIMITS = (
         "that takes people who look at the decisions."
     ),
     (
-        "Figures with copies show what the model does when the attribute of a record is changed, and the correlated features where that is "
-        "said. They show direct bias only: what a model takes from other features that go together with the attribute stays in both."
+        "Counterfactual figures show what the model does when the attribute of a record is changed, and the correlated features where "
+        "that is said. They show direct bias only: what a model takes from other features that go together with the attribute stays in "
+        "both."
     ),
     (
         f"Small groups say little. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no verdict, and with "

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from ..domain.group_words import GroupWords
+from ..domain.monitors import MonitoredAttribute
 from ..domain.outcomes import outcome_label
-from ..domain.values import label_of
+from ..domain.values import GroupValue, label_of
 from ..metrics.statements import limits_in_words
 from .configuration import CHANGED, versions
 from .document import Fact
@@ -43,7 +45,7 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
     if "records" in window:
         more = f" and {window['additional_records']:,} of earlier hours" if window.get("additional_records") else ""
         lost = f"; {window['unclassified_records']:,} in neither outcome list" if window.get("unclassified_records") else ""
-        yield Fact(name="Population", value=f"{window['records']:,} logged records of the span{more}{lost}")
+        yield Fact(name="Population", value=f"{window['records']:,} logged records of the check's span{more}{lost}")
     if check is not None:
         yield Fact(name="Check", value=f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
     if not source.is_of_check:
@@ -51,18 +53,26 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
         counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items()))
         yield Fact(name="Checks that ended", value=counts or "none")
     if monitor is not None:
+        words = GroupWords.of(monitor)
         listed = window.get("favourable")
         outcomes = map(str, listed) if isinstance(listed, list) else map(outcome_label, monitor.outcomes.favourable)
         yield Fact(name="Favourable outcome", value=first_of(outcomes))
         compared = [
-            f"{one.feature}: {first_of(map(label_of, one.monitored), 3)} with "
-            f"{'every other value' if one.reference is None else first_of(map(label_of, one.reference), 3)}, "
+            f"{one.feature}: {first_of(_name_groups(one, one.monitored, words), 3)} with "
+            f"{'every other value' if one.reference is None else first_of(_name_groups(one, one.reference, words), 3)}, "
             f"fair at {limits_in_words((one.threshold, one.upper_threshold))}"
             for one in monitor.attributes[:3]
         ]
         left = len(monitor.attributes) - len(compared)
         yield Fact(name="Compared", value="; ".join(compared) + (f"; and {left} more" if left else ""))
         yield Fact(name="Monitor", value=f"version {monitor.version}")
+
+
+def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], words: GroupWords) -> Iterator[str]:
+    """Yields each group by its display name, with its values as they are in the records."""
+    for label in map(label_of, values):
+        name = words.label(attribute.feature, label)
+        yield name if name == label else f"{name} ({label})"
 
 
 def list_origin(source: ReportSource, digest: str) -> Iterator[Fact]:

@@ -4,7 +4,7 @@ from ..charts.ratio_pictures import RatioMark, row_svg
 from ..domain.checks import Measurement
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.rounding import digits_apart
+from ..metrics.rounding import digits_apart, join_of
 from ..metrics.sides import both_sides
 from ..metrics.verdicts import Limits
 from ..views.forest import ForestRow
@@ -53,4 +53,6 @@ def say_value(one: Measurement) -> str:
     low, high = (None if end is None else f"{end:.{digits}f}" for end in (one.lower, one.upper))
     if low is None:
         return f"{one.value:.{digits}f} (no interval)" if high is None else f"{one.value:.{digits}f} (up to {high})"
-    return f"{one.value:.{digits}f} ({low} and more)" if high is None else f"{one.value:.{digits}f} ({low}–{high})"
+    return (
+        f"{one.value:.{digits}f} ({low} and more)" if high is None else f"{one.value:.{digits}f} ({low}{join_of(one.lower or 0.0)}{high})"
+    )

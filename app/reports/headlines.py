@@ -61,8 +61,8 @@ def headline_section(views: Views, measurements: Sequence[Measurement], *, of: s
 
 
 _READ_BOTH = (
-    "As logged and with copies answer different questions. As logged: are the groups favoured alike? With copies: does the model answer"
-    " alike when the attribute of a record is changed? Read both, and the notes on the figures with copies. A disparate impact of"
-    " 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, from equally many records; one of 1.25 says"
-    " that the reference group gets 80 where the group gets 100."
+    "As logged and counterfactual figures answer different questions. As logged: are the groups favoured alike? Counterfactual: does the"
+    " model answer alike when the attribute of a record is changed? Read both, and the notes on the counterfactual figures. A disparate"
+    " impact of 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, from equally many records; one of"
+    " 1.25 says that the reference group gets 80 where the group gets 100."
 )

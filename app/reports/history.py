@@ -36,7 +36,7 @@ _DISADVANTAGED: Mapping[Disadvantaged | None, str] = {
     Disadvantaged.MONITORED: ", the monitored group at a disadvantage",
     Disadvantaged.REFERENCE: ", the reference at a disadvantage",
 }
-_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies", DataSet.FEEDBACK: "on labelled records"}
+_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataSet.FEEDBACK: "on labelled records"}
 
 
 OF_NOW = (

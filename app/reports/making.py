@@ -22,8 +22,8 @@ from .document import Made
 from .html import as_html
 from .pdf import as_pdf
 from .period_report import period_report
-from .regulator.data import SheetsWanted
 from .regulator.making import ReportForm, make_regulator_report
+from .regulator.wanted import SheetsWanted
 from .source import read_check, read_period
 
 AT_ONCE = max(1, min(2, (os.cpu_count() or 1) - 1))

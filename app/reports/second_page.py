@@ -11,7 +11,7 @@ from .facts import list_origin
 from .numbers import ABSENT, moment
 from .source import ReportSource
 from .time_rows import list_ticks, time_rows
-from .verdict_counts import NONE_MEASURED
+from .verdict_counts import DATA_NAMES, NONE_MEASURED
 
 MOST_TIMES = 6
 """Max rows over time, those with the gravest verdicts first; the annex has all."""
@@ -86,10 +86,18 @@ def order_alerts(alerts: Sequence[Alert]) -> list[Alert]:
     return sorted(alerts, key=lambda alert: (alert.resolved_at is not None, -alert.opened_at.timestamp()))
 
 
+def name_subject(alert: Alert) -> str:
+    """Returns what the alert is about: `women (sex), disparate impact, as logged`; of a whole deployment the kind of the alert."""
+    about = alert.subject
+    if about.attribute is None:
+        return alert.kind.value.replace("_", " ")
+    group = about.attribute if alert.group_name is None else f"{alert.group_name} ({about.attribute})"
+    data = None if about.data is None else DATA_NAMES.get(about.data, about.data.value.replace("_", " "))
+    return ", ".join(part for part in (group, about.metric and about.metric.replace("_", " "), data) if part)
+
+
 def alert_row(alert: Alert) -> ReportedAlert:
     """Returns the alert with who acknowledged and who closed it, and when."""
-    subject = alert.subject
-    about = [part for part in (subject.metric, subject.data, subject.attribute, alert.group_name) if part is not None]
     acknowledged, resolved = ABSENT, "not yet"
     if alert.acknowledged_at is not None:
         note = f": {alert.note}" if alert.note else ""
@@ -103,7 +111,7 @@ def alert_row(alert: Alert) -> ReportedAlert:
         resolved += f" by {alert.closed_by}{note}"
     return ReportedAlert(
         opened=moment(alert.opened_at),
-        about=f"{alert.rule_name}: {(' / '.join(about) or alert.kind.value).replace('_', ' ')}",
+        about=f"{alert.rule_name}: {name_subject(alert)}",
         sentence=alert.sentence or ABSENT,
         acknowledged=acknowledged,
         resolved=resolved,

@@ -14,7 +14,7 @@ from ..views.series import SeriesPoint, disadvantaged_at
 from .source import History
 
 NONE_MEASURED = "No check of this time measured the disparate impact of an attribute that the monitor watches now."
-DATA_NAMES = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies"}
+DATA_NAMES = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
 
 _OUTSIDE = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED)
 _JUDGED = frozenset({*_OUTSIDE, Verdict.FAIR})

@@ -23,18 +23,18 @@ _MEANINGS = {
     ViewKind.PAYLOAD_PERTURBED: (
         "The model was asked again about copies of the same records in which the attribute is changed, one attribute at a time. Compared:"
         " every record counts once on each side, as it is and as its copies are, so what is left of a difference is due to that change."
-        " Shares, perfect equality (the favourable share of all reference records, original and copied) and OpenScale's fairness (the share"
+        " Shares, perfect equality (the favourable rate of all reference records, original and copied) and OpenScale's fairness (the share"
         " of a group over it) count every copy as a record, as OpenScale does."
     ),
     ViewKind.TRAINING: "How often each group has the favourable label in the training data, as it is stored now.",
-    ViewKind.DEBIASED: "The outcomes of the same records before mitigation and after it, as logged and with copies.",
+    ViewKind.DEBIASED: "The outcomes of the same records before mitigation and after it, as logged and counterfactual.",
 }
 ORDER = (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.TRAINING, ViewKind.DEBIASED)
 
 
 _CAUTIONS = frozenset((ONLY_DIRECT, PARITY_TREATS_UNLIKE))
 _BY_CONSTRUCTION = (
-    "With copies, figures after mitigation come close to 1 by the way that substitution works: a monitored record gets what the model"
+    "Counterfactual figures after mitigation come close to 1 by the way that substitution works: a monitored record gets what the model"
     " answers to its own copies. That is no evidence of fair outcomes; the figures as logged show what is left."
 )
 
@@ -74,7 +74,7 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
     if one.perturbed_records is not None:
         counts.append(f"Copies: {count(one.perturbed_records)}, of which {count(one.unclassified_copies or 0)} in neither outcome list.")
     yield Paragraph(" ".join(counts))
-    yield ReportChart(f"Favourable share by {one.attribute}, {VIEW_TITLES[kind]}", lambda theme: shares_chart(kind, one, theme=theme))
+    yield ReportChart(f"Favourable rate by {one.attribute}, {VIEW_TITLES[kind]}", lambda theme: shares_chart(kind, one, theme=theme))
     yield _shares_table(f"Figures of the chart: {one.attribute}, {VIEW_TITLES[kind]}", one)
     if kind is ViewKind.DEBIASED:
         yield from _mitigation_blocks(kind, one, balanced)
@@ -88,7 +88,7 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
         for part in group.sub_ranges
     ]
     if rows:
-        yield ReportChart(f"Favourable share by sub-range of {one.attribute}", lambda theme: ranges_chart(kind, one, theme=theme))
+        yield ReportChart(f"Favourable rate by sub-range of {one.attribute}", lambda theme: ranges_chart(kind, one, theme=theme))
         columns = ("Sub-range", "Group", "Role", "Favourable", "Records", "Share", "95 %")
         yield ReportTable(f"Figures of the chart: {one.attribute} by sub-range", columns, tuple(rows))
 
@@ -154,14 +154,14 @@ def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVi
         )
     if balanced is None or not balanced.groups:
         yield Paragraph(
-            f"There are no figures with copies: {(balanced and balanced.reason) or 'the check measured none'}.", is_caution=True
+            f"There are no counterfactual figures: {(balanced and balanced.reason) or 'the check measured none'}.", is_caution=True
         )
     else:
         # The chart is drawn later; this name is never None for it.
         found = balanced
-        caption = f"Favourable share by {one.attribute} with copies, before and after mitigation"
+        caption = f"Favourable rate by {one.attribute}, counterfactual, before and after mitigation"
         yield ReportChart(caption, lambda theme: shares_chart(kind, found, theme=theme, with_copies=True))
-        yield _shares_table(f"Figures of the chart: {one.attribute}, with copies", found)
+        yield _shares_table(f"Figures of the chart: {one.attribute}, counterfactual", found)
     if one.accuracy:
         columns = ("Metric", "Group", "Before", "95 %", "After", "95 %", "Change", "95 %")
         rows = []

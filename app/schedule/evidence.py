@@ -3,6 +3,7 @@
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..checks.sources import TablePlaces
 from ..errors import Unavailable
 from ..store.database.engine import Database
 from ..tracking.updating import update_evidence
@@ -11,13 +12,19 @@ from .due import GRACE
 SECONDS_BETWEEN_LOOKS = 10
 """Max seconds between the end of a check, an import or an hour and the update of the evidence."""
 
+SECONDS_BETWEEN_LOOKS_AT_FILES = 60
+"""Pause between two updates of the evidence on records in files [s]."""
+
 log = structlog.get_logger(__name__)
 
 
-def look_for_evidence(database: Database) -> None:
-    """Updates the evidence of all deployments. If the database is away, the next call tries again."""
+def look_for_evidence(database: Database, places: TablePlaces | None = None) -> None:
+    """Updates the evidence of all deployments: with `places` of those whose records lie in files there, else of those that log them.
+
+    If the database is away, the next call tries again.
+    """
     try:
-        done = update_evidence(database, grace=GRACE)
+        done = update_evidence(database, grace=GRACE, places=places)
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("evidence_delayed", error=str(error))
         return

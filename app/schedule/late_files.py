@@ -1,16 +1,21 @@
 """Lists the files of batch deployments, and queues what files that came or changed later make due."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from ..batch.listing import find_changes
+from ..batch.listing import Changes, find_changes, read_hours
+from ..domain.checks import Span
 from ..domain.monitors import Schedule
+from ..domain.tables_of_files import PayloadTable
 from ..errors import InvalidInput, Unavailable
 from ..store.database.engine import Database
 from ..store.deployments.listed_files import (
+    PAYLOAD,
     FiledDeployment,
     deployments_with_tables,
     hold_listing,
@@ -20,6 +25,8 @@ from ..store.deployments.listed_files import (
     stored_files,
 )
 from ..store.deployments.monitors import monitor_of
+from ..store.evidence.changes import note_changed_hours
+from ..store.evidence.hours import counted_hours, last_counted
 
 SECONDS_BETWEEN_LOOKS = 60
 """Pause between two listings of all tables [s]."""
@@ -49,6 +56,7 @@ def look_for_late_files(database: Database, roots: Sequence[Path]) -> int:
 def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Path]) -> int:
     with database.transaction() as session:
         known = stored_files(session, deployment.no, side)
+        counted_until = last_counted(session, deployment.no)
     try:
         # Outside of a transaction: a large table takes minutes.
         changes = find_changes(deployment.tables[side], roots, side, known)
@@ -57,14 +65,31 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         return 0
     if not changes.files:
         return 0
+    table = deployment.tables[side]
+    hours: set[datetime] = set()
+    if isinstance(table, PayloadTable) and counted_until is not None:
+        hours = hours.union(*(read_hours(table, one, counted_until) for one in changes.new))
     with database.transaction() as session:
         # Another worker may have listed it meanwhile; then its changes are not ours.
         if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != known:
             return 0
         store_listing(session, deployment.no, side, new=changes.new, gone=[one.path for one in changes.replaced])
         monitor = monitor_of(session, deployment.no)
+        if monitor is not None:
+            _note_hours(session, deployment.no, hours, changes, None if side == PAYLOAD else monitor.evidence.label_horizon_hours)
         if monitor is None or monitor.schedule is Schedule.OFF:
             return 0
         if monitor.schedule is Schedule.BATCH:
             return queue_changed_batches(session, deployment.no, sorted({one.batch for one in changes.files if one.batch is not None}))
         return queue_changed_spans(session, deployment.no, side, changes.files)
+
+
+def _note_hours(session: Session, deployment_no: int, new: Iterable[datetime], changes: Changes, horizon_hours: int | None) -> None:
+    """Notes the hours whose counts for the evidence may change: those of new rows, and of all that files of other rows were counted in.
+
+    `horizon_hours` is that of labels; None for a payload table.
+    """
+    files = changes.replaced if horizon_hours is None else changes.files
+    reach = timedelta(hours=horizon_hours or 0)
+    spans = [Span(start=one.oldest - reach, end=one.newest) for one in files if one.oldest is not None and one.newest is not None]
+    note_changed_hours(session, deployment_no, sorted({*new, *counted_hours(session, deployment_no, spans)}))

@@ -1,14 +1,12 @@
 """Queues due checks and attributions once a minute, updates evidence, and evaluates alerts. Any number of processes may run a ticker."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..checks.sources import NO_TABLES, TablePlaces
 from ..clock import utc_now
 from ..domain.retrying import KEPT
 from ..domain.workers import BEAT_SECONDS
@@ -28,16 +26,16 @@ from .set_back import watch_clock
 SECOND = 35
 """Second of each minute at which the ticker runs: a little after an hour's check has become due."""
 
-JOBS = 10
+JOBS = 12
 """Max jobs that the ticker runs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
 
 
-def start_ticker(database: Database, *, worker_id: str, table_roots: Sequence[Path] = ()) -> BackgroundScheduler:
+def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES) -> BackgroundScheduler:
     """Starts a scheduler that ticks now and every minute and sends the worker's heartbeat, in its own threads, until shut down.
 
-    It lists the tables of files that lie in the `table_roots`.
+    It lists the tables of files that lie in the roots of the `places`, and counts their hours.
     """
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
     scheduler.add_job(beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
@@ -50,9 +48,12 @@ def start_ticker(database: Database, *, worker_id: str, table_roots: Sequence[Pa
     scheduler.add_job(
         retention.look_for_aged_records, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_RUNS), (database,), next_run_time=utc_now()
     )
-    if table_roots:
+    if places.roots:
         looks = IntervalTrigger(seconds=late_files.SECONDS_BETWEEN_LOOKS)
-        scheduler.add_job(late_files.look_for_late_files, looks, (database, table_roots), next_run_time=utc_now())
+        scheduler.add_job(late_files.look_for_late_files, looks, (database, places.roots), next_run_time=utc_now())
+        # A job of its own: it may read files for minutes.
+        counts = IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS_AT_FILES)
+        scheduler.add_job(evidence.look_for_evidence, counts, (database, places), id="evidence-in-files")
     scheduler.start()
     watch_clock(scheduler)
     return scheduler

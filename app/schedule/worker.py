@@ -37,6 +37,7 @@ from ..errors import (
     Unavailable,
 )
 from ..mitigation.window.mitigating import mitigate_window
+from ..outbound.audit_sink import audit_sink_of
 from ..outbound.egress import EgressPolicy
 from ..outbound.failures import without_excerpt
 from ..security.secrets import open_secret_box
@@ -46,7 +47,8 @@ from ..store.checks.leases import claim, fail, finish
 from ..store.database.engine import Database
 from ..store.database.listener import exposed_on
 from ..telemetry import metrics as telemetry
-from . import reports
+from ..telemetry.traces import check_span, describe_span
+from . import audit_sink, reports
 from .attributor import ATTRIBUTORS, Attributor
 from .held import HeldWork, LeasedCheck
 from .notifier import SENDERS, Notifier
@@ -74,7 +76,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     """Queues due checks, runs checks and attributions and sends notifications until `stop` is set; waits for a database that goes away.
 
     Raises:
-        SetupError: there is no DATABASE_URL, or the secret key, the allow-list or the mail server cannot be used.
+        SetupError: there is no DATABASE_URL, or the secret key, the allow-list, the mail server or the audit sink cannot be used.
     """
     if settings.database_url is None:
         raise SetupError("A worker needs DATABASE_URL.")
@@ -85,10 +87,13 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     egress = egress_of(settings, database)
     places = TablePlaces(settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url))
     perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places)
+    sink = audit_sink_of(settings)
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
     limit = timedelta(minutes=settings.check_minutes)
     attributor = Attributor(database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit)
-    ticker = start_ticker(database, worker_id=str(uuid.uuid4()), table_roots=places.roots)
+    ticker = start_ticker(database, worker_id=str(uuid.uuid4()), places=places)
+    if sink is not None:
+        ticker.add_job(audit_sink.send_audit, IntervalTrigger(seconds=audit_sink.SECONDS_BETWEEN_LOOKS), (database, sink))
     ticker.add_job(reports.look_for_reports, IntervalTrigger(seconds=reports.SECONDS_BETWEEN_LOOKS), (database, sealer))
     notifier.start(stop)
     attributor.start(stop)
@@ -181,6 +186,7 @@ class Worker:
         try:
             with (
                 structlog.contextvars.bound_contextvars(**about),
+                check_span(check.traceparent, {f"evenhand.{name}": value for name, value in about.items()}),
                 HeldWork(self._database, LeasedCheck(check), lease=self._policy.lease, limit=self._limit) as held,
             ):
                 self._held.add(held)
@@ -215,6 +221,7 @@ class Worker:
                 ended = get(session, check.deployment_no, check.id)
         except NotFound:  # deleted with its deployment
             return
+        describe_span({"evenhand.state": ended.state.value}, has_failed=ended.state is CheckState.FAILED)
         telemetry.checks.labels(ended.state.value).inc()
         telemetry.check_seconds.observe(seconds)
         reason = None if ended.reason is None else without_excerpt(ended.reason)

@@ -16,6 +16,7 @@ from ..outbound.pacing import Pacer, Timing, backoff_seconds, retry_after_second
 from ..outbound.tokens import TokenSource
 from ..payloads.codec import HttpMessage
 from ..telemetry.metrics import model_calls, model_seconds
+from ..telemetry.traces import ModelCall, model_span
 
 MAX_ATTEMPTS = 4
 """Max attempts per page. The first page to use them up ends the whole, so a dead endpoint gets at most this times the concurrency."""
@@ -72,7 +73,7 @@ class Asker:
         while True:
             may_ask = await self._pacer.turn(deadline)
             began = self._timing.monotonic()
-            outcome = await self._attempt(transport, message, deadline) if may_ask else crowded()
+            outcome = await self._traced_attempt(transport, message, deadline, page=page, attempt=attempt) if may_ask else crowded()
             if may_ask:
                 word = "answered" if isinstance(outcome, bytes) else "failed"
                 model_seconds.labels("check", word).observe(self._timing.monotonic() - began)
@@ -98,37 +99,50 @@ class Asker:
         quoted = "" if any(word in answer for word in _TABLE_WORDS) else self._quote(answer)
         return ScoringFailed(f"{self._redact(str(error))} {where}{quoted}")
 
-    async def _attempt(self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float) -> bytes | CallFailure:
+    async def _traced_attempt(
+        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float, *, page: int, attempt: int
+    ) -> bytes | CallFailure:
+        with model_span(self._host, {"evenhand.page": page + 1, "evenhand.attempt": attempt}) as call:
+            outcome = await self._attempt(transport, message, deadline, call)
+            call.has_failed = isinstance(outcome, CallFailure)
+            return outcome
+
+    async def _attempt(
+        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float, call: ModelCall
+    ) -> bytes | CallFailure:
         limit = min(self._endpoint.timeout_seconds, deadline - self._timing.monotonic())
         try:
             # One limit for the whole attempt: a server that drips a byte a second would never run into a limit per read.
             async with asyncio.timeout(limit):
                 if self._tokens is None:
-                    return await self._send(transport, message, [])
-                return await self._send_with_token(transport, message, self._tokens)
+                    return await self._send(transport, message, call)
+                return await self._send_with_token(transport, message, self._tokens, call)
         except TimeoutError:
             return slow(limit) if limit == self._endpoint.timeout_seconds else late(limit)
         except httpx.RequestError as error:
             return failure_of_error(error, by_tls=self._url.scheme == "https")
 
-    async def _send_with_token(self, transport: httpx.AsyncBaseTransport, message: HttpMessage, tokens: TokenSource) -> bytes | CallFailure:
+    async def _send_with_token(
+        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, tokens: TokenSource, call: ModelCall
+    ) -> bytes | CallFailure:
         """Sends the message with the token that is kept, and with another one if the endpoint refuses that."""
         for is_last in (False, True):
             token = await tokens.token(transport)
             if isinstance(token, CallFailure):
                 return token
-            outcome = await self._send(transport, message, [(b"Authorization", b"Bearer " + token.encode())])
+            outcome = await self._send(transport, message, call, (b"Authorization", b"Bearer " + token.encode()))
             if not isinstance(outcome, CallFailure) or outcome.status != HTTPStatus.UNAUTHORIZED or is_last:
                 return outcome
             tokens.forget(token)
         raise AssertionError
 
     async def _send(
-        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, more: list[tuple[bytes, bytes]]
+        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, call: ModelCall, *more: tuple[bytes, bytes]
     ) -> bytes | CallFailure:
         # The transport itself: a client around it would add cookies, redirects and authentication, which are not wanted here.
-        headers = [*message.headers, *self._headers, *more]
+        headers = [*message.headers, *self._headers, *call.headers, *more]
         response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=message.body))
+        call.status = response.status_code
         async with aclosing(response):
             if not response.is_success:
                 complaint, _ = await _read(response, _MAX_COMPLAINT_BYTES)

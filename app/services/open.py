@@ -27,6 +27,7 @@ from ..security.throttle import Throttle
 from ..settings import Settings
 from ..store.database.engine import Database
 from ..store.database.listener import record_listener
+from ..store.database.replica import Replica
 from ..store.deployments.deployments import Deployments
 from ..store.overviews.vitals import is_migrated
 from ..turns import Room, Turns
@@ -54,6 +55,7 @@ class Services:
     settings: Settings
     policy: EgressPolicy
     database: Database
+    replica: Replica | None
     authenticator: Authenticator
     access_tokens: AccessTokens
     secret_box: SecretBox
@@ -92,6 +94,8 @@ class Services:
             await self.oidc.issuer.close()
         await self.limits.stop()
         self.database.close()
+        if self.replica is not None:
+            self.replica.close()
 
     def _verify_database(self) -> None:
         with self.database.transaction() as session:
@@ -109,6 +113,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
     policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on)
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
+    replica_url = "" if settings.database_replica_url is None else settings.database_replica_url.get_secret_value()
     secret_box = open_secret_box(settings)
     tokens = AccessTokens(secret_box.signing_keys)
     ingestion = Ingestion(database, sealer=secret_box)
@@ -125,6 +130,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
         settings=settings,
         policy=policy,
         database=database,
+        replica=None if not replica_url else Replica(replica_url, database),
         authenticator=Authenticator(database, tokens=tokens, bearers=bearers),
         access_tokens=tokens,
         secret_box=secret_box,

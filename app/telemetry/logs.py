@@ -7,6 +7,7 @@ import structlog
 
 from ..errors import InvalidInput
 from .secrets import mask_secrets
+from .traces import add_trace_id
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -54,6 +55,7 @@ def bind_request_id(request_id: str) -> None:
 def _build_shared() -> list[structlog.typing.Processor]:
     return [
         structlog.contextvars.merge_contextvars,
+        add_trace_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.ExtraAdder(),

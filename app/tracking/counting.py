@@ -1,6 +1,6 @@
 """Counts the records and labels of whole hours by group, as checks read them: every record of the hour, and each once."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -55,13 +55,17 @@ class FollowedEra:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Records:
-    """Records of a span [records]: their rows, what the monitor reads in them, the number of each record's hour, and whether it counts."""
+class ReadRecords:
+    """Records of a span [records]: their rows, what the monitor reads in them, the number of each record's hour, and whether it counts.
+
+    `repeats` says how many records each row is; None: one.
+    """
 
     rows: pa.Table
     read: RecordTable
     hours: npt.NDArray[np.int64]
     counts: Mask
+    repeats: npt.NDArray[np.int64] | None = None
 
 
 def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
@@ -71,10 +75,16 @@ def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     parts = [
-        _tabulate(part, DataSet.PAYLOAD, span, [part.read.outcomes == Outcome.FAVOURABLE, part.read.outcomes != Outcome.UNCLASSIFIED])
+        tabulate_payload(part, span)
         for part in _read(followed, lambda query: records_between(reader, query, span, followed.era.model_revision), span, people)
     ]
-    return _merge(parts)
+    return merge_hours(parts)
+
+
+def tabulate_payload(part: ReadRecords, span: Span) -> Iterator[CountedHour]:
+    """Yields the counts of favourable and all classified records of the span's hours, for each comparison."""
+    outcomes = part.read.outcomes
+    return _tabulate(part, DataSet.PAYLOAD, span, [outcomes == Outcome.FAVOURABLE, outcomes != Outcome.UNCLASSIFIED])
 
 
 def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
@@ -83,18 +93,21 @@ def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people:
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
-    parts = []
-    revision, rule = followed.era.model_revision, followed.monitor.outcomes
-    for part in _read(followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people):
-        predicted = part.read.outcomes
-        found = compare_texts(part.rows["label"], part.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
-        known = (found.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
-        is_favourable, actual = predicted == Outcome.FAVOURABLE, found.actual
-        columns = []
-        for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE):
-            columns += [known & (actual == outcome) & is_favourable, known & (actual == outcome)]
-        parts.append(_tabulate(part, DataSet.FEEDBACK, span, [*columns, known & (found.correct == 1), known]))
-    return _merge(parts)
+    revision = followed.era.model_revision
+    found = _read(followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people)
+    return merge_hours([tabulate_labels(part, followed, span) for part in found])
+
+
+def tabulate_labels(part: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
+    """Yields the counts of labels, by prediction, of the span's hours; the rows have `label` and `outcome` as JSON texts."""
+    predicted, rule = part.read.outcomes, followed.monitor.outcomes
+    found = compare_texts(part.rows["label"], part.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
+    known = (found.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
+    is_favourable, actual = predicted == Outcome.FAVOURABLE, found.actual
+    columns = []
+    for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE):
+        columns += [known & (actual == outcome) & is_favourable, known & (actual == outcome)]
+    return _tabulate(part, DataSet.FEEDBACK, span, [*columns, known & (found.correct == 1), known])
 
 
 def count_pairs(table: BalancedCells) -> Cells:
@@ -118,11 +131,11 @@ def count_pairs(table: BalancedCells) -> Cells:
     return cells
 
 
-def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[_Records]:
+def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
     """Returns the records of each schema version. A version that lacks a column of the monitor is left out: its records have no group."""
     monitor, person = followed.monitor, followed.monitor.evidence.person
     names = [attribute.feature for attribute in monitor.attributes] + ([] if person is None else [person])
-    found: list[_Records] = []
+    found: list[ReadRecords] = []
     for schema in followed.deployment.schemas:
         if any(schema.column(name) is None for name in names):
             continue
@@ -135,14 +148,14 @@ def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecor
         counts = np.ones(rows.num_rows, dtype=np.bool_)
         if people is not None and person is not None:
             counts = people.choose(values[person], rows)
-        found.append(_Records(rows, read, number_hours(rows["logged_at"], span), counts))
+        found.append(ReadRecords(rows, read, number_hours(rows["logged_at"], span), counts))
     mixed = _hours_of_several_rates(found)
     if mixed.size:
         found = [replace(part, counts=part.counts & ~np.isin(part.hours, mixed)) for part in found]
     return found
 
 
-def _hours_of_several_rates(parts: Sequence[_Records]) -> npt.NDArray[np.int64]:
+def _hours_of_several_rates(parts: Sequence[ReadRecords]) -> npt.NDArray[np.int64]:
     """Returns the numbers of the hours in which records were sampled at different rates.
 
     They are no evidence: the e-value of an hour is proved for records that count alike, and one of the sample as it is would judge the
@@ -168,7 +181,7 @@ def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
     return numbers
 
 
-def _tabulate(part: _Records, data: DataSet, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
+def _tabulate(part: ReadRecords, data: DataSet, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
     """Yields a count for each comparison and each hour with records: how many records of each group have each of the `columns` true."""
     size = int((span.end - span.start) / HOUR)
     for comparison in comparisons_of(part.read.monitor):
@@ -176,17 +189,22 @@ def _tabulate(part: _Records, data: DataSet, span: Span, columns: Sequence[Mask]
         # Negative codes would count in the hour before.
         placed = (codes >= 0) & part.counts
         cell = part.hours * len(named) + codes
-        counted = np.column_stack([np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]).reshape(
-            size, len(named), len(columns)
-        )
+        sums = [_count_cells(cell, placed & column, part.repeats, size * len(named)) for column in columns]
+        counted = np.column_stack(sums).reshape(size, len(named), len(columns))
         place = CountedPlace(data, comparison.label)
         for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
             cells = [[*group, *counts] for group, counts in zip(named, counted[hour].tolist(), strict=True) if counts[-1]]
             yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
 
 
-def _merge(parts: Sequence[Iterator[CountedHour]]) -> list[CountedHour]:
-    """Returns the counts of several schema versions, added up: a group of one version is that of the same label and role in another."""
+def _count_cells(cell: npt.NDArray[np.int64], chosen: Mask, repeats: npt.NDArray[np.int64] | None, size: int) -> npt.NDArray[np.int64]:
+    # Sums of numpy's weights are float64: exact below 2^53 records.
+    weights = None if repeats is None else repeats[chosen]
+    return np.bincount(cell[chosen], weights, minlength=size).astype(np.int64)
+
+
+def merge_hours(parts: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
+    """Returns the counts of several parts, added up: a group of one part is that of the same label and role in another."""
     merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
     for part in parts:
         for one in part:

@@ -27,8 +27,6 @@ from .settling import Budget, end_of, lag_of, load_series
 from .states import FigureState
 from .summarising import since_of, state_of
 
-IN_FILES = "its records lie in files, and evidence counts only records in Evenhand's database"
-
 RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""
 
@@ -78,7 +76,6 @@ class DeploymentEvidence:
     monitor: Monitor
     model_revision: str
     comparisons: Sequence[ComparisonState]
-    is_in_files: bool = False
 
     def features_of(self, one: ComparisonState) -> tuple[str, ...]:
         """Returns the columns whose groups are compared."""
@@ -103,15 +100,13 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     for watched in watched_metrics(monitor):
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
         # Listed all the same: a missing comparison would look like a fair one.
-        if era is None or not own or deployment.is_in_files:
-            reason = IN_FILES if deployment.is_in_files else _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
+        if era is None or not own:
+            reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
             found += _list_absent(watched, reason, monitor.evidence.false_alarm_hours)
             continue
         followed = FollowedEra(deployment, monitor, era)
         found += _look_at(session, followed, watched, own, Budget.of(figures, followed))
-    return DeploymentEvidence(
-        era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found, is_in_files=deployment.is_in_files
-    )
+    return DeploymentEvidence(era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found)
 
 
 def _list_absent(watched: WatchedMetric, reason: str, budget_hours: float) -> Iterator[ComparisonState]:

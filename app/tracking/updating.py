@@ -14,6 +14,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from ..checks.sources import NO_TABLES, TablePlaces
 from ..clock import HOUR, hour_of
 from ..domain.checks import DataSet, Span
 from ..domain.turns import in_turn
@@ -48,6 +49,7 @@ from ..store.evidence.late_labels import add_late_labels, late_labels_of_hours, 
 from ..store.records.window import match_pending_feedback
 from ..store.subgroups.candidates import StoredCandidate, candidates_to_follow
 from .counting import FollowedEra, count_labels, count_pairs, count_payload
+from .hours_in_files import HoursInFiles
 from .people import FirstRecords
 from .settling import settle_figures, take_forward
 from .subgroups.following import count_candidates, settle_candidates
@@ -66,8 +68,10 @@ BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 log = structlog.get_logger(__name__)
 
 
-def update_evidence(database: Database, *, grace: timedelta) -> int:
+def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces | None = None) -> int:
     """Brings the evidence of all deployments up to date; returns the number of steps. `grace` is the longest that a write may take.
+
+    With `places`, it is the evidence of those whose records lie in files there; without, that of those whose records are logged.
 
     Raises:
         Unavailable: the database went away; the next call does the rest.
@@ -75,11 +79,11 @@ def update_evidence(database: Database, *, grace: timedelta) -> int:
     with database.transaction() as session:
         latest = current_hour_bound(session, grace.total_seconds())
         forget_unfollowed_changes(session)
-        waiting = deployments_to_follow(session, latest=latest)
+        waiting = deployments_to_follow(session, latest=latest, in_files=places is not None)
     done = 0
     for deployment_no in in_turn(waiting):
         try:
-            done += update_deployment(database, deployment_no, latest)
+            done += update_deployment(database, deployment_no, latest, places=places or NO_TABLES)
         except InvalidInput as error:
             _note_problem(database, deployment_no, str(error))
         except (Unavailable, SQLAlchemyError):
@@ -89,7 +93,7 @@ def update_evidence(database: Database, *, grace: timedelta) -> int:
     return done
 
 
-def update_deployment(database: Database, deployment_no: int, latest: datetime) -> int:
+def update_deployment(database: Database, deployment_no: int, latest: datetime, *, places: TablePlaces = NO_TABLES) -> int:
     """Brings the evidence of one deployment up to date with the hours before `latest`; returns the number of steps.
 
     Raises:
@@ -107,7 +111,7 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime) 
             followed = _follow(session, deployment_no)
             if followed is None:
                 return done
-            step = _Step(session, database, followed, latest)
+            step = _Step(session, database, followed, latest, places)
             done += step.take()
         if step.is_complete:
             return done
@@ -135,6 +139,9 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
         followed = _follow(session, deployment_no)
         if followed is not None:
             note_progress(session, followed.era.no, problem=problem)
+            if followed.deployment.payload is not None:
+                log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
+                return  # files that cannot be read now are tried again, and so are the changed hours
             forget_changes(session, changed_hours(session, deployment_no, followed.era, most=MOST_NOTES).nos, followed.era)
     log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
 
@@ -151,11 +158,13 @@ class _Counted:
 class _Step:
     """One step of one deployment, within one transaction. `is_complete` says that nothing is known to remain."""
 
-    def __init__(self, session: Session, database: Database, followed: FollowedEra, latest: datetime) -> None:
+    def __init__(self, session: Session, database: Database, followed: FollowedEra, latest: datetime, places: TablePlaces) -> None:
         self._session = session
         self._database = database
         self._followed = followed
         self._latest = latest
+        payload = followed.deployment.payload
+        self._files = None if payload is None else HoursInFiles(session, followed, payload, places)
         self.is_complete = False
         self._has_displaced = False
         self._figures: list[KnownFigure] | None = None
@@ -173,6 +182,8 @@ class _Step:
 
         Changed hours are counted first, then a day of new hours and of labels. Figures follow in the same transaction if no hour is left.
         """
+        if self._files is not None and self._era.problem is not None:
+            note_progress(self._session, self._era.no, problem=None)  # not stored if it is met again
         if self._recount():
             return True
         counted, labelled = self._count_new(), self._count_new_labels()
@@ -198,8 +209,9 @@ class _Step:
         self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)), is_again=True)
         self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)), is_again=True)
         self._count_balanced(span)
-        late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
-        replace_late_labels(self._session, self._era.no, span, late)
+        if self._files is None:
+            late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
+            replace_late_labels(self._session, self._era.no, span, late)
         settle_candidates(self._session, self._followed, self._candidates, counted_until, changed=span)
         forget_changes(self._session, [no for no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end], self._era)
         return True
@@ -207,32 +219,37 @@ class _Step:
     def _count_new(self) -> "_Counted":
         """Counts the next hours that have ended."""
         era, no = self._era, self._followed.deployment.no
+        latest = self._latest if self._files is None else self._files.end(self._latest, DataSet.PAYLOAD)
+        if latest is None:
+            return _Counted(era.counted_until)
         # A person's first record may be from before the first hour that counts.
         earliest = BEGINNING if self._followed.monitor.evidence.person is not None else era.starts_at or BEGINNING
         start = max(era.counted_until or earliest, earliest)
-        if start >= self._latest:
+        if start >= latest:
             return _Counted(era.counted_until)
-        found = next_record_hour(self._session, no, Span(start=start, end=self._latest))
+        found = self._next_hour(Span(start=start, end=latest))
         # A gap of years is passed in one step.
-        until = self._latest
+        until = latest
         if found is not None:
-            span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, self._latest)))
+            span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
             self._count(DataSet.PAYLOAD, span, is_again=False)
             until = span.end
-        late = late_labels_that_arrived(self._session, no, era, Span(start=start, end=until), self._followed.horizon)
-        add_late_labels(self._session, era.no, late)
+        if self._files is None:
+            late = late_labels_that_arrived(self._session, no, era, Span(start=start, end=until), self._followed.horizon)
+            add_late_labels(self._session, era.no, late)
         note_progress(self._session, era.no, counted_until=until, problem=None)
         settle_candidates(self._session, self._followed, self._candidates, until)
-        return _Counted(until, any_due=True, are_left=until < self._latest)
+        return _Counted(until, any_due=True, are_left=until < latest)
 
     def _count_new_labels(self) -> "_Counted":
         """Counts the labels of the next hours whose horizon has passed."""
         era = self._era
         earliest = era.starts_at or BEGINNING
-        start, latest = max(era.labels_until or earliest, earliest), hour_of(self._latest - self._followed.horizon)
+        known = self._latest if self._files is None else self._files.end(self._latest, DataSet.FEEDBACK) or self._latest
+        start, latest = max(era.labels_until or earliest, earliest), hour_of(known - self._followed.horizon)
         if start >= latest:
             return _Counted(era.labels_until)
-        found = next_record_hour(self._session, self._followed.deployment.no, Span(start=start, end=latest))
+        found = self._next_hour(Span(start=start, end=latest))
         until = latest
         if found is not None:
             span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
@@ -241,10 +258,18 @@ class _Step:
         note_progress(self._session, era.no, labels_until=until)
         return _Counted(until, any_due=True, are_left=until < latest)
 
+    def _next_hour(self, span: Span) -> datetime | None:
+        """Returns the first hour of the span that may have records."""
+        if self._files is not None:
+            return self._files.next_hour(span)
+        return next_record_hour(self._session, self._followed.deployment.no, span)
+
     def _bound(self, span: Span) -> Span:
         """Returns the span, shortened at its end to at most `MOST_HOURS` and, if one hour has no more, at most `MOST_RECORDS`."""
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
-        records = count_records(self._session, self._followed.deployment.no, Span(start=span.start, end=span.start + hours * HOUR))
+        within = Span(start=span.start, end=span.start + hours * HOUR)
+        no = self._followed.deployment.no
+        records = count_records(self._session, no, within) if self._files is None else self._files.count_records(within)
         if records > MOST_RECORDS:
             hours = max(1, hours * MOST_RECORDS // records)
         return Span(start=span.start, end=span.start + hours * HOUR)
@@ -252,6 +277,11 @@ class _Step:
     def _count(self, data: DataSet, span: Span, *, is_again: bool) -> None:
         """Counts the hours of the span on records or labels, and stores the counts."""
         if span.start >= span.end:
+            return
+        starts_at = self._era.starts_at or BEGINNING
+        if self._files is not None:
+            counted = self._files.count(data, span)
+            self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)
             return
         is_payload = data is DataSet.PAYLOAD
         has_people = self._followed.monitor.evidence.person is not None
@@ -265,7 +295,6 @@ class _Step:
             # These hours were counted with a record that has turned out not to be its person's first.
             self._has_displaced = True
             note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
-        starts_at = self._era.starts_at or BEGINNING
         self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)
 
     def _count_balanced(self, span: Span) -> None:

@@ -7,14 +7,14 @@ from ..domain.checks import DataSet
 from ..evidence.nulls import Direction
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
-from .looking import IN_FILES, ComparisonState, DeploymentEvidence
+from .looking import ComparisonState, DeploymentEvidence
 
 NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
 
 QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, nor that it is back inside."
 STALE = "A past hour has changed; a worker is about to compute this again."
 
-_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies", DataSet.FEEDBACK: "on labelled records"}
+_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataSet.FEEDBACK: "on labelled records"}
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
 
@@ -49,9 +49,7 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
 
 
 def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
-    """Returns how many comparisons are in each state, then what a reader must know of all; of records in files why there is none."""
-    if evidence.is_in_files:
-        return [f"There is no evidence over time on this deployment: {IN_FILES}. Judge it by its single checks."]
+    """Returns how many comparisons are in each state, then what a reader must know of all."""
     return [sum_up(evidence.comparisons), *list_remarks(evidence)]
 
 

@@ -1,4 +1,4 @@
-"""Alerts as lines of a list: those of one group as logged and with copies are one line, and lines are listed by deployment."""
+"""Alerts as lines of a list: those of one group as logged and counterfactual are one line, and lines are listed by deployment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert, AlertState, RuleKind
 from ..domain.checks import DataSet
-from ..metrics.rounding import digits_apart
+from ..metrics.rounding import digits_apart, join_of
 from ..store.alerts.alerts import counterparts_of
 
 _JOINED: Final = (DataSet.PAYLOAD, DataSet.BALANCED)
@@ -128,7 +128,7 @@ def figure_of(alert: Alert) -> AlertFigure:
     interval = ""
     if lower is not None or upper is not None:
         start = "up to " if lower is None else f"{lower:.{digits}f}"
-        end = " and more" if upper is None else f"{'' if lower is None else '–'}{upper:.{digits}f}"
+        end = " and more" if upper is None else f"{'' if lower is None else join_of(lower)}{upper:.{digits}f}"
         interval = f"{start}{end}"
     return AlertFigure(alert=alert, data=name, text="" if value is None else f"{value:.{digits}f}", interval=interval)
 

@@ -97,7 +97,7 @@ class GroupShare:
 
     @property
     def share(self) -> float | None:
-        """Returns the favourable share; before mitigation where there is an after."""
+        """Returns the favourable rate; before mitigation where there is an after."""
         return self.outcomes.share
 
     @property

@@ -1,4 +1,4 @@
-"""Headlines of a check: of each attribute the group that is furthest out, as logged and with copies, in sentences.
+"""Headlines of a check: of each attribute the group that is furthest out, as logged and counterfactual, in sentences.
 
 Pages, reports and the overview of a deployment use these words; no other module words a verdict.
 """
@@ -16,7 +16,7 @@ from .payload_view import notes_on_unseen
 
 IMPACT: Final = "disparate_impact"
 
-NAMES: Final = ((DataSet.PAYLOAD, "As logged"), (DataSet.BALANCED, "With copies"))
+NAMES: Final = ((DataSet.PAYLOAD, "As logged"), (DataSet.BALANCED, "Counterfactual"))
 
 NOT_TOGETHER: Final = "Attributes that are watched together are not perturbed together."
 NOT_MEASURED: Final = "This check measured no comparison here."
@@ -48,7 +48,7 @@ _READINGS: Mapping[tuple[str | None, str | None], str] = {
     ): "Only the second is outside the limits: with everything else equal the groups do not fare alike; as logged, "
     "other things in which they differ make up for it.",
 }
-"""Joint reading of the verdicts as logged and with copies. Where either is unsure there is none."""
+"""Joint reading of the verdicts as logged and counterfactual. Where either is unsure there is none."""
 
 _TURNED_ROUND = (
     "Both are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal {equal}; other"
@@ -91,7 +91,7 @@ class OnData:
 class Headline:
     """Headline of one attribute; of each data set its sentences. `reading` says what they mean together, where that is sure.
 
-    `notes` say of an attribute that the model does not see what its figure with copies means.
+    `notes` say of an attribute that the model does not see what its counterfactual figure means.
     """
 
     comparison: Comparison
@@ -137,7 +137,7 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
-    """Returns what the figures of one group as logged and with copies mean together, where that is sure; None where it is not."""
+    """Returns what the figures of one group as logged and counterfactual mean together, where that is sure; None where it is not."""
     if logged.group != equal.group or not logged.measurement.metric == equal.measurement.metric == IMPACT:
         return None
     verdicts = (logged.measurement.verdict, equal.measurement.verdict)
@@ -161,7 +161,7 @@ def word_figure(one: Measurement) -> WordedFigure:
 
 
 def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    """Returns the attributes by verdict, the gravest first: `sex (as logged, with copies)`."""
+    """Returns the attributes by verdict, the gravest first: `sex (as logged, counterfactual)`."""
     found: dict[str | None, dict[str, list[str]]] = {}
     for one in shown:
         for part in one.parts:

@@ -123,10 +123,14 @@ class IngestionView:
 def ingestion_of(session: Session, deployment_no: int, now: datetime, *, hours: int) -> IngestionView:
     """Returns the ingestion of the present hour and those before it, `hours` in all. Four statements, none of which reads records."""
     until = hour_of(now) + HOUR
-    span = Span(start=until - hours * HOUR, end=until)
+    return ingestion_in(session, deployment_no, Span(start=until - hours * HOUR, end=until), now)
+
+
+def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
+    """Returns the ingestion of the whole hours of that time. Four statements, none of which reads records."""
     arrivals = arrivals_in(session, deployment_no, span)
     rejections = rejections_in(session, deployment_no, span)
-    missing = missing_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
+    missing = missing_hours(session, deployment_no, since=span.start, until=span.end, limit=(span.end - span.start) // HOUR)
     waiting = waiting_labels(session, deployment_no)
     found = _by_hour(span, arrivals, rejections, missing)
     lines = _by_reason(rejections)
@@ -135,7 +139,7 @@ def ingestion_of(session: Session, deployment_no: int, now: datetime, *, hours: 
         rejections=lines,
         waiting_labels=min(waiting, MOST_WAITING),
         is_more=waiting > MOST_WAITING,
-        signs=_find_signs(found, rejections),
+        signs=_find_signs(found, rejections, is_present=span.end > now),
     )
 
 
@@ -185,14 +189,14 @@ def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionLine]:
     return sorted(found.values(), key=lambda line: (-line.records, line.sentence))
 
 
-def _find_signs(hours: Sequence[IngestionHour], rejections: Sequence[RejectionCount]) -> list[str]:
-    """Returns a sentence for each thing that a person should look at: those of the newest 24 hours, and a silence."""
+def _find_signs(hours: Sequence[IngestionHour], rejections: Sequence[RejectionCount], *, is_present: bool) -> list[str]:
+    """Returns a sentence for each thing that a person should look at: those of the newest 24 hours, and a silence up to now."""
     newest = hours[:24]
-    span = "hour" if len(newest) == 1 else f"{len(newest)} hours"
+    span = ("hour" if len(newest) == 1 else f"{len(newest)} hours") + ("" if is_present else " of this time")
     signs = []
     silent_since = next((one.hour + HOUR for one in hours if one.payload), None)
     # The present hour may have just begun, so one whole hour without a record comes first.
-    if silent_since is not None and silent_since < hours[0].hour:
+    if is_present and silent_since is not None and silent_since < hours[0].hour:
         signs.append(f"No payload record has arrived since {silent_since:%Y-%m-%d %H:%M} UTC. Look whether the model is still called.")
     rejected = sum(one.rejected for one in newest)
     if rejected:

@@ -70,7 +70,7 @@ STEPS: Mapping[Cause, NextStep] = {
 
 _LOOK = NextStep("Show", "")
 
-_OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: " with copies", DataSet.FEEDBACK: " on labelled records"}
+_OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: ", counterfactual", DataSet.FEEDBACK: " on labelled records"}
 
 
 def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
@@ -128,12 +128,13 @@ def sentence_of(one: DeploymentOverview, now: datetime) -> str:
     """Returns what is the matter with the deployment, and for how long its alerts have been waiting."""
     worst = one.worst
     if one.state is DeploymentState.UNFAIR and worst is not None:
-        group = one.words.label(worst.attribute, worst.group)
-        side = None if worst.disadvantaged_group is None else one.words.label(worst.attribute, worst.disadvantaged_group)
-        to = "Unfair" if side is None else f"Unfair to {side} ({worst.attribute})"
+        group, side = _name(one, worst.group), worst.disadvantaged_group
+        to = "Unfair" if side is None else f"Unfair to {_name(one, side)}"
         number = 0.0 if worst.value is None else worst.value
         digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)
-        said = f"{to}: {worst.metric.replace('_', ' ')} of {group} is {number:.{digits}f}{_OF_DATA.get(worst.data, '')}."
+        # The line is read at a glance: a group is named once.
+        of = "" if side == worst.group else f" of {group}"
+        said = f"{to}: {worst.metric.replace('_', ' ')}{of} {number:.{digits}f}{_OF_DATA.get(worst.data, '')}."
     elif one.state is DeploymentState.FAILING:
         said = f"The last check failed. {one.reason or ''}"
     elif one.state is DeploymentState.NO_MONITOR:
@@ -147,6 +148,13 @@ def sentence_of(one: DeploymentOverview, now: datetime) -> str:
     elif one.state is DeploymentState.UNFAIR:
         said += " No alert is open on it."
     return said.strip()
+
+
+def _name(one: DeploymentOverview, group: str) -> str:
+    """Returns a group of the worst figure's attribute by its display name, or else with the attribute."""
+    attribute = "" if one.worst is None else one.worst.attribute
+    label = one.words.label(attribute, group)
+    return label if one.words.is_named(attribute, group) else f"{label} ({attribute})"
 
 
 def _say_waiting(waiting: Unacknowledged, age: str) -> str:

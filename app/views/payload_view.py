@@ -27,16 +27,16 @@ LIKE_PAYLOAD = (
     " perturbed figures say nothing that the payload does not."
 )
 THROUGH = (
-    "The model does not see {attribute}. Its copies take {features} from training records of the other group, so figures with copies"
+    "The model does not see {attribute}. Its copies take {features} from training records of the other group, so counterfactual figures"
     " measure what goes through these features."
 )
 UNEQUAL = (
-    "Shares with copies, perfect equality and OpenScale's fairness count every copy as a record. A side of {attribute} has several values,"
-    " or ranges with several copies a record, so these figures hold some records more often than others, and part of a difference may"
-    " be due to who the records are. The balanced disparate impact counts every record once on each side."
+    "Counterfactual rates, perfect equality and OpenScale's fairness count every copy as a record. A side of {attribute} has several"
+    " values, or ranges with several copies a record, so these figures hold some records more often than others, and part of a difference"
+    " may be due to who the records are. The balanced disparate impact counts every record once on each side."
 )
 EARLIER_DEFINITION = (
-    "The disparate impact with copies of this check was measured by release 0.1, which counted every copy as a record. It is OpenScale's"
+    "The counterfactual disparate impact of this check was measured by release 0.1, which counted every copy as a record. It is OpenScale's"
     " fairness; checks since then count every record once on each side."
 )
 NOT_SCORED = "Records that were not scored, because the model refuses copies of them: {records}. They are on neither side. Why: {because}"
@@ -109,7 +109,7 @@ def why_not_perturbed(counted: CountedCheck) -> str | None:
 
 
 def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    """Returns the notes to show next to figures with copies, of these attributes."""
+    """Returns the notes to show next to counterfactual figures, of these attributes."""
     unseen, through = notes_on_unseen(source.window), source.window.get("correlated_features", {})
     others = int(source.window.get("records_of_other_revisions", 0))
     copied = [one for one in with_copies if one.attribute not in unseen or one.attribute in through]
@@ -125,7 +125,7 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
 
 
 def notes_on_refused(window: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns notes on records that the model did not take: how many are in no figure with copies, and why."""
+    """Returns notes on records that the model did not take: how many are in no counterfactual figure, and why."""
     counted = {name: records for name, records in window.get("records_not_scored", {}).items() if records}
     if not counted:
         return ()
@@ -142,7 +142,7 @@ def is_of_earlier_definition(source: CheckSource) -> bool:
 
 
 def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Returns, of each attribute that the model does not see, the meaning of its figures with copies and whether they can be trusted.
+    """Returns, of each attribute that the model does not see, the meaning of its counterfactual figures and whether they can be trusted.
 
     `window` is that of a check.
     """

@@ -10,6 +10,7 @@ from ..domain.group_words import GroupWords
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.values import Range, Scalar, label_of
+from ..metrics.rounding import digits_apart
 from ..store.checks import checks
 from ..store.checks.results import measurements_of
 from .check_source import counted_check
@@ -17,6 +18,8 @@ from .check_source import counted_check
 GAINED = "flip_rate_gained"
 """Metric that counts unfavourable records with a favourable copy, among the records with a copy."""
 
+_DIGITS = 4
+"""Min digits after the point of a score, as probabilities have on all pages."""
 MAX_SENTENCES = 5
 """Max groups that the totals name; those with most records come first."""
 
@@ -84,5 +87,6 @@ def why(flag: FlaggedRecord) -> str:
         )
     scores = ""
     if flag.own_score is not None and flag.reference_score is not None:
-        scores = f": the score is {flag.reference_score:.4g} instead of {flag.own_score:.4g}"
+        digits = digits_apart(flag.reference_score, (flag.own_score,), _DIGITS)
+        scores = f": the score is {flag.reference_score:.{digits}f} instead of {flag.own_score:.{digits}f}"
     return f"Asked again with reference values of {flag.attribute} instead of {flag.group}, the model is {outcome}{scores}."

@@ -50,8 +50,18 @@ async def turn(services: ServicesIn) -> AsyncIterator[None]:
         yield
 
 
-def transaction(services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]) -> Iterator[Session]:
+def let_replica_answer(scope: Scope) -> None:
+    """Notes that the request is one for a page and only reads, so that a replica may answer it."""
+    scope["state"]["may_read_replica"] = scope["method"] in {"GET", "HEAD"}
+
+
+def transaction(request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]) -> Iterator[Session]:
     """Yields the request's one transaction."""
+    if services.replica is not None and request.scope["state"].get("may_read_replica", False):
+        # Its audit event is written by the layer around it: a replica takes none.
+        with services.replica.transaction() as session:
+            yield session
+        return
     with services.database.transaction() as session:
         yield session
         note_request(session)
@@ -146,8 +156,8 @@ def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id:
         return
     if deployment.payload is not None:
         raise Conflict(
-            f"The records of {deployment.id} lie in files. Single records, mitigation, attributions, scans for subgroups and evidence"
-            " over time need records in Evenhand's database and are not there for it; checks, series, alerts and reports are."
+            f"The records of {deployment.id} lie in files. Single records, mitigation, attributions and scans for subgroups"
+            " need records in Evenhand's database and are not there for it; checks, series, evidence, alerts and reports are."
         )
 
 

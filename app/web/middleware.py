@@ -20,6 +20,7 @@ from ..security.principals import Principal
 from ..settings import Network
 from ..telemetry.logs import bind_request_id
 from ..telemetry.metrics import http_requests, http_seconds
+from ..telemetry.traces import describe_span, request_span
 from ..turns import Room
 from .addresses import client_address
 from .problems import body_too_large, problem_response, unexpected_response
@@ -54,6 +55,10 @@ class RequestContext:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with request_span(scope["headers"]):
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         sent_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
         # A copy, because the server hands every request the same state object of the lifespan.
@@ -157,12 +162,16 @@ def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
     http_requests.labels(method, route, str(status or "disconnected")).inc()
     http_seconds.labels(route).observe(seconds)
     principal = scope["state"].get("principal")
+    deployment = scope.get("path_params", {}).get("deployment_id")
+    place = {"http.request.method": method, "http.route": route, "http.response.status_code": status, "evenhand.deployment": deployment}
+    place["evenhand.request_id"] = scope["state"]["request_id"]
+    describe_span(place, name=f"{method} {route}", has_failed=status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
     log.info(
         "request",
         method=method,
         # Not the path: the ids of records in it may reveal who a person is.
         route=route,
-        deployment=scope.get("path_params", {}).get("deployment_id"),
+        deployment=deployment,
         actor=None if principal is None else principal.actor,
         client=scope["state"]["client_address"],
         status=status,

@@ -23,7 +23,7 @@ from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, scene
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",), threshold=0.8, upper_threshold=1.25)
-TEXT = {"type": FieldType.STRING, "kind": FieldKind.CATEGORICAL}
+TEXT: dict[str, Any] = {"type": FieldType.STRING, "kind": FieldKind.CATEGORICAL}
 START = NOON
 
 
@@ -39,14 +39,22 @@ class Logged:
     minute: int = 0
 
 
-def watched(database: Database, *, evidence: EvidenceSettings | None = None, **more: Any) -> Scene:  # noqa: ANN401 - a monitor's members
+def watched(
+    database: Database,
+    *,
+    evidence: EvidenceSettings | None = None,
+    deployment_id: str = "a-model",
+    **more: Any,  # noqa: ANN401 - a monitor's members
+) -> Scene:
     """A deployment whose approvals are watched by sex."""
     attributes = more.pop("attributes", (SEX,))
     monitor = Monitor(
         outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=attributes, evidence=evidence or EvidenceSettings(), **more
     )
     columns = (Column(name="sex", **TEXT), Column(name="place", **TEXT))
-    return scene(database, columns, monitor, endpoint=None, meta=(Column(name="person", **TEXT),), probability=None)
+    return scene(
+        database, columns, monitor, endpoint=None, meta=(Column(name="person", **TEXT),), probability=None, deployment_id=deployment_id
+    )
 
 
 def world(ratios: Sequence[float], seed: int, *, records: int = 60, share: float = 0.4, base: float = 0.6) -> list[Logged]:

@@ -29,14 +29,15 @@ class Lake:
     _types: dict[str, pa.DataType] = field(default_factory=dict)
 
     def write(self, rows: Sequence[Mapping[str, Any]], at: datetime, *, revision: str | None = None, path: str = "") -> Path:
-        """Writes records as one file: each {id, prediction, probability?, and the columns}, scored at that time."""
+        """Writes records as one file: each {id, prediction, probability?, at?, and the columns}, scored at their own or that time."""
         schema = self.stage.deployment.schema
         names = [column.name for column in (*schema.features, *schema.meta)]
         columns: dict[str, Any] = {name: pa.array([row.get(name) for row in rows], self._types.get(name)) for name in names}
         columns |= {name: pa.array([row.get(name) for row in rows]) for name in ("id", "prediction")}
         columns["probability"] = pa.array([row.get("probability") for row in rows], self._types.get("probability", pa.float64()))
-        columns["scored_at"] = pa.array([at] * len(rows), TIMES)
-        columns["revision"] = pa.array([revision or self.stage.deployment.model_revision] * len(rows), pa.string())
+        columns["scored_at"] = pa.array([row.get("at", at) for row in rows], TIMES)
+        own = revision or self.stage.deployment.model_revision
+        columns["revision"] = pa.array([row.get("revision", own) if revision is None else own for row in rows], pa.string())
         return self._write("payload", columns, path)
 
     def label(self, labels: Sequence[tuple[str, object]], at: datetime) -> Path:

@@ -198,7 +198,7 @@ def test_balanced_figures_are_those_of_everybody_as_each_group(database: Databas
 
 
 def expect_balanced(world: World, check: dict[str, Any], brute: BruteForce) -> None:
-    """Holds the check's figures with copies against brute force."""
+    """Holds the check's counterfactual figures against brute force."""
     reference = range(len(world.monitored), len(brute.values))
     sides = [("group", _label(value), [place]) for place, value in enumerate(world.monitored)]
     for scope, group, places in [*sides, ("pooled", None, list(range(len(world.monitored))))]:

@@ -18,8 +18,9 @@ from sqlalchemy.exc import IntegrityError
 
 from app.clock import HOUR, hour_of
 from app.errors import Unavailable
+from app.evidence.betting import look_back
 from app.evidence.following import Followed, follow
-from app.evidence.hours import count_hours
+from app.evidence.hours import Hours, count_hours
 from app.evidence.nulls import Direction, Limit, Scale
 from app.store.database.engine import Database
 from app.store.database.partitions import ensure_months
@@ -103,7 +104,7 @@ class Historian(threading.Thread):
         token = f"{self._chance.getrandbits(64):x}"
         while True:
             try:
-                _insert(self._service.database_url, name, records, token)
+                insert_records(self._service.database_url, name, records, token)
             except (Unavailable, RuntimeError):
                 time.sleep(0.2)
             except IntegrityError:  # the commit that was not acknowledged had been made
@@ -127,7 +128,7 @@ class Historian(threading.Thread):
             time.sleep(0.2)
 
 
-def _insert(url: str, name: str, records: Sequence[PastRecord], token: str) -> None:
+def insert_records(url: str, name: str, records: Sequence[PastRecord], token: str) -> None:
     """Stores the records in one transaction.
 
     Raises:
@@ -222,22 +223,30 @@ def _count(connection: psycopg.Connection[Any], name: str) -> Counter[tuple[date
 
 
 def _follow(row: dict[str, Any], found: dict[str, Any], counts: Counter[tuple[datetime, str, bool]]) -> tuple[Followed, datetime]:
-    """Returns the life of one comparison with its limit, from the first hour in which the monitored group has records, and that hour."""
-    first = min(hour for hour, sex, _ in counts if sex == row["group"])
-    until = datetime.fromisoformat(found["counted_until"])
-    hours = [first + number * HOUR for number in range((until - first) // HOUR)]
+    """Returns the life of one comparison with its limit, from the first hour in which the monitored group has records, and that hour.
 
-    def side(sex: str) -> list[tuple[int, int]]:
-        return [(counts[hour, sex, True], counts[hour, sex, True] + counts[hour, sex, False]) for hour in hours]
+    What is known before an hour includes hours in which only the reference group had records.
+    """
+    first, begun = min(hour for hour, sex, _ in counts if sex == row["group"]), min(hour for hour, _, _ in counts)
+    until = datetime.fromisoformat(found["counted_until"])
+    every = [begun + number * HOUR for number in range((until - begun) // HOUR)]
+    hours = every[(first - begun) // HOUR :]
+
+    def sides(of: Sequence[datetime]) -> Hours:
+        several = (
+            [(counts[hour, sex, True], counts[hour, sex, True] + counts[hour, sex, False]) for hour in of] for sex in (row["group"], "male")
+        )
+        return count_hours(*several)
 
     of_metric = [one for one in found["comparisons"] if (one["data"], one["metric"]) == (row["data"], row["metric"])]
     other = next((one["limit"] for one in of_metric if one["direction"] != row["direction"]), None)
     followed = follow(
-        count_hours(side(row["group"]), side("male")),
+        sides(hours),
         Limit(SCALES[row["metric"]], Direction(row["direction"]), row["limit"], other),
         # All begin in the same hour, so that their number is the same in every hour.
         comparisons=round(math.exp(row["log_threshold"]) / found["false_alarm_hours"]),
         months=[hour.year * 12 + hour.month for hour in hours],
+        past=look_back(sides(every)).since(len(every) - len(hours)),
     )
     return followed, first
 

@@ -10,12 +10,14 @@ import psycopg
 TOLERANCE = 1e-12
 
 _CHECKS = """
-    SELECT c.no, c.id, d.no, c.created_at, (c."window" ->> 'records')::int, (c."window" ->> 'oldest_record_at')::timestamptz
+    SELECT c.no, c.id, d.no, c.span_start, c.span_end, (c."window" ->> 'records')::int, (c."window" ->> 'additional_records')::int,
+        (c."window" ->> 'min_records')::int
     FROM checks c JOIN deployments d ON d.no = c.deployment_no WHERE c.state = 'succeeded' AND NOT c."window" ? 'carried_from'
 """
+# Newest first; records of one write have the same time.
 _RECORDS = """
-    SELECT features ->> 0, (prediction #>> '{}')::numeric FROM payload_records
-    WHERE deployment_no = %s AND logged_at >= %s AND logged_at <= %s
+    SELECT features ->> 0, (prediction #>> '{}')::numeric, logged_at >= %s FROM payload_records
+    WHERE deployment_no = %s AND logged_at < %s ORDER BY logged_at DESC, record_no DESC
 """
 _FIGURES = """
     SELECT metric, "group", value FROM measurements
@@ -37,11 +39,14 @@ def recompute(connection: psycopg.Connection[Any]) -> Recomputation:
     """Compares rates, their ratio and their difference of women and men in every check that succeeded."""
     wrong: list[str] = []
     checks = figures = 0
-    for check_no, check_id, deployment_no, at, count, oldest in connection.execute(_CHECKS).fetchall():
-        favourable, records = _count(connection, deployment_no, oldest, at)
+    for check_no, check_id, deployment_no, start, end, own, additional, needed in connection.execute(_CHECKS).fetchall():
+        favourable, records, in_span = _count(connection, deployment_no, start, end, needed)
         checks += 1
-        if records.total() != count:
-            wrong.append(f"check {check_id} says {count} records; {records.total()} were logged from {oldest} to {at}")
+        if (in_span, records.total() - in_span) != (own, additional):
+            wrong.append(
+                f"check {check_id} of {start} to {end} says {own} records and {additional} from before;"
+                f" {in_span} were logged, and {records.total() - in_span} are to be added"
+            )
             continue
         rates = {sex: favourable[sex] / records[sex] for sex in records}
         for metric, group, value in connection.execute(_FIGURES, [check_no]):
@@ -53,12 +58,18 @@ def recompute(connection: psycopg.Connection[Any]) -> Recomputation:
     return Recomputation(checks, figures, tuple(wrong))
 
 
-def _count(connection: psycopg.Connection[Any], deployment_no: int, since: datetime, until: datetime) -> tuple[Counter[str], Counter[str]]:
-    favourable, records = Counter[str](), Counter[str]()
-    for sex, prediction in connection.execute(_RECORDS, [deployment_no, since, until]):
+def _count(
+    connection: psycopg.Connection[Any], deployment_no: int, start: datetime, end: datetime, needed: int
+) -> tuple[Counter[str], Counter[str], int]:
+    """Returns favourable and all records of the window by sex: those of the span, and the newest from before up to `needed` in all."""
+    favourable, records, in_span = Counter[str](), Counter[str](), 0
+    for sex, prediction, is_own in connection.execute(_RECORDS, [start, deployment_no, end]):
+        if not is_own and records.total() >= needed:
+            break
         records[sex] += 1
         favourable[sex] += prediction == 1
-    return favourable, records
+        in_span += is_own
+    return favourable, records, in_span
 
 
 def _figure(metric: str, group: str, rates: dict[str, float]) -> float | None:

@@ -42,6 +42,8 @@ class Counts(msgspec.Struct):
     """The Authorization header of those requests."""
     hosts: list[str | None] = msgspec.field(default_factory=list)
     """The Host header of those requests."""
+    traceparents: list[str | None] = msgspec.field(default_factory=list)
+    """The traceparent header of those requests."""
 
     def clear(self) -> None:
         """Starts counting anew."""
@@ -49,6 +51,7 @@ class Counts(msgspec.Struct):
         self.bodies.clear()
         self.authorizations.clear()
         self.hosts.clear()
+        self.traceparents.clear()
 
 
 class Reply(msgspec.Struct):
@@ -118,6 +121,7 @@ class ModelServer(ThreadingHTTPServer):
             self.counts.most_at_once = max(self.counts.most_at_once, self._at_once)
             self.counts.bodies = [*self.counts.bodies[-99:], body]
             self.counts.authorizations = [*self.counts.authorizations[-99:], headers.get("Authorization")]
+            self.counts.traceparents = [*self.counts.traceparents[-99:], headers.get("traceparent")]
             self.counts.hosts = [*self.counts.hosts[-99:], headers.get("Host")]
         try:
             return self.answer(path, body)

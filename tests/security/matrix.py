@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import time
 from typing import Any, Protocol
 
 import httpx
@@ -66,6 +67,10 @@ class KeyHolder:
             return with_cookies(browser)
 
 
+TOKEN_SECONDS = 86_400
+"""Lifetime of the tokens of the matrix."""
+
+
 @dataclass(frozen=True, slots=True)
 class IssuersPerson:
     """Somebody whom the issuer knows: in a browser or, with `sends_token`, with an access token."""
@@ -78,7 +83,8 @@ class IssuersPerson:
         groups = [f"{self.caller.role} {self.caller.bound_to}"]
         self.issuer.subject = {"sub": self.caller.name, "preferred_username": self.caller.name, "groups": groups}
         if self.sends_token:
-            return self.issuer.bearer()
+            # Thousands of requests take minutes on a busy machine.
+            return self.issuer.bearer(exp=int(time()) + TOKEN_SECONDS)
         with service.new_client(headers=FROM_OUR_PAGE) as browser:
             log_in_at(self.issuer, browser)
             return with_cookies(browser)

@@ -43,6 +43,7 @@ _RESULT: dict[str, Any] = {
     "additional_records": 0,
     "other_revisions": 0,
     "unclassified": 0,
+    "not_drawn": 0,
     "gaps": [_GAP],
     "left_out": [],
     "change": None,
@@ -239,6 +240,9 @@ class AttributionResultOut(Out):
     additional_records: int = Field(description="Of these, logged before the range; a check tops its window up in the same way.")
     other_revisions: int = Field(description="Of these, of another model revision; they take no part.")
     unclassified: int = Field(description="Of these, with an outcome in neither list; they take no part.")
+    not_drawn: int = Field(
+        description="Of these, left out by chance: the window has records logged at different rates, and those that take part count alike."
+    )
     gaps: list[AttributedGapOut]
     left_out: list[str] = Field(description="Features without cells, because they have too many different values.")
     change: ChangedGapOut | None = Field(description="Of an attribution for an alert.")

@@ -99,7 +99,7 @@ class OutcomesOut(Out):
     favourable: _Count = Field(description="Of weighted training data the sum of the weights, as the two below.")
     unfavourable: _Count
     records: _Count = Field(description="Classified records, with their copies where the view has copies.")
-    share: float | None = Field(description="The favourable share; where it is null, `reason` says why.")
+    share: float | None = Field(description="The favourable rate; where it is null, `reason` says why.")
     lower: float | None = Field(description="The lower end of its 95 % interval.")
     upper: float | None
     interval_method: str | None

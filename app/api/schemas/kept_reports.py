@@ -7,8 +7,8 @@ from pydantic import Field
 
 from ...domain.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
-from ...reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind
 from ...reports.regulator.presets import ReportPreset, choose_sheets
+from ...reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ...store.reports.schedules import first_due
 from ...web.texts import Timestamp
 from .alert_rules import ChannelId

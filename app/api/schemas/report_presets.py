@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from ...reports.regulator.data import PeriodSheet
 from ...reports.regulator.presets import Missing, ReportPreset, SheetPreset
+from ...reports.regulator.wanted import PeriodSheet
 from .base import Out
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ...domain.tables_of_files import FeedbackColumns, FeedbackTable, PayloadColumns, PayloadTable, TableFormat
 from .base import In, Out, example
@@ -27,6 +27,18 @@ _PAYLOAD_EXAMPLE = {
 }
 
 
+def _refuse_databases(value: object) -> object:
+    if isinstance(value, str) and value in {"jdbc", "sql", "hive"}:
+        raise ValueError(
+            f"tables of {value} are not read where they lie: write their rows to a folder as Parquet, a file for each hour or day, and name"
+            " that folder"
+        )
+    return value
+
+
+FormatIn = Annotated[TableFormat, Field(strict=False), BeforeValidator(_refuse_databases)]
+
+
 class PayloadColumnsIn(In):
     """Names of the table's columns. Features and meta fields that are not named have a column of their own name."""
 
@@ -46,7 +58,7 @@ class PayloadTableIn(In):
     model_config = example(_PAYLOAD_EXAMPLE)
 
     source: Literal["table"]
-    format: Annotated[TableFormat, Field(strict=False)] = TableFormat.PARQUET
+    format: FormatIn = TableFormat.PARQUET
     location: str = Field(max_length=2000, description=_LOCATION, json_schema_extra={"minLength": 1})
     partition_by: str | None = Field(default=None, description=_PARTITION)
     columns: PayloadColumnsIn = PayloadColumnsIn()
@@ -68,7 +80,7 @@ class FeedbackTableIn(In):
     """A table of files with ground-truth labels."""
 
     source: Literal["table"]
-    format: Annotated[TableFormat, Field(strict=False)] = TableFormat.PARQUET
+    format: FormatIn = TableFormat.PARQUET
     location: str = Field(max_length=2000, description=_LOCATION, json_schema_extra={"minLength": 1})
     partition_by: str | None = Field(default=None, description=_PARTITION)
     columns: FeedbackColumnsIn = FeedbackColumnsIn()

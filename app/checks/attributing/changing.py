@@ -67,7 +67,7 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
     is_after = records.window.is_own()
     early = [np.flatnonzero(~is_after & records.is_usable & side) for side in (is_member, is_reference)]
     if min(map(len, early)) < MIN_UNITS:
-        early = [np.flatnonzero(~is_after & records.is_classified & side) for side in (is_member, is_reference)]
+        early = [np.flatnonzero(~is_after & records.is_classified & records.is_drawn & side) for side in (is_member, is_reference)]
     late = [np.flatnonzero(is_after & records.is_usable & side) for side in (is_member, is_reference)]
     labels = (alerted.group, alerted.comparison.reference_label(records.read.monitor))
     before, after = (_count_period(records, labels, found) for found in (early, late))

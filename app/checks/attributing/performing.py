@@ -161,4 +161,5 @@ def _count_records(subject: _Subject, records: WindowRecords, method: Method) ->
         additional_records=records.window.additional,
         other_revisions=int(np.sum(~is_present)),
         unclassified=int(np.sum(is_present & ~records.is_classified)),
+        not_drawn=int(np.sum(is_present & records.is_classified & ~records.is_drawn)),
     )

@@ -16,6 +16,7 @@ from ...domain.monitors import Monitor
 from ...domain.outcomes import Outcome
 from ...errors import InvalidInput
 from ...metrics.groups import FloatArray, IntArray
+from ...records.alike import choose_alike
 from ...records.cells import stored_cells
 from ...records.reading import RecordColumns, RecordTable, read_table
 from ...store.database.arrow import ArrowReader
@@ -58,9 +59,14 @@ class WindowRecords:
         return np.asarray(self.read.outcomes != Outcome.UNCLASSIFIED)
 
     @cached_property
+    def is_drawn(self) -> npt.NDArray[np.bool_]:
+        """Whether each record is among those that count alike; all are where every record was logged at the same rate."""
+        return choose_alike(self.window.record_nos(), self.window.rows["sample_rate"])
+
+    @cached_property
     def is_usable(self) -> npt.NDArray[np.bool_]:
         """Whether each record takes part: the model cannot be asked what an earlier one would say, nor may they be mixed."""
-        return np.asarray((self.revisions == self.deployment.model_revision) & self.is_classified)
+        return np.asarray((self.revisions == self.deployment.model_revision) & self.is_classified & self.is_drawn)
 
     @cached_property
     def is_favourable(self) -> npt.NDArray[np.bool_]:

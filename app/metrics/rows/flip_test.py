@@ -80,7 +80,7 @@ class Flips:
         # Five votes say little about their probabilities: they are shrunk towards the overall rate (by two records); Bessel corrects.
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
-        # The derivative, by the favourable share, of the probability that most of five are favourable.
+        # The derivative, by the favourable rate, of the probability that most of five are favourable.
         pull = asked * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
         pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
         squares: FloatArray = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2

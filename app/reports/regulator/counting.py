@@ -8,12 +8,12 @@ import numpy.typing as npt
 from ...domain.comparisons import Comparison
 from ...domain.monitors import Monitor
 from ...impact.categories import Category, CategoryTable
+from ...impact.people import CountedPeople
 from ...records.cells import MISSING
 from ...records.grouping import cross
-from .people import AttributeCategories, PeriodPeople
 
 MOST_PAIRED = 3
-"""Max attributes of which every pair has a table where the monitor names no combinations."""
+"""Max attributes of which every pair has a table where the monitor names no combinations, and that are combined for an audit."""
 
 
 def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison]:
@@ -24,8 +24,17 @@ def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison
     return [Comparison((one,)) for one in features] + [Comparison(one) for one in together]
 
 
+def audit_comparisons(features: Sequence[str]) -> list[Comparison]:
+    """Returns each attribute, and of several all of them together, as Local Law 144 asks for sex, race and sex × race.
+
+    More than `MOST_PAIRED` have no combination, whose categories would be too small.
+    """
+    together = [Comparison(tuple(features))] if 1 < len(features) <= MOST_PAIRED else []
+    return [Comparison((one,)) for one in features] + together
+
+
 def tabulate(
-    people: PeriodPeople, comparison: Comparison, assessed: npt.NDArray[np.bool_], selected: npt.NDArray[np.bool_]
+    people: CountedPeople, comparison: Comparison, assessed: npt.NDArray[np.bool_], selected: npt.NDArray[np.bool_]
 ) -> CategoryTable:
     """Returns the categories of a comparison that have people; `assessed` and `selected` are per row of `people`."""
     members = [next(one for one in people.attributes if one.feature == feature) for feature in comparison.features]
@@ -44,15 +53,3 @@ def tabulate(
         names = tuple(one.labels[int(part)] for one, part in zip(members, parts, strict=True))
         categories.append(Category(names, int(applicants[place]), int(chosen[place])))
     return CategoryTable(comparison, tuple(categories), people.count(assessed & ~is_known))
-
-
-def reference_rows(attribute: AttributeCategories) -> npt.NDArray[np.bool_]:
-    """Returns per row whether it is of a category of the monitor's reference."""
-    is_reference = np.array([role == "reference" for role in attribute.roles] + [False], dtype=np.bool_)
-    # MISSING is -1, and so the place at the end.
-    return np.asarray(is_reference[attribute.codes], dtype=np.bool_)
-
-
-def name_reference(attribute: AttributeCategories) -> str:
-    """Returns the categories of the reference, for people."""
-    return ", ".join(label for label, role in zip(attribute.labels, attribute.roles, strict=True) if role == "reference")

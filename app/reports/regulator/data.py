@@ -1,40 +1,38 @@
 """Data of a regulator's report, read once. HTML, PDF, CSV and JSON are made from them; nothing here is rounded."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any, Self
+from dataclasses import asdict
+from typing import Any
 
-import msgspec
 from sqlalchemy.orm import Session
 
 from ... import VERSION
 from ...domain.category_schemes import CategoryMapping, require_mappings
-from ...domain.checks import DataSet, Span
+from ...domain.checks import Span
 from ...domain.deployments import Deployment, FieldKind
 from ...domain.monitors import Monitor
 from ...domain.outcomes import outcome_label
 from ...errors import Conflict, InvalidInput
 from ...impact.local_law_144 import LEAST_SHARE
-from ...impact.weighted import weighted_json
+from ...impact.people import CountedPeople
 from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
-from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions
-from ...tracking.wording import name_figure, order_by_gravity, say_limit
+from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
 from ..closing import LIMITS as LIMITS_OF_FIGURES
 from ..document import Made
-from ..second_page import alert_row, describe_alerts
-from ..source import ReportSource, read_period
+from ..source import read_period
 from .chain import digest_json, head_of, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
-from .people import PeopleWanted, PeriodPeople, choose_attributes, read_people
-from .sheets import audit_sheet, controls_sheet, impact_sheet, lending_sheet
+from .parts import UNEQUALLY_SAMPLED, SheetParts, make_sheet
+from .people import PeopleWanted, choose_attributes, read_people
+from .wanted import PeriodSheet, SheetsWanted, ToolKind
 
 KIND = "evenhand-regulator-report"
-FORMAT = 2
+FORMAT = 3
 """Number of this form of the data; it grows with every change of a member."""
 
-READABLE_FORMATS = (1, FORMAT)
+READABLE_FORMATS = (1, 2, FORMAT)
 """Formats whose seal and chain this version computes again."""
 
 
@@ -44,53 +42,6 @@ LIMITS = (
     "A control explains a difference only where decisions may depend on it, and where the attribute does not shape it itself.",
     *LIMITS_OF_FIGURES,
 )
-
-
-class PeriodSheet(StrEnum):
-    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation, treatment."""
-
-    ADVERSE_IMPACT = "adverse_impact"
-    LL144 = "ll144"
-    LENDING = "lending"
-    PROBABILISTIC = "probabilistic"
-    CONTROLS = "controls"
-    EVIDENCE = "evidence"
-    ALERTS = "alerts"
-    FLIPS = "flips"
-    ALTERNATIVE = "alternative"
-
-
-class ToolKind(StrEnum):
-    """Kinds of tools under Local Law 144."""
-
-    SELECTING = "selecting"
-    SCORING = "scoring"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SheetsWanted:
-    """Sheets to make, attributes (none: all of the monitor), controls by column, and whether the tool selects or scores.
-
-    `categories` map the values of attributes to those of a scheme, or name the columns of weights of the probabilistic sheet.
-    """
-
-    sheets: tuple[PeriodSheet, ...]
-    attributes: tuple[str, ...] = ()
-    controls: tuple[str, ...] = ()
-    tool: ToolKind = ToolKind.SELECTING
-    preset: str | None = None
-    categories: tuple[CategoryMapping, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the content as it is stored; equal contents are equal there."""
-        # Through JSON: a stored list would not equal a tuple.
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
-        return found
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Returns the content that was stored."""
-        return msgspec.convert(stored, cls)
 
 
 def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, wanted: SheetsWanted) -> dict[str, Any]:
@@ -108,6 +59,10 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     source = read_period(session, deployment, span)
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
+    sampling = describe_sampling(logged)
+    refusal = UNEQUALLY_SAMPLED if sampling is not None and sampling["is_unequal"] else None
+    parts = SheetParts(people=people, source=source, monitor=monitor, wanted=wanted, features=features, no_counts=refusal)
+    population = describe_population(session, deployment, span, people, logged)
     return {
         "kind": KIND,
         "format": FORMAT,
@@ -120,10 +75,8 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "categories": [asdict(one) for one in wanted.categories],
         "controls": list(controls),
         "revisions": _add_up_revisions(logged),
-        "population": describe_population(session, deployment, span, people, logged),
-        "sheets": {
-            name.value: make_sheet(name, people, source, monitor, wanted, features) for name in PeriodSheet if name in wanted.sheets
-        },
+        "population": population | {"without_label": count_without_label(reader, deployment.no, span), "sampling": sampling},
+        "sheets": {name.value: make_sheet(name, parts) for name in PeriodSheet if name in wanted.sheets},
         "limits": list(LIMITS),
         "clauses": [asdict(one) for one in CLAUSES],
         "notice": NOT_LEGAL_ADVICE,
@@ -219,7 +172,7 @@ def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:
 
 
 def describe_population(
-    session: Session, deployment: Deployment, span: Span, people: PeriodPeople, logged: Sequence[RevisionCount]
+    session: Session, deployment: Deployment, span: Span, people: CountedPeople, logged: Sequence[RevisionCount]
 ) -> dict[str, Any]:
     """Returns who is in the report, and who is not and why."""
     other_schema = sum(one.records for one in logged if one.schema_version != deployment.schema.version)
@@ -246,81 +199,9 @@ def describe_population(
     }
 
 
-def make_sheet(
-    name: PeriodSheet, people: PeriodPeople, source: ReportSource, monitor: Monitor, wanted: SheetsWanted, features: Sequence[str]
-) -> dict[str, Any]:
-    """Returns one sheet as data."""
-    match name:
-        case PeriodSheet.ADVERSE_IMPACT:
-            found = impact_sheet(people, monitor, features)
-        case PeriodSheet.LL144:
-            found = audit_sheet(people, monitor, features, is_scoring=wanted.tool is ToolKind.SCORING)
-        case PeriodSheet.LENDING:
-            found = lending_sheet(people)
-        case PeriodSheet.PROBABILISTIC:
-            found = weighted_json(people.weighted) | {"reason": None if people.weighted else NO_WEIGHTS}
-        case PeriodSheet.CONTROLS:
-            found = controls_sheet(people)
-        case PeriodSheet.EVIDENCE:
-            found = evidence_sheet(source)
-        case PeriodSheet.ALERTS:
-            notes = describe_alerts(source.alerts, source.waiting)
-            found = {"notes": list(notes), "alerts": [asdict(alert_row(alert)) for alert in source.alerts]}
-        case PeriodSheet.FLIPS:
-            found = _measured_sheet(source, {DataSet.BALANCED}, FLIPS)
-        case PeriodSheet.ALTERNATIVE:
-            found = _measured_sheet(source, {DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK}, ALTERNATIVES)
-    return found
-
-
-NO_WEIGHTS = "no weights were given; name the columns that hold the probability of each category"
-FLIPS = frozenset({"flip_rate", "flip_rate_gained", "flip_rate_lost"})
-ALTERNATIVES = frozenset(
-    {
-        *("selection_rate_before", "selection_rate_after", "disparate_impact_before", "disparate_impact_after"),
-        *("accuracy_before", "accuracy_after", "accuracy_change", "changed_rate"),
-    }
-)
-NO_CHECK = "no check of the period succeeded"
-NOT_MEASURED = "the newest check of the period measured none of these figures"
-
-
-def evidence_sheet(source: ReportSource) -> dict[str, Any]:
-    """Returns the state of every comparison when the report is made."""
-    if source.evidence is None:
-        return {"rows": [], "reason": "the deployment has no evidence over time"}
-    rows = [
-        {
-            "comparison": name_figure(one),
-            "limit": say_limit(one),
-            "state": one.state.value,
-            "words": one.words,
-            "since": None if one.since is None else one.since.isoformat(),
-        }
-        for one in order_by_gravity(source.evidence.comparisons)
-    ]
-    return {"rows": rows, "reason": None if rows else "no comparison has evidence yet"}
-
-
-def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset[str]) -> dict[str, Any]:
-    """Returns figures of the newest succeeded check of the period."""
-    if source.check is None:
-        return {"check": None, "rows": [], "reason": NO_CHECK}
-    words = source.forest.words
-    rows = [
-        {
-            "metric": one.metric,
-            "attribute": one.attribute,
-            "group": None if one.group is None or one.attribute is None else words.label(one.attribute, one.group),
-            "scope": one.scope.value,
-            "value": one.value,
-            "low": one.lower,
-            "high": one.upper,
-            "records": one.n,
-            "reason": one.reason,
-        }
-        for one in source.measurements
-        if one.data in data and one.metric in metrics
-    ]
-    span = f"{source.check.span.start.isoformat()}/{source.check.span.end.isoformat()}"
-    return {"check": source.check.id, "span": span, "rows": rows, "reason": None if rows else NOT_MEASURED}
+def describe_sampling(logged: Sequence[RevisionCount]) -> dict[str, Any] | None:
+    """Returns which shares of the traffic the records are of; None if all of it was logged."""
+    low, high = min((one.lowest_rate for one in logged), default=1.0), max((one.highest_rate for one in logged), default=1.0)
+    if low == 1:
+        return None
+    return {"lowest_rate": low, "highest_rate": high, "is_unequal": not math.isclose(low, high, rel_tol=1e-9)}

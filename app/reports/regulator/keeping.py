@@ -17,8 +17,8 @@ from ...store.deployments.deployments import Deployments
 from ...store.reports.kept import claim_report, fail_report, keep_report
 from ...store.reports.schedules import channels_of_schedule, find_schedule
 from ..document import Made
-from .data import SheetsWanted
 from .making import ReadContent, ReportForm, read_content
+from .wanted import SheetsWanted
 
 LEASE = timedelta(minutes=10)
 """Time after which another worker takes over a report that was begun: many times what the largest takes."""

@@ -2,24 +2,27 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from ...domain.checks import Span
 from ...domain.deployments import Deployment
+from ...domain.monitors import Monitor
 from ...domain.spreadsheets import harmless
 from ...domain.values import number_of
 from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
+from ...store.deployments.monitors import monitor_of
 from ..document import Attachment, Document, Made
 from ..html import as_html
 from ..pdf import as_pdf
 from ..period_report import period_report
 from .carrying import seal_csv, seal_html, seal_pdf
-from .data import SheetsWanted, read_report, seal_report
-from .presets import PRESETS, ReportPreset
+from .data import read_report, seal_report
+from .presets import PRESETS, ReportPreset, find_missing
 from .sections import chapters
+from .wanted import SheetsWanted
 
 
 class ReportForm(StrEnum):
@@ -73,8 +76,19 @@ def read_content(
     """
     with database.transaction() as session:
         with arrow_reader(database) as reader:
-            report = seal_report(read_report(session, reader, deployment, span, wanted), made)
+            data = read_report(session, reader, deployment, span, wanted)
+        gaps = describe_gaps(wanted, deployment, monitor_of(session, deployment.no), tuple(data["controls"]))
+        report = seal_report(data | gaps, made)
         return ReadContent(report, period_report(session, deployment, span, made) if has_cover else None, made)
+
+
+def describe_gaps(wanted: SheetsWanted, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...]) -> dict[str, Any]:
+    """Returns what the deployment lacks for the preset, and what its rule asks for that no log holds; both empty without a preset."""
+    if wanted.preset is None:
+        return {"missing": [], "elsewhere": []}
+    preset = ReportPreset(wanted.preset)
+    missing = [asdict(one) for one in find_missing(preset, deployment, monitor, controls)]
+    return {"missing": missing, "elsewhere": list(PRESETS[preset].elsewhere)}
 
 
 def write_json(report: Mapping[str, Any]) -> bytes:

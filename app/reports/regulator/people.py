@@ -5,11 +5,8 @@ A category is a value of a categorical attribute, whether the monitor watches it
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...domain.category_schemes import CategoryMapping
@@ -21,8 +18,9 @@ from ...domain.monitors import Monitor, MonitoredAttribute
 from ...domain.outcomes import Outcome
 from ...domain.values import canonical, label_of
 from ...errors import InvalidInput
+from ...impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
 from ...impact.weighted import WeightedPeople, WeightedTable, weigh_categories
-from ...metrics.groups import FloatArray, IntArray
+from ...metrics.groups import IntArray
 from ...records.cells import MISSING, Codes, stored_cells
 from ...records.grouping import group_records
 from ...records.outcomes import outcome_codes
@@ -33,63 +31,6 @@ from ...store.records.window import VALUE_PREFIX, WindowQuery
 
 MOST_CATEGORIES = 100
 """Max categories of one attribute. A column with more, such as one of ids, holds no categories that anybody would report."""
-
-MOST_CONTROL_VALUES = 20
-"""Max different values of a numeric control that are compared one by one; one with more is divided into fifths."""
-
-FIFTHS = 5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AttributeCategories:
-    """Categories of one attribute; `codes` is per row the position of the category or MISSING, `roles` that of each in the monitor.
-
-    `values` are the categories as the log has them, without the display names of `labels`.
-    """
-
-    feature: str
-    labels: tuple[str, ...]
-    roles: tuple[str | None, ...]
-    codes: Codes
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Control:
-    """Values of a control; `codes` is per row the position of its value or MISSING. `note` says how a numeric one was divided."""
-
-    name: str
-    labels: tuple[str, ...]
-    codes: Codes
-    note: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class PeriodPeople:
-    """Records of a period, added up: row i counts `records[i]` that are alike. `scores` is None where `no_scores` says why."""
-
-    records: IntArray
-    outcomes: Codes
-    attributes: tuple[AttributeCategories, ...]
-    controls: tuple[Control, ...]
-    scores: FloatArray | None
-    no_scores: str
-    weighted: tuple[WeightedTable, ...] = ()
-
-    def count(self, chosen: npt.NDArray[np.bool_]) -> int:
-        """Returns the number of records in these rows."""
-        # The product costs a fifth of choosing the rows first.
-        return int(np.dot(self.records, chosen))
-
-    @cached_property
-    def is_assessed(self) -> npt.NDArray[np.bool_]:
-        """Returns per row whether the outcome is in one of the monitor's lists."""
-        return np.asarray(self.outcomes != int(Outcome.UNCLASSIFIED), dtype=np.bool_)
-
-    @cached_property
-    def is_selected(self) -> npt.NDArray[np.bool_]:
-        """Returns per row whether the outcome is favourable."""
-        return np.asarray(self.outcomes == int(Outcome.FAVOURABLE), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +43,7 @@ class PeopleWanted:
     categories: tuple[CategoryMapping, ...] = ()
 
 
-def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, wanted: PeopleWanted) -> PeriodPeople:
+def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, wanted: PeopleWanted) -> CountedPeople:
     """Returns the people of the period as the monitor reads them.
 
     Raises:
@@ -129,7 +70,7 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
     if has_scores:
         found = favourable_scores(table["probability"], table["outcome"], outcomes, monitor.outcomes)
         scores, reason = found.values, found.reason
-    return PeriodPeople(
+    return CountedPeople(
         records,
         outcomes,
         tuple(map_categories(categorise(one, columns[one.feature], values[one.feature], words), wanted.categories) for one in watched),
@@ -217,20 +158,13 @@ def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -
     """Returns the values of a control; those of a number with many are its fifths."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
-    if numbers is None or np.unique(numbers[~np.isnan(numbers)]).size <= MOST_CONTROL_VALUES:
-        coded = cells.coded()
-        texts = [label_of(value) for value in coded.values]
-        labels = tuple(sorted(set(texts)))
-        place = {label: no for no, label in enumerate(labels)}
-        return Control(column.name, labels, coded.spread((place[text] for text in texts), missing=MISSING))
-    known = ~np.isnan(numbers)
-    each = np.repeat(numbers[known], records[known])
-    # Fifths of all records; equal numbers stay together, so that parts may differ in size.
-    cuts = np.unique(np.quantile(each, np.arange(1, FIFTHS) / FIFTHS))
-    codes = np.where(known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(np.int64)
-    ends = [f"{cut:.6g}" for cut in cuts]
-    labels = (f"up to {ends[0]}", *(f"above {low} to {high}" for low, high in pairwise(ends)), f"above {ends[-1]}")
-    return Control(column.name, labels, codes, f"{column.name} is divided at its fifths, {', '.join(ends)}")
+    if numbers is not None and has_many_numbers(numbers):
+        return divide_numbers(column.name, numbers, records)
+    coded = cells.coded()
+    texts = [label_of(value) for value in coded.values]
+    labels = tuple(sorted(set(texts)))
+    place = {label: no for no, label in enumerate(labels)}
+    return Control(column.name, labels, coded.spread((place[text] for text in texts), missing=MISSING))
 
 
 def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:

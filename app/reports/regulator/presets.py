@@ -1,6 +1,5 @@
 """Presets of a regulator's report: the sheets that a rule asks for, and what a deployment still lacks for it."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +9,8 @@ from typing import Final
 from ...domain.deployments import Deployment
 from ...domain.monitors import Monitor
 from ...errors import InvalidInput
-from .data import PeriodSheet
+from .attribute_names import RACE, SEX, split_name
+from .wanted import PeriodSheet
 
 ALWAYS = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
 
@@ -47,9 +47,7 @@ class Missing:
     empties_sheet: bool
 
 
-_SEX: Final = ("sex", "gender")
-_RACE: Final = ("race", "races", "ethnic", "ethnicity")
-_PEOPLE: Final = MappingProxyType({"sex": _SEX, "race or ethnicity": _RACE})
+_PEOPLE: Final = MappingProxyType({"sex": SEX, "race or ethnicity": RACE})
 
 PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
     {
@@ -72,7 +70,7 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
         ReportPreset.LENDING: SheetPreset(
             title="Fair lending practice",
             sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
-            attributes=MappingProxyType({"sex": _SEX, "race or ethnicity": _RACE, "age": ("age",)}),
+            attributes=MappingProxyType({"sex": SEX, "race or ethnicity": RACE, "age": ("age",)}),
             needs_scores=True,
             needs_controls=True,
             elsewhere=("the business reason of each control",),
@@ -87,7 +85,7 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
         ReportPreset.INSURANCE_CO: SheetPreset(
             title="Colorado, insurance",
             sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
-            attributes=MappingProxyType({"race or ethnicity": _RACE}),
+            attributes=MappingProxyType({"race or ethnicity": RACE}),
             needs_scores=True,
             needs_controls=True,
             needs_owner=True,
@@ -113,13 +111,6 @@ def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet
     if names or preset is None:
         return tuple(PeriodSheet)
     return tuple(one for one in PeriodSheet if one in PRESETS[ReportPreset(preset)].sheets)
-
-
-def split_name(name: str) -> frozenset[str]:
-    """Returns the words of a column's name in lower case: of `applicant_gender`, `applicantGender` and `Applicant gender` the same."""
-    # Whole words: `language` is no `age`, and `embrace` no `race`.
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return frozenset(word.casefold() for word in re.findall(r"[^\W\d_]+", apart))
 
 
 def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...]) -> Iterator[Missing]:

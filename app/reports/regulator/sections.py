@@ -1,8 +1,9 @@
 """Chapters of a regulator's report for people, made of its data alone. Figures are those of the JSON, rounded."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ...impact.local_law_144 import LEAST_SHARE
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
 from ..numbers import ABSENT, count, interval, number, share
 from ..weighted_tables import weighted_tables
@@ -24,6 +25,23 @@ TITLES = {
     "flips": "Counterfactual flips",
     "alternative": "Less discriminatory alternative: before and after mitigation",
 }
+CHAPTERS = {
+    "adverse_impact": "adverse impact",
+    "ll144": "impact ratios",
+    "lending": "lending",
+    "probabilistic": "probabilistic categories",
+    "controls": "controls",
+    "evidence": "evidence",
+    "alerts": "alerts",
+    "flips": "flips",
+    "alternative": "less discriminatory alternative",
+    "population": "who is in the report",
+    "limits": "limits",
+}
+"""Short names of the chapters."""
+
+SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are few people, else by two standard deviations."
+
 _MOST_ROWS = 60
 """Max rows of a table for people, of combinations and alerts; CSV and JSON have all."""
 
@@ -36,9 +54,12 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     mapped = [describe_mapping(one) for one in data["categories"]]
     if mapped:
         yield Section("Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(tuple(mapped))))
+    if data["preset"] is not None:
+        yield missing_section(data)
     yield Section("What these figures cannot say", (Bullets(tuple(data["limits"])),))
-    rows = tuple((one["rule"], one["place"], one["state"], one["chapters"]) for one in data["clauses"])
-    clauses = ReportTable("Rules that these chapters speak to", ("Rule", "Place", "State", "Chapters"), rows, is_last_wide=True)
+    rows = tuple((one["rule"], one["place"], one["state"], _name_chapters(one["chapters"], data["sheets"])) for one in data["clauses"])
+    columns = ("Rule", "Place", "State", "Chapters of this report")
+    clauses = ReportTable("Rules, and what this report has for them", columns, rows, is_last_wide=True)
     yield Section("Clause map", (Paragraph(data["notice"], is_caution=True), clauses))
     checks = sum(1 for one in data["chain"] if one["part"].startswith("check "))
     verified = (
@@ -48,6 +69,19 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
         " the database and to the file can change both."
     )
     yield Section("Hash chain", (Paragraph(verified),))
+
+
+def missing_section(data: Mapping[str, Any]) -> Section:
+    """Returns what the deployment lacks for the preset, and what the rule asks for that no log holds."""
+    lacks = tuple(f"{one['what'][:1].upper()}{one['what'][1:]}. {one['next_step']}" for one in data["missing"])
+    blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
+    blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(tuple(data["elsewhere"]))]
+    return Section("What is missing for the rule", tuple(blocks))
+
+
+def _name_chapters(names: Sequence[str], sheets: Mapping[str, Any]) -> str:
+    """Returns the chapters that this report has of these."""
+    return "; ".join(CHAPTERS[name] for name in names if name not in TITLES or name in sheets) or "none"
 
 
 def population_section(data: Mapping[str, Any]) -> Section:
@@ -60,7 +94,10 @@ def population_section(data: Mapping[str, Any]) -> Section:
     lines = [
         counted,
         "A record is counted as one person; somebody with several records is counted several times.",
+        f"Without a ground-truth label: {count(population['without_label'])}. They are in the tables of selections, and in no accuracy.",
     ]
+    if population["sampling"] is not None:
+        lines.append(describe_sampling(population["sampling"]))
     left = (
         ("Logged under another version of the schema", out["other_schema_version"]),
         ("Outcome in neither list of the monitor", out["outcome_in_neither_list"]),
@@ -85,8 +122,22 @@ def population_section(data: Mapping[str, Any]) -> Section:
     )
 
 
+def describe_sampling(sampling: Mapping[str, Any]) -> str:
+    """Returns in a sentence which share of the traffic was logged."""
+    low, high = f"{sampling['lowest_rate']:.4g}", f"{sampling['highest_rate']:.4g}"
+    if sampling["is_unequal"]:
+        return f"Only shares of the traffic were logged, of {low} to {high}. Numbers of records are of those that were logged."
+    return (
+        f"A share of {low} of the traffic was logged, so a record stands for about {1 / sampling['lowest_rate']:,.4g} decisions. All"
+        " numbers of people are of logged records; rates and ratios are estimates of those of all decisions."
+    )
+
+
 def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields two tables a comparison: rates and ratios, then tests."""
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=True)
+        return
     for table in sheet["tables"]:
         label, rows = table["attribute"], table["rows"]
         if table["compared_with"] is None:
@@ -100,17 +151,18 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
                 share(row["rate"]),
                 number(row["impact_ratio"]),
                 _ends(row, "impact_ratio"),
-                number(row["ratio_to_reference"]),
+                *((number(row["ratio_to_reference"]),) if table["reference"] else ()),
                 ", ".join(FLAGS[flag] for flag in row["flags"]) or ABSENT,
             )
             for row in rows[:_MOST_ROWS]
         )
+        against = f" To the reference: {table['reference']}." if table["reference"] else ""
         note = (
-            f"Ratio: to {table['compared_with']}, the highest rate among categories with at least 2 % of the people."
-            f" To the reference: {table['reference'] or 'not for combinations'}. Unknown, in no row: {count(table['unknown'])}."
-            f"{_cut(rows)}"
+            f"Ratio: to {table['compared_with']}, the highest rate among categories with at least 2 % of the people.{against}"
+            f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}.{_cut(rows)}"
         )
-        columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", "To the reference", "Remarks")
+        of_reference = ("To the reference",) if table["reference"] else ()
+        columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", *of_reference, "Remarks")
         yield ReportTable(f"Selection by {label}", columns, cells, note, is_last_wide=True)
         compared = [row for row in rows if row["category"] != table["compared_with"]]
         tests = tuple(
@@ -126,7 +178,7 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             for row in compared[:_MOST_ROWS]
         )
         heads = (label, "z", "Fisher p", "Odds ratio", "95 % interval", "Short of 0.8", "Short of equal rates")
-        reasons = {row["odds_ratio_reason"] for row in compared if row["odds_ratio_reason"]}
+        reasons = {row[name] for row in compared for name in ("impact_ratio_reason", "z_reason", "odds_ratio_reason") if row[name]}
         yield ReportTable(f"Tests by {label}", heads, tests, ". ".join(sorted(reasons)) or None)
 
 
@@ -136,6 +188,9 @@ def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(f"There is no sheet: {sheet['reason']}.", is_caution=True)
         return
     is_scoring = sheet["tool"] == "scoring"
+    yield Paragraph(sheet["data"])
+    if sheet["not_asked_for"]:
+        yield Paragraph(f"Watched too, but not asked for by this rule: {', '.join(sheet['not_asked_for'])}.")
     if is_scoring:
         yield Paragraph(f"A scoring tool. The median score of the full sample is {sheet['median_score']:.10g}; a tie is not above it.")
     for table in sheet["tables"]:
@@ -146,15 +201,29 @@ def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             )
             for row in table["rows"][:_MOST_ROWS]
         )
-        best = f" Ratios are taken to {table['most_selected']}." if table["most_selected"] else ""
         small = " Categories under 2 % are left out of the ratios; say why." if any(row["excluded"] for row in table["rows"]) else ""
+        best = describe_best(table["most_selected"], [row["impact_ratio"] for row in table["rows"]])
         note = f"Unknown category, in no row: {count(table['unknown'])}.{best}{small}{_cut(table['rows'])}"
         last = ("Above the median", "Scoring rate") if is_scoring else ("Selected", "Selection rate")
         yield ReportTable(f"By {table['attribute']}", (table["attribute"], "People", *last, "Impact ratio"), rows, note)
 
 
+def describe_best(most_selected: str | None, ratios: Sequence[float | None], *, least_share: float = LEAST_SHARE) -> str:
+    """Returns to which category the impact ratios of an audit are taken, or why there are none; empty without categories."""
+    if not ratios:
+        return ""
+    if most_selected is None:
+        return f" Every category has less than {100 * least_share:g} % of the people, so there are no ratios."
+    if all(ratio is None for ratio in ratios):
+        return " Nobody of an included category was selected, so there are no ratios."
+    return f" Ratios are taken to {most_selected}, the most selected of the included categories."
+
+
 def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields rates and scores next to the reference."""
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=True)
+        return
     if sheet["no_scores"]:
         yield Paragraph(f"Gaps in scores are missing: {sheet['no_scores']}.", is_caution=True)
     for table in sheet["tables"]:

@@ -198,7 +198,7 @@ def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
 
 
 def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[Alert]:
-    """Returns the unresolved alerts of the same rules and groups on the other data: as logged for with copies, and the reverse."""
+    """Returns the unresolved alerts of the same rules and groups on the other data: as logged for counterfactual, and the reverse."""
     other = {DataSet.PAYLOAD: DataSet.BALANCED, DataSet.BALANCED: DataSet.PAYLOAD}
     wanted = [
         (one.rule_no, _digest_of(replace(one.subject, data=other[one.subject.data])))

@@ -44,4 +44,5 @@ def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
         monitor_version=row.monitor_version,
         model_revision=row.model_revision,
         failure=None if row.failure is None else Failure(row.failure),
+        traceparent=row.traceparent,
     )

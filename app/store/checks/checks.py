@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckRun, CheckState, Span, Trigger
 from ...errors import Conflict, NotFound
+from ...telemetry.traces import current_traceparent
 from ..tables import CheckRow
 from .check_runs import read_run, run_rows, to_run
 
@@ -76,6 +77,7 @@ def queue_requested(
         "attempts": 0,
         "cancel_requested": False,
         "created_by": requested_by,
+        "traceparent": current_traceparent(),
         "created_at": func.now(),
     }
     return read_run(session, session.scalars(insert(CheckRow).values(values).returning(CheckRow.no)).one())

@@ -132,6 +132,19 @@ def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTota
     return ListingTotals(files=files, bytes=int(size), oldest=oldest, newest=newest, changed_at=changed)
 
 
+def newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:
+    """Returns the time of the newest row of the table's listed files; None without a row."""
+    wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
+    return session.scalar(select(func.max(ListedFileRow.newest)).where(*wanted))
+
+
+def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
+    """Returns the paths of the table's listed files that may have rows in the span."""
+    row = ListedFileRow
+    wanted = (row.deployment_no == deployment_no, row.side == side, row.oldest < span.end, row.newest >= span.start)
+    return set(session.scalars(select(row.path).where(*wanted)))
+
+
 def hold_listing(session: Session, deployment_no: int) -> bool:
     """Returns whether this transaction may change the deployment's listing: False where another one does, or it is being deleted."""
     held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(skip_locked=True, key_share=True)

@@ -10,7 +10,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.deployments import ProblemType, RecordSchema
+from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ..deployments.columns import columns_of
+from ..deployments.record_tables import read_feedback_table, read_payload_table
 from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
 
 _LOCK = 0x65766964
@@ -36,7 +38,10 @@ _ERA = tuple(getattr(EvidenceEraRow, name) for name in Era.__dataclass_fields__ 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedDeployment:
-    """The members of a deployment that counting needs. `schemas` are all versions of its columns, the present one last."""
+    """The members of a deployment that counting needs. `schemas` are all versions of its columns, the present one last.
+
+    `payload` and `feedback` are the tables of files in which its records lie, or None.
+    """
 
     no: int
     id: str
@@ -44,7 +49,13 @@ class FollowedDeployment:
     schemas: Sequence[RecordSchema]
     model_revision: str
     has_endpoint: bool
-    is_in_files: bool = False
+    payload: PayloadTable | None = None
+    feedback: FeedbackTable | None = None
+
+    @property
+    def schema(self) -> RecordSchema:
+        """The present columns."""
+        return self.schemas[-1]
 
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
@@ -57,24 +68,27 @@ def lock_evidence(session: Session, deployment_no: int) -> None:
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
-def deployments_to_follow(session: Session, *, latest: datetime) -> list[int]:
-    """Returns the deployments with a monitor that have changed hours, or hours before `latest` that were not counted yet."""
+def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
+    """Returns the deployments with a monitor that have changed hours, or hours before `latest` that were not counted yet.
+
+    Those whose records lie in files, or the others. A problem with files may end without a change of the deployment, so these are
+    tried again.
+    """
     of_present = (
         EvidenceEraRow.deployment_no == MonitorRow.deployment_no,
         EvidenceEraRow.monitor_version == MonitorRow.version,
         EvidenceEraRow.model_revision == DeploymentRow.model_revision,
     )
-    is_counted = and_(
-        *of_present,
-        or_(EvidenceEraRow.counted_until >= latest, EvidenceEraRow.problem.is_not(None)),
-    )
+    is_reached = EvidenceEraRow.counted_until >= latest
+    is_counted = and_(*of_present, is_reached if in_files else or_(is_reached, EvidenceEraRow.problem.is_not(None)))
+    lies_in_files = DeploymentRow.record_tables.is_not(None)
     present = select(EvidenceEraRow.no).where(*of_present).scalar_subquery()
     is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == present)
     has_changes = exists().where(ChangedHourRow.deployment_no == MonitorRow.deployment_no, is_due)
     statement = (
         select(MonitorRow.deployment_no)
         .join(DeploymentRow, DeploymentRow.no == MonitorRow.deployment_no)
-        .where(or_(has_changes, ~exists().where(is_counted)))
+        .where(lies_in_files if in_files else ~lies_in_files, or_(has_changes, ~exists().where(is_counted)))
     )
     return list(session.scalars(statement))
 
@@ -102,7 +116,8 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
         schemas=[RecordSchema(version=one.version, features=columns_of(one.features), meta=columns_of(one.meta)) for one in rows],
         model_revision=rows[0].model_revision,
         has_endpoint=rows[0].endpoint is not None,
-        is_in_files=rows[0].record_tables is not None,
+        payload=read_payload_table(rows[0].record_tables),
+        feedback=read_feedback_table(rows[0].record_tables),
     )
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select, text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Span
-from ..tables import EvidenceHourRow
+from ..tables import EvidenceEraRow, EvidenceHourRow
 
 Cells = list[list[Any]]
 """One list for each group: its label, its role, and numbers."""
@@ -108,6 +108,25 @@ def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | 
         )
     )
     return found
+
+
+def last_counted(session: Session, deployment_no: int) -> datetime | None:
+    """Returns the end of the newest hour that any era of the deployment has counted; None if there is none."""
+    return session.scalar(select(func.max(EvidenceEraRow.counted_until)).where(EvidenceEraRow.deployment_no == deployment_no))
+
+
+def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:
+    """Returns the hours that have counts in any era of the deployment and overlap one of the spans, whose ends are included."""
+    rows = session.scalars(
+        text(
+            """SELECT DISTINCT h.hour FROM evidence_hours h JOIN evidence_eras e ON e.no = h.era_no
+               WHERE e.deployment_no = :no AND EXISTS (
+                   SELECT FROM unnest(CAST(:starts AS timestamptz[]), CAST(:ends AS timestamptz[])) AS span(start, until)
+                   WHERE h.hour > span.start - interval '1 hour' AND h.hour <= span.until)"""
+        ),
+        {"no": deployment_no, "starts": [one.start for one in spans], "ends": [one.end for one in spans]},
+    )
+    return set(rows)
 
 
 def first_hour_of(session: Session, era_no: int, place: CountedPlace, group: str) -> datetime | None:

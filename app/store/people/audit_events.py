@@ -117,7 +117,7 @@ def page(session: Session, wanted: AuditFilter, *, limit: int, before_no: int | 
     statement = _select(wanted).order_by(AuditEventRow.no.desc()).limit(limit)
     if before_no is not None:
         statement = statement.where(AuditEventRow.no < before_no)
-    return [_event(row) for row in session.scalars(statement)]
+    return [read_event(row) for row in session.scalars(statement)]
 
 
 def sealed_events(session: Session, wanted: AuditFilter | None = None) -> Iterator[AuditEvent]:
@@ -127,7 +127,7 @@ def sealed_events(session: Session, wanted: AuditFilter | None = None) -> Iterat
         statement = _select(wanted or AuditFilter()).where(AuditEventRow.position > after).order_by(AuditEventRow.position)
         rows = session.scalars(statement.limit(BATCH_ROWS)).all()
         for row in rows:
-            yield _event(row)
+            yield read_event(row)
             after = row.position or after
         if len(rows) < BATCH_ROWS:
             return
@@ -153,7 +153,7 @@ def seal_events(session: Session) -> ChainHead | None:
     seals = []
     for row in session.scalars(waiting):
         position += 1
-        hashed = chain_hash(hashed, _event(row, position=position))
+        hashed = chain_hash(hashed, read_event(row, position=position))
         seals.append({"no": row.no, "position": position, "hash": hashed})
     if not seals:
         return None
@@ -175,7 +175,8 @@ def _select(wanted: AuditFilter) -> Select[AuditEventRow]:
     return statement
 
 
-def _event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
+def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
+    """Returns the row in the words of the product; `position` is that which it is about to have."""
     return AuditEvent(
         no=row.no,
         at=row.at,

@@ -19,11 +19,13 @@ _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 
 
 @dataclass(frozen=True, slots=True)
 class RevisionCount:
-    """Records of one model revision and one version of the schema."""
+    """Records of one model revision and one version of the schema, and the lowest and highest share of the traffic that they are of."""
 
     model_revision: str
     schema_version: int
     records: int
+    lowest_rate: float
+    highest_rate: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +67,23 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
 def count_revisions(reader: ArrowReader, deployment_no: int, span: Span) -> list[RevisionCount]:
     """Returns the records of the period by model revision and version of the schema."""
     table = reader.table(
-        f"SELECT model_revision, schema_version::int AS schema_version, count(*) AS records {_IN_PERIOD} GROUP BY 1, 2 ORDER BY 1, 2",
+        f"""SELECT model_revision, schema_version::int AS schema_version, count(*) AS records,
+                   min(coalesce(sample_rate, 1)) AS lowest_rate, max(coalesce(sample_rate, 1)) AS highest_rate
+            {_IN_PERIOD} GROUP BY 1, 2 ORDER BY 1, 2""",
         [deployment_no, span.start, span.end],
     )
     return [RevisionCount(**row) for row in table.to_pylist()]
+
+
+def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> int:
+    """Returns how many records of the period have no ground-truth label."""
+    table = reader.table(
+        """SELECT count(*) AS records FROM payload_records p
+           WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3
+             AND NOT EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = p.deployment_no AND f.feedback_id = p.record_id)""",
+        [deployment_no, span.start, span.end],
+    )
+    return int(table["records"][0].as_py())
 
 
 def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:

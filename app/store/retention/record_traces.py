@@ -92,6 +92,7 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "key_use": "numbers of requests, records and bytes",
     "activities": "changes that people at work made",
     "audit_events": "who read which record: append-only, kept as the proof of access; it may name a record's id, never a value",
+    "audit_sinks": "addresses, and how far they were sent to",
     "openscale_data_marts": "names",
     "openscale_providers": "settings",
     "openscale_subscriptions": "settings",

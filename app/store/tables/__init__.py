@@ -4,7 +4,7 @@ from .alerts import AlertChannelRow, AlertCommentRow, AlertRow, AlertRuleChannel
 from .api_keys import ApiKeyRow
 from .arrivals import ArrivalRow, RejectionCountRow
 from .attributions import AttributionAnswerRow, AttributionRow
-from .audit import AuditEventRow
+from .audit import AuditEventRow, AuditSinkRow
 from .base import Row
 from .checks import CheckRow, CheckTableRow, FigureDayRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
@@ -53,6 +53,7 @@ __all__ = [
     "AttributionAnswerRow",
     "AttributionRow",
     "AuditEventRow",
+    "AuditSinkRow",
     "BiasDetectorRow",
     "CallHalfRow",
     "ChangedHourRow",

@@ -17,6 +17,7 @@ class CheckRow(Row):
     the workers do: one scheduled check per deployment and hour, one running check per deployment.
 
     `batch` is the value of the table's partition that it is of; NULL: it is of a span of time.
+    `traceparent` is the place in a trace of the request that asked for it.
     `failure` is the kind of error that `reason` gives in words. `alerts_due` is set in the transaction that ends the check, and taken
     back in the one that decides its alerts: however often a process dies in between, each ended check is looked at once.
     """
@@ -54,6 +55,7 @@ class CheckRow(Row):
     monitor_version: Mapped[int | None]
     model_revision: Mapped[str | None]
     created_by: Mapped[str]
+    traceparent: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ...domain.checks import Span
 from ...domain.outcomes import Outcome
+from ...records.alike import choose_alike
 from ...records.outcomes import outcome_codes
 from ...store.database.arrow import ArrowReader
 from ...store.evidence.records import records_between
@@ -29,7 +30,10 @@ class FeatureRecords:
 def read_features(
     reader: ArrowReader, followed: FollowedEra, names: Sequence[str], span: Span, people: ChoosesRecords | None
 ) -> Iterator[FeatureRecords]:
-    """Yields the records of each schema version that has all these columns: classified, and with a person's column each person's first."""
+    """Yields the records of each schema version that has all these columns: classified, and with a person's column each person's first.
+
+    Of an hour in which records were logged at different rates, those of the higher rates are thinned to the lowest one.
+    """
     person = followed.monitor.evidence.person
     wanted = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
     for schema in followed.deployment.schemas:
@@ -43,6 +47,8 @@ def read_features(
         counts = outcomes != Outcome.UNCLASSIFIED
         if people is not None and person is not None:
             counts &= people.choose(columns[person], rows)
-        kept = pa.array(counts)
         hours = number_hours(rows["logged_at"], span)
+        # Of each hour, records that count alike: a subgroup that is logged more often would look larger than it is.
+        counts &= choose_alike(rows["record_no"].to_numpy(), rows["sample_rate"], hours)
+        kept = pa.array(counts)
         yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts], hours[counts])

@@ -64,6 +64,8 @@ def test_a_location_outside_the_allowed_folders_is_refused_and_says_nothing_abou
     ("wrong", "field"),
     [
         ({"format": "csv"}, "payload.format"),
+        ({"format": "jdbc"}, "payload.format"),
+        ({"format": ["jdbc"]}, "payload.format"),
         ({"columns": {"features": {"Unknown": "x"}}}, "payload.columns.features"),
         ({"columns": {"id": ""}}, "payload.columns.id"),
         ({"password": "x"}, "payload.password"),

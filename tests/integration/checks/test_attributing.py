@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from app.checks.asking import Calls, ModelOfCheck
+from app.checks.attributing.cells import DividedFeatures, divide_gaps
 from app.checks.attributing.hybrids import HybridScorer
 from app.checks.attributing.questions import AttributionPlan, plan_attribution
 from app.checks.attributing.records import read_window_records
@@ -147,3 +148,20 @@ def test_a_limit_that_leaves_too_few_pairs_is_refused_before_the_model_is_asked(
     with pytest.raises(InvalidInput, match="max_rows: must be at least 160 for this window, found 159: 20 pairs of each gap"):
         attribute(stage, AttributionLimits(max_rows=159))
     assert server.counts.rows == 0
+
+
+def test_a_sample_that_depends_on_the_outcome_gives_the_gap_of_everybody(stage: Scene) -> None:
+    """Of the favourable outcomes every fifth is logged, of the others all: the gap of the logged records alone would be 83 points."""
+    rng, everybody = np.random.default_rng(5), people(3_000)
+    logged = [
+        {**row, "sample_rate": 0.2 if row["prediction"] else None} for row in everybody if not row["prediction"] or rng.random() < 0.2
+    ]
+    stage.log(logged, NOON)
+
+    with arrow_reader(stage.database) as reader:
+        features = stage.deployment.schema.features
+        records = read_window_records(reader, stage.deployment, stage.monitor(), Span(start=NOON, end=NOON + HOUR), further=features)
+    (women,) = divide_gaps(records, DividedFeatures(records))
+
+    assert women.gap == pytest.approx(-0.5, abs=0.08)
+    assert women.monitored.records + women.reference.records == int(records.is_drawn.sum()) < len(logged)

@@ -81,7 +81,7 @@ def test_through_the_column_of_chance_alone_the_ratio_is_near_one_and_the_check_
     assert doubted["charge"]["strength"] <= doubted["charge"]["chance_level"]
     for view in (view_of(world, result), view_of(world, result, ViewKind.DEBIASED)):
         (warning,) = [note for note in view.notes if "charge went together with group no more strongly than shuffled values do" in note]
-        assert warning.startswith("Do not take the figures with copies of group for a sign of fairness")
+        assert warning.startswith("Do not take the counterfactual figures of group for a sign of fairness")
         assert "a ratio near 1 says nothing" in warning
 
 

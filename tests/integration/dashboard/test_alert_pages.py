@@ -95,7 +95,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(servic
     assert "Assigned to ada" in said
     assert "4 checks from" in said
     assert 'class="begun"' in page
-    assert "The same group with copies has an alert, too" in said
+    assert "The counterfactual figure of the same group has an alert, too" in said
     assert "&lt;b&gt;Prices&lt;/b&gt;\nchanged." in page
     records = re.findall(r'href="(/deployments/a-model/transactions/[^"]+)"', page)
     assert len(records) == 5

@@ -184,7 +184,7 @@ def test_the_debiased_view_shows_both_data_sets_and_says_what_mitigation_leaves(
     said = words(reader.get(f"{CHECKS}/{check.id}", params={"view": "debiased"}).text)
     assert "removes direct bias only" in said
     assert "sex, as logged" in said
-    assert "sex, with copies" in said
+    assert "sex, counterfactual" in said
     assert "Of 30 monitored records mitigation changes 24: 24 to favourable, 0 to unfavourable." in said
     assert "lift only: a monitored record gets the favourable outcome" in said
 

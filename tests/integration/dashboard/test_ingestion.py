@@ -39,7 +39,7 @@ def test_sources_rejections_and_waiting_labels_are_shown(service: RunningService
     service.client.post("/v1/deployments/credit-risk/feedback-records", json={"records": [{"id": "a", "label": "Risk"}]})
     wait_until(lambda: rows(service.database, "SELECT 1 FROM rejection_counts") != [], "the rejection is stored")
 
-    page = reader.get(PAGE, params={"hours": "24"})
+    page = reader.get(PAGE, params={"range": "week"})
     found = words(page)
 
     assert "Payload: Python client" in found
@@ -50,7 +50,7 @@ def test_sources_rejections_and_waiting_labels_are_shown(service: RunningService
     assert "Anna" not in page.text
 
 
-@pytest.mark.parametrize("query", ["hours=1", "hours=x", "more=1"])
+@pytest.mark.parametrize("query", ["hours=24", "range=x", "more=1"])
 def test_a_time_that_is_not_offered_is_refused(reader: httpx.Client, query: str) -> None:
     assert reader.get(f"{PAGE}?{query}").status_code == 422
 

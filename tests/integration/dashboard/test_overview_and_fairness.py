@@ -69,7 +69,7 @@ def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verd
     told = words(reader.get("/").text)
 
     assert "sex: female" in told
-    assert "with copies (balanced), 50 records" in told
+    assert "counterfactual (balanced), 50 records" in told
     assert re.search(r"0\.12 \(0\.0\d to 0\.[23]\d\) , an interval that allows for the choice from 2 comparisons", told)
     assert "unfair" in told
 
@@ -81,7 +81,7 @@ def test_the_overview_begins_with_what_needs_a_person(service: RunningService, r
     without_a_right = words(browser.get("/").text.partition("<table")[0])
 
     assert "No worker has answered yet. Runbook" in before
-    assert "Unfair to female (sex): disparate impact of female is 0.12 with copies. No alert is open on it." in before
+    assert "Unfair to female (sex): disparate impact 0.12, counterfactual. No alert is open on it." in before
     assert "Set monitor" not in without_a_right
 
 

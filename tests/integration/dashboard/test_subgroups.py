@@ -211,7 +211,7 @@ def test_configure_shows_and_offers_what_happens_every_night(service: RunningSer
     assert "Scans only on request Columns the monitored ones, then the features in their order, 8 at most" in before
     assert "the gaps of each day are attributed; the model is asked about at most 1,234 rows" in after
     assert "Scans every night after 2:00 UTC, and on request Columns place" in after
-    assert "a favourable share below 0.7 times that of all others" in after
+    assert "a favourable rate below 0.7 times that of all others" in after
     assert "What a night costs is not known before records exist." in after
     assert 'value="place" checked' in text_after
     assert 'value="person"' in text_after

@@ -1,4 +1,4 @@
-"""What pages and reports say of an attribute that the model does not see, beside its figure with copies."""
+"""What pages and reports say of an attribute that the model does not see, beside its counterfactual figure."""
 
 import html
 import re
@@ -14,7 +14,7 @@ from tests.scenes import Scene
 
 PAGE = "/deployments/a-model"
 LIKE_PAYLOAD = "The model does not see group, and no correlated features are set for it"
-CHANCE = "Do not take the figures with copies of group for a sign of fairness"
+CHANCE = "Do not take the counterfactual figures of group for a sign of fairness"
 READINGS = ("Both are outside the limits", "Only the first is outside the limits")
 
 

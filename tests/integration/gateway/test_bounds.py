@@ -6,6 +6,7 @@ from unittest.mock import patch
 from sqlalchemy import text
 
 from app.api import gateway as route
+from app.gateway import delivery
 from app.store.database.engine import Database
 from tests.integration.gateway.scene import MAN, WOMAN, GatewayScene, loans, open_scene
 from tests.models.faulty import Fault, closed_url, faulty
@@ -34,6 +35,16 @@ def test_what_could_not_be_kept_is_counted_once_after_a_restart(database: Databa
 
     with open_scene(database, tmp_path, model) as scene:
         assert scene.not_received() == 2
+
+
+def test_a_process_that_ends_leaves_what_it_cannot_store_in_time_to_the_next(
+    database: Database, tmp_path: Path, model: ModelServer
+) -> None:
+    with patch.object(delivery, "STOP_SECONDS", -1.0), open_scene(database, tmp_path, model) as scene:
+        assert scene.predict(headers={"Evenhand-Record-Id": "late"}).status_code == 200
+
+    with open_scene(database, tmp_path, model) as scene:
+        assert set(scene.await_records(1)) == {"late"}
 
 
 def test_an_answer_beyond_the_size_that_is_logged_is_passed_on_and_counted(scene: GatewayScene) -> None:

@@ -15,6 +15,7 @@ from tests.service import RunningService
 
 PATH = "/v1/deployments/credit-risk/imports"
 CSV = "id,scored_at,Age,Sex,Owner,prediction\na,2026-03-01T09:30:00Z,33,female,true,Risk\nb,2026-03-01T09:30:00Z,young,female,true,Risk\n"
+PARQUET = {"Content-Type": "application/vnd.apache.parquet"}
 LINES = {"Content-Type": "application/jsonlines"}
 
 
@@ -100,6 +101,42 @@ def test_a_text_that_each_row_of_a_dictionary_repeats_is_refused_before_it_fills
 
     assert answer.status_code == 422
     assert answer.json()["errors"] == [{"field": "body rows 1 to 1000", "message": "hold a value of more than 8 MiB"}]
+
+
+def test_a_damaged_value_of_parquet_costs_its_row_alone(service: RunningService) -> None:
+    damaged = pa.Array.from_buffers(pa.string(), 3, pa.array([b"f", b"\xd9", b"f"]).buffers())
+    table = pa.table({"id": ["a", "b", "c"], "Sex": damaged, "Age": [1] * 3, "Owner": [True] * 3, "prediction": ["Risk"] * 3})
+    buffer = io.BytesIO()
+    pq.write_table(table.append_column("scored_at", pa.array(["2026-03-01T09:30:00Z"] * 3)), buffer)
+
+    answer = service.client.post(PATH, content=buffer.getvalue(), headers=PARQUET).raise_for_status().json()
+
+    assert answer["accepted"] == 2
+    assert [(one["line"], one["field"]) for one in answer["rejections"]] == [(2, "Sex")]
+    assert "cannot be read ('utf-8' codec" in answer["rejections"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "field", "words"),
+    [
+        ("Age", pa.array([5], pa.duration("s")), "features.Age", "must be text, a number, true or false, found '0:00:05' (timedelta)"),
+        ("prediction", pa.array([5], pa.duration("s")), "prediction", "found '0:00:05' (timedelta)"),
+        ("id", pa.array([b"\xff"]), "id", "must not contain half of a surrogate pair"),
+    ],
+)
+def test_a_type_of_parquet_that_no_record_has_is_refused_by_its_field(
+    service: RunningService, name: str, values: pa.Array, field: str, words: str
+) -> None:
+    columns = {"id": ["a"], "Sex": ["f"], "Age": [1], "Owner": [True], "prediction": ["Risk"], "scored_at": ["2026-03-01T09:30:00Z"]}
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({**columns, name: values}), buffer)
+
+    answer = service.client.post(PATH, content=buffer.getvalue(), headers=PARQUET)
+
+    assert answer.status_code == 422, answer.text
+    problem = answer.json()["errors"][0]
+    assert problem["field"] == f"line 1, {field}"
+    assert words in problem["message"]
 
 
 def test_a_file_of_no_rows_stores_nothing(service: RunningService) -> None:

@@ -157,9 +157,6 @@ def test_a_forged_or_foreign_token_does_not_let_in(service: RunningService) -> N
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"data_sources": [{"type": "payload", "table_name": "loans"}]}, "data_sources"),
-        ({"analytics_engine": {"type": "spark", "integrated_system_id": "one"}}, "analytics_engine"),
-        ({"deployment": {"deployment_id": "b", "name": "b", "deployment_type": "batch"}}, "deployment.deployment_type"),
         ({"asset": {"asset_id": "t", "problem_type": "binary", "input_data_type": "unstructured_text"}}, "asset.input_data_type"),
     ],
 )

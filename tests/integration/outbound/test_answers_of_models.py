@@ -119,6 +119,8 @@ def test_an_answer_without_a_body_does_not_wait_for_one(status: bytes) -> None:
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n", "before the answer was complete"),
         (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 2 * MAX_ANSWER_HEAD_BYTES, "bytes before its body"),
         (b"HTTP/1.1 200 OK\r\n", "without an answer"),
+        (b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n" + LENGTH, "the status 999, which HTTP does not have"),
+        (b"HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", "the status 99, which HTTP does not have"),
     ],
 )
 def test_an_answer_that_is_none_is_an_error_that_says_so(sent: bytes, words: str) -> None:

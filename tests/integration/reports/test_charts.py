@@ -49,8 +49,8 @@ def test_the_chart_of_a_view_has_the_shares_of_the_view(reported: Reported) -> N
 def test_parts_of_a_view_and_rolled_up_series_are_charts_too(reported: Reported) -> None:
     view = f"{reported.address}/charts/payload.svg"
 
-    assert "Favourable share by sub-range of age" in reported.text(view, attribute="age", part="sub_ranges")
-    assert "with copies" in reported.text(f"{reported.address}/charts/debiased.svg", attribute="sex", part="with_copies")
+    assert "Favourable rate by sub-range of age" in reported.text(view, attribute="age", part="sub_ranges")
+    assert "counterfactual" in reported.text(f"{reported.address}/charts/debiased.svg", attribute="sex", part="with_copies")
     rolled = reported.text("/charts/series.csv", metric="disparate_impact", attribute="sex", rollup="day")
     assert [row["rollup"] for row in csv.DictReader(io.StringIO(rolled))] == ["day"]
 

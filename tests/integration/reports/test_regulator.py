@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import psycopg
 import pytest
 from typer.testing import CliRunner
@@ -23,10 +24,11 @@ from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.errors import InvalidInput
+from app.frames.selection_report import report_selections
 from app.reports.document import Made
-from app.reports.regulator.data import PeriodSheet, SheetsWanted, ToolKind
 from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.verification import check_database, check_file, read_report_file
+from app.reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
@@ -135,6 +137,81 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
     rolled = {one.metric: one.value for one in found if one.group == "female" and one.comparison.features == ("sex",)}
     assert [whole.value(key, "payload", "sex", "female") for key in keys] == pytest.approx(expected, rel=1e-9)
     assert [rolled[key] for key in keys] == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_file_of_the_same_records_has_the_same_sheets(stage: Scene) -> None:
+    found = json.loads(make(stage, wanted=SheetsWanted(sheets=tuple(PeriodSheet), attributes=("sex", "race"), controls=("job",))))["sheets"]
+    frame = pd.DataFrame([row | {"score": row["probability"][1]} for seed in range(3) for row in people(seed)])
+    of_file: dict[str, Any] = {}
+    for preset, score in (("ll144", None), ("ugesp", None), ("lending", "score")):
+        reported = report_selections(
+            frame,
+            preset=preset,
+            attribute=["sex", "race"],
+            prediction="prediction",
+            score=score,
+            reference={"sex": ["male"], "race": ["White"]},
+            control=["job"],
+        )
+        of_file |= reported.to_json()["sheets"]
+    for name in ("ll144", "adverse_impact", "lending", "controls"):
+        tables = [(one["attribute"], one["rows"]) for one in found[name]["tables"]]
+        assert [one for one, _ in tables] == [one["attribute"] for one in of_file[name]["tables"]]
+        for (_, live), table in zip(tables, of_file[name]["tables"], strict=True):
+            assert flat(live) == flat(table["rows"])
+    assert found["ll144"]["unknown"] == of_file["ll144"]["unknown"]
+
+
+def flat(found: object, path: tuple[object, ...] = ()) -> dict[tuple[object, ...], object]:
+    """The leaves of JSON by their path, numbers within 1e-9."""
+    if isinstance(found, dict | list):
+        parts = found.items() if isinstance(found, dict) else enumerate(found)
+        return {key: value for name, part in parts for key, value in flat(part, (*path, name)).items()}
+    return {path: pytest.approx(found, rel=1e-9, abs=1e-12) if isinstance(found, float) else found}
+
+
+def test_rates_and_ratios_are_those_of_a_check_of_the_same_records(stage: Scene) -> None:
+    whole = stage.check(NOON, NOON + 3 * HOUR)
+    sheets = json.loads(make(stage))["sheets"]
+    for impact, lent in zip(sheets["adverse_impact"]["tables"], sheets["lending"]["tables"], strict=False):
+        attribute, ratios = lent["attribute"], {row["category"]: row["ratio_to_reference"] for row in impact["rows"]}
+        for row in lent["rows"]:
+            group = row["category"]
+            checked = whole.value("disparate_impact", "payload", attribute, group)
+            assert row["air"] == ratios[group] == pytest.approx(checked, rel=1e-12)
+
+
+def test_the_sheet_of_local_law_144_has_sex_race_and_both_whatever_else_is_watched(stage: Scene) -> None:
+    only = SheetsWanted(sheets=(PeriodSheet.LL144,), preset="ll144")
+    found = json.loads(make(stage, wanted=only))
+    sheet = found["sheets"]["ll144"]
+    assert [one["attribute"] for one in sheet["tables"]] == ["sex", "race", "sex × race"]
+    assert sheet["not_asked_for"] == ["age"]
+    assert sheet["unknown"] == sum(not row["sex"] for seed in range(3) for row in people(seed))
+    assert found["missing"] == []
+    assert any("auditor" in one for one in found["elsewhere"])
+    chosen = json.loads(make(stage, wanted=replace(only, attributes=("age", "sex", "race"))))["sheets"]["ll144"]
+    assert [one["attribute"] for one in chosen["tables"]] == ["sex", "race", "age", "sex × race × age"]
+    html = make(stage, ReportForm.HTML, wanted=only).decode()
+    for shown in ("at most one year old", "not asked for by this rule: age", "What is missing for the rule"):
+        assert shown in html
+
+
+def test_records_of_several_shares_are_in_no_table(database: Database) -> None:
+    made = scene(database, COLUMNS, MONITOR, endpoint=None)
+    made.log([row | {"sample_rate": 0.5} for row in people(0)], NOON)
+    equal = json.loads(make(made))
+    assert equal["population"]["sampling"] == {"lowest_rate": 0.5, "highest_rate": 0.5, "is_unequal": False}
+    assert equal["population"]["without_label"] == 300
+    assert equal["sheets"]["lending"]["tables"]
+    assert "stands for about 2 decisions" in make(made, ReportForm.HTML).decode()
+    made.log(people(1), NOON + HOUR)
+    unequal = json.loads(make(made))
+    for name in ("adverse_impact", "ll144", "lending", "probabilistic", "controls"):
+        assert unequal["sheets"][name]["tables"] == []
+        assert "different shares of the traffic" in unequal["sheets"][name]["reason"]
+    for form in ReportForm:
+        assert make(made, form)
 
 
 def test_a_period_without_records_compares_nobody(stage: Scene) -> None:

@@ -156,7 +156,7 @@ def test_a_period_in_which_nothing_could_be_judged_is_not_called_fair(reported: 
 
     text = reported.text("/report.html", since=long_ago.isoformat(), until=(long_ago + 2 * HOUR).isoformat())
 
-    assert "Never judged: sex (as logged); sex (with copies)" in text or "Never judged: sex (as logged)" in text
+    assert "Never judged: sex (as logged); sex (counterfactual)" in text or "Never judged: sex (as logged)" in text
     assert "Nothing that was judged" not in text
 
 

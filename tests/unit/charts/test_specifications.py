@@ -193,9 +193,9 @@ def test_bars_show_each_share_with_its_interval_and_the_line_of_perfect_equality
 
     shares = {row["name"]: row["share"] for row in _rows(spec) if "share" in row}
     assert shares == {"female": 0.4, "male": 0.7}
-    assert {"40.0% of 100 · monitored · female", "70.0% of 100 · reference · male"} <= {row.get("label") for row in _rows(spec)}
-    assert "perfect equality 65.0%" in {row.get("name") for row in _rows(spec)}
-    assert "Perfect equality is 65.0%" in spec["description"]
+    assert {"40.0 % of 100 · monitored · female", "70.0 % of 100 · reference · male"} <= {row.get("label") for row in _rows(spec)}
+    assert "perfect equality 65.0 %" in {row.get("name") for row in _rows(spec)}
+    assert "Perfect equality is 65.0 %" in spec["description"]
 
 
 def test_no_more_bars_are_drawn_than_can_be_read_and_the_chart_says_so() -> None:

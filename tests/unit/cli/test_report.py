@@ -9,9 +9,17 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.report import command
+from app.impact.presets import SheetName
+from app.reports.regulator.presets import ReportPreset
 
-ROWS = ["sex,race,selected,score", *["Male,01,yes,5"] * 60, *["Male,NA,no,4"] * 40, *["Female,01,yes,3"] * 30, *["Female,=NA(),no,2"] * 70]
-EMPTY = ",01,yes,1"
+ROWS = [
+    "sex,race,selected,score,age",
+    *["Male,01,yes,5,30"] * 60,
+    *["Male,NA,no,4,30"] * 40,
+    *["Female,01,yes,3,30"] * 30,
+    *["Female,=NA(),no,2,30"] * 70,
+]
+EMPTY = ",01,yes,1,"
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +30,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(file: Path, *options: str) -> bytes:
-    choice = () if "--score" in options else ("--prediction", "selected", "--favourable", "yes")
+    choice = () if "--score" in options or "--prediction" in options else ("--prediction", "selected", "--favourable", "yes")
     preset = () if "--preset" in options else ("--preset", "ll144")
     arguments = ["--from-csv", str(file), "--attribute", "sex", "--attribute", "race", *preset, *choice, *options]
     ended = CliRunner().invoke(command, arguments)
@@ -58,6 +66,34 @@ def test_csv_has_the_figures_of_the_json(file: Path, preset: str) -> None:
     assert len(rows) == len(written) + 1
 
 
+LENDING = ("--prediction", "selected", "--favourable", "yes", "--score", "score", "--control", "age", "--reference", "sex=Male")
+
+
+@pytest.mark.parametrize("preset", ["lending", "insurance-co"])
+def test_a_lending_report_of_a_file_has_decisions_and_scores(file: Path, preset: str) -> None:
+    found = json.loads(run(file, "--preset", preset, *LENDING, "--format", "json"))
+    assert list(found["sheets"]) == ["lending", "probabilistic", "controls"]
+    assert found["references"] == {"sex": ["Male"], "race": ["01"]}
+    (women,) = found["sheets"]["lending"]["tables"][0]["rows"]
+    assert (women["category"], women["air"]) == ("Female", 0.5)
+    # By hand: women have 3 in 30 lines and 2 in 70, men 5 in 60 and 4 in 40.
+    assert women["score"]["gap"]["difference"] == pytest.approx(2.3 - 4.6)
+    (odds,) = found["sheets"]["controls"]["tables"][0]["rows"]
+    assert odds["crude"]["value"] == pytest.approx((30 * 40) / (70 * 60))
+    rows = list(csv.DictReader(io.StringIO(run(file, "--preset", preset, *LENDING, "--format", "csv").decode())))
+    assert float(rows[0]["score.gap.difference"]) == women["score"]["gap"]["difference"]
+    html = run(file, "--preset", preset, *LENDING).decode()
+    assert "No reference of race was chosen" in html
+    assert "no weights were given" in html
+
+
+def test_every_preset_can_be_made_of_a_file(file: Path) -> None:
+    for preset in ReportPreset:
+        html = run(file, "--preset", preset.value, "--format", "html").decode()
+        assert "What is missing for the rule" in html
+        assert set(json.loads(run(file, "--preset", preset.value, "--format", "json"))["sheets"]) <= {one.value for one in SheetName}
+
+
 @pytest.mark.parametrize("options", [("--preset", "ll144"), ("--preset", "ugesp"), ("--score", "score")], ids=str)
 def test_html_and_pdf_show_the_tables(file: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     html = run(file, *options).decode()
@@ -71,11 +107,14 @@ def test_html_and_pdf_show_the_tables(file: Path, tmp_path: Path, options: tuple
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (("--attribute", "age"), "--attribute"),
+        (("--attribute", "city"), "--attribute"),
         (("--favourable", "maybe"), "--favourable"),
         (("--score", "score", "--prediction", "selected"), "--prediction"),
         (("--least-share", "2"), "--least-share"),
         (("--preset", "gdpr"), "--preset"),
+        (("--reference", "x"), "--reference"),
+        (("--control", "sex"), "--control"),
+        (("--control", "town"), "--control"),
     ],
     ids=str,
 )
@@ -102,3 +141,28 @@ def test_the_counted_file_is_never_overwritten(file: Path) -> None:
     assert ended.exit_code == 2
     assert "--output" in ended.output
     assert file.read_text().startswith("sex,race")
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        (["Female,no", "Male,no"], "Nobody of an included category was selected, so there are no ratios."),
+        ([",yes", ",no"], "Unknown category"),
+        (["Female,yes", "Female,no"], "Ratios are taken to Female"),
+    ],
+)
+def test_an_audit_without_a_comparison_says_so(tmp_path: Path, lines: list[str], shown: str) -> None:
+    file = tmp_path / "few.csv"
+    file.write_text("\n".join(["sex,selected", *lines, *([] if "yes" in "".join(lines) else [",yes"])]) + "\n")
+    arguments = ["--from-csv", str(file), "--attribute", "sex", "--prediction", "selected", "--favourable", "yes", "--preset", "ll144"]
+    assert shown.lower() in CliRunner().invoke(command, arguments).output.lower()
+    header = CliRunner().invoke(command, [*arguments, "--format", "csv"]).output.splitlines()[0]
+    assert header == "sheet,attribute,category,applicants,selected,rate,impact_ratio,excluded"
+
+
+def test_a_file_without_lines_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "empty.csv"
+    file.write_text("sex,selected\n")
+    ended = CliRunner().invoke(command, ["--from-csv", str(file), "--attribute", "sex", "--prediction", "selected", "--preset", "ll144"])
+    assert ended.exit_code == 2
+    assert "no line below it" in " ".join(ended.output.replace("│", " ").split())

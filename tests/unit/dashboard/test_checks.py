@@ -124,8 +124,8 @@ def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> Non
     found = headlines(measured)
     assert [one.attribute for one in found] == ["age", "sex", "sex × age"]
     assert summary(found) == [
-        ("unfair", ["sex (as logged, with copies)", "sex × age (as logged)"]),
-        ("fair", ["age (as logged, with copies)"]),
+        ("unfair", ["sex (as logged, counterfactual)", "sex × age (as logged)"]),
+        ("fair", ["age (as logged, counterfactual)"]),
     ]
     together = found[2].parts[1]
     assert (together.figure, together.absent) == (None, "Attributes that are watched together are not perturbed together.")

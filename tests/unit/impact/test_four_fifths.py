@@ -37,6 +37,8 @@ def test_figures_of_a_thousand_random_tables_are_those_of_scipy() -> None:
             assert one.z**2 == pytest.approx(chi2, rel=1e-9, abs=1e-12)
         else:
             assert one.z is None
+        assert (one.ratio is None) == (one.ratio_reason is not None)
+        assert (one.z is None) == (one.z_reason is not None)
         odds = one.odds_ratio
         assert odds is not None
         if all(count for pair in cells for count in pair):

@@ -1,5 +1,6 @@
 """One call gives the same records by every way on which it comes in: the gateway and events, logged pairs, and files of logs."""
 
+import gzip
 import json
 from datetime import datetime
 from typing import Any
@@ -8,9 +9,10 @@ import pytest
 
 from app.domain.arrivals import LogKind
 from app.domain.deployments import FieldType, OutputFields, ProblemType, RecordSchema
-from app.errors import InvalidInput, ScoringFailed
+from app.errors import InvalidInput, ScoringFailed, TooLarge
 from app.imports.logged_calls import LoggedCall, LoggedCallReader
 from app.imports.subject import ImportSubject, RowRefused
+from app.ingest import exchanges
 from app.ingest.checked import CheckedPayload
 from app.ingest.exchanges import CapturedBody, Exchange, read_exchange
 from app.ingest.pairs import check_pairs
@@ -119,3 +121,23 @@ def test_what_cannot_be_read_is_refused_by_both_ways(request_body: bytes, answer
         exchanged(request_body, answer)
 
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("request_body", "words"),
+    [
+        (b"[" + b"[]," * 1_000_000 + b"[]]", "arrays and objects"),
+        (gzip.compress(b"[" + b"[]," * 1_000_000 + b"[]]"), "arrays and objects"),
+        (b"\n" * 1_000_001, "lines"),
+    ],
+    ids=["arrays", "compressed arrays", "lines"],
+)
+def test_a_body_that_grows_many_times_when_it_is_read_is_refused_before(
+    request_body: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchanges, "read_call", None)
+    encoding = "gzip" if request_body[:2] == b"\x1f\x8b" else ""
+    call = Exchange(call_id="c", scored_at=NOW, request=CapturedBody(request_body, "text/csv", encoding), answer=CapturedBody(b"1"))
+
+    with pytest.raises(TooLarge, match=words):
+        read_exchange(call, PLAN, None)

@@ -66,6 +66,25 @@ def test_records_of_equal_weight_are_drawn_as_if_they_weighed_one() -> None:
     assert weighed == pytest.approx(4 * plain)
 
 
+def test_each_cell_is_drawn_with_the_variance_of_its_own_weights() -> None:
+    counts, weight = np.array([[40, 500]]), np.array([[10.0, 2.0]])
+    known = DrawnCells(counts, counts * weight, counts * weight**2, seed=1, draws=100_000, tag=0)
+
+    drawn = known.drawn([(0,)])[:, 0]
+
+    assert drawn.mean(axis=0) == pytest.approx([405, 1001], rel=0.01)  # with half a record of each
+    assert drawn.var(axis=0) == pytest.approx([4050, 2002], rel=0.03)
+
+
+def test_limits_of_a_share_are_those_of_as_many_records_as_have_its_variance() -> None:
+    """100 records of weight 1 with one outcome, 10 of weight 10 with the other: the share varies as that of 36 records."""
+    counts, weight = np.array([[100, 10]]), np.array([[1.0, 10.0]])
+    known = DrawnCells(counts, counts * weight, counts * weight**2, seed=1, draws=1, tag=0)
+
+    variance = (100 * 0.5**2 + 1000 * 0.5**2) / 200**2
+    assert known.shapes([(0,)]).sum() == pytest.approx(0.25 / variance + 1)
+
+
 def test_a_distance_reaches_to_zero_unless_the_difference_is_surely_not_zero() -> None:
     random = np.random.default_rng(2)
     signed = np.stack([random.normal(0.1, 0.1, 5_000), random.normal(0.5, 0.1, 5_000)], axis=1)

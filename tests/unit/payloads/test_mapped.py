@@ -99,10 +99,26 @@ def test_a_request_without_a_column_names_its_record() -> None:
         (BodyMapping(columns={"age": "$.sex.age"}), "endpoint.mapping"),
         (BodyMapping(columns={"age": "$[0]"}), "endpoint.mapping"),
         (BodyMapping(constants={"$.model": 1}), "endpoint.mapping"),
+        (BodyMapping(columns={"age": f"$.a{'[999]' * 19}"}), "endpoint.mapping"),
+        (BodyMapping(constants={f"${'[999]' * 20}": 1}, records="$[0][*]"), "endpoint.mapping"),
+        (BodyMapping(outputs={"prediction": "$[999][999]"}), "endpoint.mapping.outputs.prediction"),
+        (BodyMapping(records="$['\0'][*]"), "endpoint.mapping.records"),
+        (BodyMapping(outputs={"prediction": "$['\ud800']"}), "endpoint.mapping.outputs.prediction"),
+        (BodyMapping(records="$.r[*]", constants={"$.model": "a\0"}), "endpoint.mapping.constants.$.model"),
     ],
 )
 def test_a_mapping_that_cannot_be_used_is_refused_with_its_field(mapping: BodyMapping | None, field: str) -> None:
     assert problems(mapping) == {field}
+
+
+def test_an_answer_that_has_no_place_for_a_column_is_refused_with_its_path() -> None:
+    codec = MappedCodec(BodyMapping(outputs={"prediction": "$[0]", "score": "$[1]"}))
+
+    assert codec.write_answer(["prediction", "score"], [["yes", 0.5]]) == b'[["yes",0.5]]'
+    with pytest.raises(ScoringFailed, match="with the columns prediction, debiased_prediction cannot be written"):
+        codec.write_answer(["prediction", "debiased_prediction"], [["yes", "no"]])
+    with pytest.raises(ScoringFailed, match="one record at once"):
+        MappedCodec(ONE).write_answer(["prediction"], [["yes"], ["no"]])
 
 
 @given(st.lists(st.text(max_size=5) | st.integers(0, 999), max_size=20))

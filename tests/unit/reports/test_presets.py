@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.reports.regulator.presets import split_name
+from app.reports.regulator.attribute_names import order_for_audit, split_name
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,20 @@ from app.reports.regulator.presets import split_name
 )
 def test_a_name_is_split_into_its_words(name: str, words: set[str]) -> None:
     assert split_name(name) == words
+
+
+@pytest.mark.parametrize(
+    ("watched", "unless_chosen", "chosen"),
+    [
+        (("sex", "race"), ("sex", "race"), ("sex", "race")),
+        (("age", "race", "gender"), ("gender", "race"), ("gender", "race", "age")),
+        (("sex", "race", "race_of_partner"), ("sex", "race", "race_of_partner"), ("sex", "race", "race_of_partner")),
+        (("town", "age"), ("town", "age"), ("town", "age")),
+        (("sex_race",), ("sex_race",), ("sex_race",)),
+    ],
+)
+def test_an_audit_takes_sex_and_race_where_it_is_clear_which_these_are(
+    watched: tuple[str, ...], unless_chosen: tuple[str, ...], chosen: tuple[str, ...]
+) -> None:
+    assert order_for_audit(watched, is_chosen=False) == unless_chosen
+    assert order_for_audit(watched, is_chosen=True) == chosen

@@ -23,7 +23,7 @@ BELOW = "Disparate impact of female (sex, as logged) must be at least 0.8"
 SENTENCES = {
     f"{BELOW}: unfair since 2026-11-19 07:00 (false-alarm budget one a year).": UNFAIR,
     "Disparate impact of female (sex, as logged) must be at most 1.25: shown fair since 2026-11-19 07:00.": FAIR,
-    "Disparate impact of female (sex, with copies) must be at least 0.8: undecided (needs about 5 more hours at this traffic).": (
+    "Disparate impact of female (sex, counterfactual) must be at least 0.8: undecided (needs about 5 more hours at this traffic).": (
         comparison_of(State.UNDECIDED, more_hours=5, data=DataSet.BALANCED)
     ),
     f"{CATALOGUE['accuracy_difference'].title} by sex (on labelled records) must be at most 0.1: undecided (no label).": comparison_of(

@@ -83,7 +83,7 @@ def test_where_all_is_well_nobody_is_needed() -> None:
 def test_an_alert_that_nobody_acknowledged_says_for_how_long_and_is_acknowledged_from_its_line() -> None:
     (line,) = needs(replace(UNFAIR, open_alerts=1, unacknowledged=waiting())).lines
 
-    assert line.sentence == "Unfair to female (sex): disparate impact of female is 0.796. Nobody is assigned for 2 h."
+    assert line.sentence == "Unfair to female (sex): disparate impact 0.796. Nobody is assigned for 2 h."
     assert (line.verb, line.acknowledges, line.address) == ("Acknowledge", "a-1", "/alerts/a-1")
 
 
@@ -98,7 +98,7 @@ def test_several_alerts_are_reviewed_and_an_acknowledged_one_is_in_somebodys_han
 def test_an_unfair_deployment_without_an_alert_is_a_line() -> None:
     (line,) = needs(UNFAIR).lines
 
-    assert line.sentence.endswith("is 0.796. No alert is open on it.")
+    assert line.sentence.endswith("disparate impact 0.796. No alert is open on it.")
     assert (line.verb, line.address) == ("Show", "/deployments/m-1")
 
 
@@ -182,4 +182,4 @@ def test_a_line_names_groups_by_their_display_names() -> None:
     words = GroupWords(DisplayNames(groups=(GroupName(feature="sex", group="female", name="women"),)))
     (line,) = needs(replace(UNFAIR, words=words)).lines
 
-    assert line.sentence.startswith("Unfair to women (sex): disparate impact of women is 0.796.")
+    assert line.sentence.startswith("Unfair to women: disparate impact 0.796.")

@@ -1,4 +1,4 @@
-"""What is said beside figures with copies, so that nobody takes them for more than they are."""
+"""What is said beside counterfactual figures, so that nobody takes them for more than they are."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -86,7 +86,7 @@ def test_features_that_are_no_stronger_than_chance_are_named_with_their_strength
     figures = "(charge: strength 0.006, level of chance 0.082; zone: strength 0.000, level of chance 0.050)"
     assert some.startswith("Among the features that copies of age change, charge and zone went together with age in the training data")
     assert figures in some
-    assert all_of_them.startswith("Do not take the figures with copies of age for a sign of fairness")
+    assert all_of_them.startswith("Do not take the counterfactual figures of age for a sign of fairness")
     assert figures in all_of_them
 
 

@@ -1,0 +1,122 @@
+"""The data sources of a batch subscription as tables of files, and a deployment's tables as data sources."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from ..domain.deployments import Deployment
+from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
+from ..errors import InvalidInput
+from .assets import AssetPropertiesIn
+from .bodies import Answer, Sent
+
+RECORD_ID, TIME = "scoring_id", "scoring_timestamp"
+"""Columns of a table, unless the output schema names others by their roles."""
+
+ENGINES = frozenset({"spark", "local"})
+"""Types of `analytics_engine`. Which of them runs is the operator's setting."""
+
+
+class ConnectionIn(Sent):
+    """The system in which a table lies: its type is the format of the files."""
+
+    type: str = Field(max_length=100)
+    integrated_system_id: str | None = Field(default=None, max_length=200)
+    parameters: dict[str, Any] | None = None
+
+
+class DataSourceIn(Sent):
+    """A table. `parameters.location` is its folder; `parameters.partition_column` a column in the paths of its files."""
+
+    type: str = Field(max_length=100)
+    connection: ConnectionIn | None = None
+    database_name: str | None = Field(default=None, max_length=500)
+    schema_name: str | None = Field(default=None, max_length=500)
+    table_name: str | None = Field(default=None, max_length=500)
+    parameters: dict[str, Any] | None = None
+
+
+def require_engine(engine: Mapping[str, Any] | None) -> None:
+    """Returns if the engine is one that Evenhand has.
+
+    Raises:
+        InvalidInput: it is not, or it names an integrated system.
+    """
+    if engine is None:
+        return
+    if engine.get("type") not in ENGINES:
+        raise InvalidInput.of("analytics_engine.type", f"must be one of {', '.join(sorted(ENGINES))}; others are not supported by Evenhand")
+    for name in ("integrated_system_id", "credentials"):
+        if engine.get(name) is not None:
+            message = "is not supported by Evenhand: the operator sets the engine and its address (EVENHAND_ENGINE, EVENHAND_SPARK_URL)"
+            raise InvalidInput.of(f"analytics_engine.{name}", message)
+
+
+def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> Answer:
+    """Returns the tables as REST v1 takes them: payload, and feedback or None.
+
+    Raises:
+        InvalidInput: there is no payload table, or one lies where Evenhand does not read.
+    """
+    found: Answer = {"payload": None, "feedback": None}
+    roles = {} if properties.output_data_schema is None else {_role(one.metadata): one.name for one in properties.output_data_schema.fields}
+    record_id = properties.transaction_id_field or roles.get("record-id", RECORD_ID)
+    time = roles.get("record-timestamp", TIME)
+    for place, source in enumerate(sources):
+        at = f"data_sources[{place}]"
+        if source.type not in found:
+            raise InvalidInput.of(f"{at}.type", f"must be payload or feedback; a table of {source.type[:60]} is not supported by Evenhand")
+        if found[source.type] is not None:
+            raise InvalidInput.of(f"{at}.type", f"names a second table of {source.type}")
+        if source.type == "payload":
+            columns: Answer = {"id": record_id, "scored_at": time, "prediction": properties.prediction_field or "prediction"}
+            columns["probability"] = next(iter(properties.probability_fields or ()), None)
+            # Scripts name one column for both.
+            label = properties.predicted_target_field
+            columns["label"] = None if label == columns["prediction"] else label
+        else:
+            columns = {"id": record_id, "observed_at": time, "label": properties.label_column or "label"}
+        found[source.type] = {"source": "table", **_place_json(source, at), "columns": columns}
+    if found["payload"] is None:
+        raise InvalidInput.of("data_sources", "must name the table of type payload: a batch subscription logs no records")
+    return found
+
+
+def data_sources_of(deployment: Deployment) -> list[Answer]:
+    """Returns the deployment's tables as data sources; none where its records are logged."""
+    tables: list[tuple[str, PayloadTable | FeedbackTable | None]] = [("payload", deployment.payload), ("feedback", deployment.feedback)]
+    return [
+        {
+            "type": kind,
+            "connection": {"type": table.format.value},
+            "parameters": {
+                "location": table.location,
+                **({} if table.partition_by is None else {"partition_column": table.partition_by}),
+            },
+        }
+        for kind, table in tables
+        if table is not None
+    ]
+
+
+def _place_json(source: DataSourceIn, at: str) -> Answer:
+    connection = source.connection
+    if connection is not None and connection.integrated_system_id is not None:
+        message = "is not supported by Evenhand: name the folder of the files as parameters.location"
+        raise InvalidInput.of(f"{at}.connection.integrated_system_id", message)
+    kind = TableFormat.PARQUET.value if connection is None else connection.type.lower()
+    if kind not in set(TableFormat):
+        advice = "write its rows as Parquet files, and name their folder as parameters.location"
+        raise InvalidInput.of(
+            f"{at}.connection.type", f"must be one of {', '.join(TableFormat)}; {kind[:60]} is not supported by Evenhand: {advice}"
+        )
+    parameters = source.parameters or {}
+    location = parameters.get("location")
+    if not isinstance(location, str):
+        raise InvalidInput.of(f"{at}.parameters.location", "must be the whole path of the folder in which the files lie")
+    return {"format": kind, "location": location, "partition_by": parameters.get("partition_column")}
+
+
+def _role(metadata: Mapping[str, Any]) -> str:
+    return str(metadata.get("modeling_role"))

@@ -1,0 +1,33 @@
+"""Records that count alike, of a sample in which some were logged more often than others: a share of the latter is drawn.
+
+For figures that count records and know no weights. A record logged at the rate r is kept with the chance `lowest rate / r`, so each kept
+one was logged and kept with the lowest rate, whatever its rate depended on.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..metrics.groups import IntArray
+
+
+def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, parts: IntArray | None = None) -> npt.NDArray[np.bool_]:
+    """Returns which records [N] to keep, so that those of a part (an hour, say; without parts: all) were logged at one rate.
+
+    `sample_rates` [N] are those of the records, null where every one is logged. The same record is chosen or not at every call with the
+    same lowest rate, by its number.
+    """
+    if sample_rates.null_count == len(sample_rates):
+        return np.ones(len(record_nos), dtype=np.bool_)
+    rates = np.asarray(pc.fill_null(sample_rates, 1.0).to_numpy(), dtype=np.float64)
+    places = np.zeros(len(rates), np.int64) if parts is None else np.unique(parts, return_inverse=True)[1].reshape(-1)
+    lowest = np.full(int(places.max(initial=0)) + 1, np.inf)
+    np.minimum.at(lowest, places, rates)
+    # A number in [0, 1) for each record number, by splitmix64, whose results for successive numbers look independent.
+    mixed = np.asarray(record_nos).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    drawn = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    kept: npt.NDArray[np.bool_] = drawn < lowest[places] / rates
+    return kept

@@ -1,0 +1,34 @@
+"""Attributes that rules name, recognised by whole words of the names of columns."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+SEX: Final = ("sex", "gender")
+RACE: Final = ("race", "races", "ethnic", "ethnicity")
+
+
+def split_name(name: str) -> frozenset[str]:
+    """Returns the words of a column's name in lower case: of `applicant_gender`, `applicantGender` and `Applicant gender` the same."""
+    # Whole words: `language` is no `age`, and `embrace` no `race`.
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return frozenset(word.casefold() for word in re.findall(r"[^\W\d_]+", apart))
+
+
+def find_sex_and_race(features: Sequence[str]) -> tuple[str, str] | None:
+    """Returns the attribute named like sex and the one named like race, if there is just one of each."""
+    found = [[one for one in features if not split_name(one).isdisjoint(words)] for words in (SEX, RACE)]
+    if any(len(names) != 1 for names in found) or found[0] == found[1]:
+        return None
+    return found[0][0], found[1][0]
+
+
+def order_for_audit(features: Sequence[str], *, is_chosen: bool) -> tuple[str, ...]:
+    """Returns the attributes of a sheet of Local Law 144, which asks for sex and race: these first, and others only if they are chosen.
+
+    Where it is not clear which attributes these are, all are left as they are.
+    """
+    asked = find_sex_and_race(features)
+    if asked is None:
+        return tuple(features)
+    return (*asked, *(one for one in features if one not in asked)) if is_chosen else asked

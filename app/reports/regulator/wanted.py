@@ -1,0 +1,57 @@
+"""Content of a regulator's report that a caller chooses: sheets, attributes, controls, and the kind of tool."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+import msgspec
+
+from ...domain.category_schemes import CategoryMapping
+
+
+class PeriodSheet(StrEnum):
+    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation, treatment."""
+
+    ADVERSE_IMPACT = "adverse_impact"
+    LL144 = "ll144"
+    LENDING = "lending"
+    PROBABILISTIC = "probabilistic"
+    CONTROLS = "controls"
+    EVIDENCE = "evidence"
+    ALERTS = "alerts"
+    FLIPS = "flips"
+    ALTERNATIVE = "alternative"
+
+
+class ToolKind(StrEnum):
+    """Kinds of tools under Local Law 144."""
+
+    SELECTING = "selecting"
+    SCORING = "scoring"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetsWanted:
+    """Sheets to make, attributes (none: all of the monitor), controls by column, and whether the tool selects or scores.
+
+    `categories` map the values of attributes to those of a scheme, or name the columns of weights of the probabilistic sheet.
+    """
+
+    sheets: tuple[PeriodSheet, ...]
+    attributes: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    tool: ToolKind = ToolKind.SELECTING
+    preset: str | None = None
+    categories: tuple[CategoryMapping, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the content as it is stored; equal contents are equal there."""
+        # Through JSON: a stored list would not equal a tuple.
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return found
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Returns the content that was stored."""
+        return msgspec.convert(stored, cls)

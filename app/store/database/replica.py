@@ -1,0 +1,86 @@
+"""A streaming replica that answers readers in place of the primary, as long as it has everything that was committed before they asked."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import structlog
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from ...clock import monotonic_seconds
+from ...errors import Unavailable
+from .engine import Database
+
+PATIENCE_SECONDS: Final = 0.05
+"""Max seconds that a reader waits for the replica to catch up with the primary; then the primary answers."""
+
+LEFT_ALONE_SECONDS: Final = 5.0
+"""Seconds for which nobody asks a replica that was late or did not answer."""
+
+_POLL_SECONDS: Final = 0.005
+_WRITTEN = text("SELECT pg_current_wal_flush_lsn()::text")
+# A replica that was promoted is another database from then on.
+_HAS = text("SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn)")
+
+log = structlog.get_logger("evenhand.database")
+
+
+class Replica:
+    """Reads of one process from the replica at `url`, or from the primary. Safe to share between threads; `close()` it at the end."""
+
+    def __init__(self, url: str, primary: Database) -> None:
+        self._database = Database(url)
+        self._primary = primary
+        self._is_used = True
+        self._asked_again_at = 0.0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """Yields a session that only reads: of the replica if it has all that the primary has committed by now, else of the primary.
+
+        Raises:
+            Unavailable: the database that was chosen went away meanwhile, or neither answers.
+        """
+        chosen = self._primary if monotonic_seconds() < self._asked_again_at else self._choose()
+        with chosen.transaction() as session:
+            yield session
+
+    def close(self) -> None:
+        """Closes every connection to the replica."""
+        self._database.close()
+
+    def _choose(self) -> Database:
+        with self._primary.transaction() as session:
+            position = session.scalar(_WRITTEN)
+        try:
+            reason = None if self._has(position) else "it is behind, or is no replica any more"
+        except (Unavailable, SQLAlchemyError) as error:
+            reason = str(error)
+        if reason is None:
+            self._note(is_used=True)
+            return self._database
+        self._asked_again_at = monotonic_seconds() + LEFT_ALONE_SECONDS
+        self._note(is_used=False, reason=reason)
+        return self._primary
+
+    def _has(self, position: str | None) -> bool:
+        until = monotonic_seconds() + PATIENCE_SECONDS
+        while True:
+            with self._database.transaction() as session:
+                if session.scalar(_HAS, {"position": position}):
+                    return True
+            if monotonic_seconds() >= until:
+                return False
+            time.sleep(_POLL_SECONDS)
+
+    def _note(self, *, is_used: bool, reason: str = "") -> None:
+        # Once for each change: pages are many.
+        if is_used != self._is_used:
+            self._is_used = is_used
+            if is_used:
+                log.info("replica_used")
+            else:
+                log.warning("replica_left", reason=reason)

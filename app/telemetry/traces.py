@@ -1,0 +1,204 @@
+"""Traces in the form of OpenTelemetry: a request, the check that it asks for, and each call of the model. Off unless a collector is named.
+
+The standard variables configure them (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER` and others). The tracer is our own and not the
+library's global one: the web framework would else send spans as well, with paths, which hold the ids of records.
+"""
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import structlog
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import NoOpTracer, SpanKind, Status, StatusCode, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+Attributes: TypeAlias = Mapping[str, str | int | bool]
+
+COLLECTOR_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+"""Variables that name a collector; with one of them, traces are on."""
+
+_PROTOCOL_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_PROTOCOL: Final = "http/protobuf"
+_PLACE: Final = TraceContextTextMapPropagator()
+_PLACE_HEADERS: Final = frozenset({b"traceparent", b"tracestate"})
+_LONGEST: Final = 512
+
+log = structlog.get_logger("evenhand.telemetry")
+
+
+@dataclass(slots=True)
+class _Tracing:
+    """The tracer of this process; one that does nothing while traces are off."""
+
+    tracer: Tracer = field(default_factory=NoOpTracer)
+    is_on: bool = False
+
+
+_tracing = _Tracing()
+
+
+@contextmanager
+def tracing(process: str, *, version: str) -> Iterator[None]:
+    """Sends the spans of this process to the collector that the environment names until the block ends; does nothing if it names none.
+
+    `process` is `api` or `worker`. Spans wait in memory, 2,048 at most; others are dropped while the collector is away.
+    """
+    why_not = _reason_not_to_send()
+    if why_not is not None:
+        if why_not:
+            log.warning("traces_off", reason=why_not)
+        yield
+        return
+    # Loaded only here: most installations send no traces, and these take a fifth of a second.
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - above
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    own = {"service.version": version, "service.instance.id": str(uuid.uuid4()), "evenhand.process": process}
+    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    provider = TracerProvider(resource=Resource.create(own if named else {**own, "service.name": "evenhand"}), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    _tracing.tracer, _tracing.is_on = provider.get_tracer("evenhand", version), True
+    log.info("traces_on", process=process)
+    try:
+        yield
+    finally:
+        _tracing.tracer, _tracing.is_on = NoOpTracer(), False
+        provider.shutdown()
+
+
+@contextmanager
+def request_span(sent: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
+    """Makes a span of a request with these headers, part of the caller's trace if they name one. See `describe_span`."""
+    if not _tracing.is_on:
+        yield
+        return
+    with _span("request", SpanKind.SERVER, parent=_parent_of(sent), attributes={}):
+        yield
+
+
+@contextmanager
+def check_span(traceparent: str | None, attributes: Attributes) -> Iterator[None]:
+    """Makes a span of a check, part of the trace of the request that asked for it."""
+    if not _tracing.is_on:
+        yield
+        return
+    parent = None if traceparent is None else _PLACE.extract({"traceparent": traceparent})
+    with _span("check", SpanKind.CONSUMER, parent=parent, attributes=attributes):
+        yield
+
+
+@dataclass(slots=True)
+class ModelCall:
+    """One request to a model. `headers` tell the model the place in the trace; they are empty while traces are off."""
+
+    headers: Headers = field(default_factory=list)
+    status: int | None = None
+    has_failed: bool = False
+
+
+@contextmanager
+def model_span(host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes, bytes]] | None = None) -> Iterator[ModelCall]:
+    """Makes a span of one request to a model, part of the current trace, or of the one that the headers `sent` of a caller name.
+
+    The caller sets `status` and `has_failed` before the block ends.
+    """
+    call = ModelCall()
+    if not _tracing.is_on:
+        yield call
+        return
+    parent = None if sent is None else _parent_of(sent)
+    span = _tracing.tracer.start_span(
+        "call model", context=parent, kind=SpanKind.CLIENT, attributes={"http.request.method": "POST", "server.address": host, **attributes}
+    )
+    carrier: dict[str, str] = {}
+    _PLACE.inject(carrier, trace.set_span_in_context(span))
+    call.headers = [(name.encode(), value.encode()) for name, value in carrier.items()]
+    try:
+        yield call
+    except BaseException as error:
+        span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+        raise
+    finally:
+        if call.status is not None:
+            span.set_attribute("http.response.status_code", call.status)
+        if call.has_failed:
+            span.set_status(Status(StatusCode.ERROR))
+        span.end()
+
+
+def describe_span(attributes: Mapping[str, str | int | bool | None], *, name: str = "", has_failed: bool = False) -> None:
+    """Adds what is known at the end to the current span; members that are None are left out."""
+    span = trace.get_current_span()
+    if not span.is_recording():
+        return
+    if name:
+        span.update_name(name)
+    span.set_attributes({key: value for key, value in attributes.items() if value is not None})
+    if has_failed:
+        span.set_status(Status(StatusCode.ERROR))
+
+
+def current_traceparent() -> str | None:
+    """Returns the current place in a trace as text (W3C Trace Context), to be stored with work that is done later; None outside of one."""
+    carrier: dict[str, str] = {}
+    _PLACE.inject(carrier)
+    return carrier.get("traceparent")
+
+
+def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Adds `trace_id` to a line that is logged inside a span; a structlog processor."""
+    context = trace.get_current_span().get_span_context()
+    if context.is_valid:
+        event["trace_id"] = trace.format_trace_id(context.trace_id)
+    return event
+
+
+def with_place(headers: Headers, call: ModelCall) -> Headers:
+    """Returns a caller's headers with the place of the call in place of the caller's own; as they are while traces are off."""
+    return [*(one for one in headers if one[0] not in _PLACE_HEADERS), *call.headers] if call.headers else headers
+
+
+@contextmanager
+def _span(name: str, kind: SpanKind, *, parent: Context | None, attributes: Attributes) -> Iterator[None]:
+    # Messages of exceptions are left out: they may quote a model's answer.
+    with _tracing.tracer.start_as_current_span(
+        name, context=parent, kind=kind, attributes=dict(attributes), record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield
+        except BaseException as error:
+            span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+            raise
+
+
+def _parent_of(sent: Iterable[tuple[bytes, bytes]]) -> Context:
+    # Longer ones are no places, and the library would log each.
+    found = {name.decode("ascii"): value.decode("latin-1") for name, value in sent if name in _PLACE_HEADERS and len(value) <= _LONGEST}
+    return _PLACE.extract(found)
+
+
+def _reason_not_to_send() -> str | None:
+    """Returns None if spans are to be sent, else the reason; an empty one where nobody asked for it."""
+    asked = any(os.environ.get(name) for name in COLLECTOR_VARIABLES)
+    exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
+    if not asked or exporter == "none" or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return ""
+    if exporter != "otlp":
+        return f"OTEL_TRACES_EXPORTER is {exporter}; Evenhand sends traces by otlp only."
+    protocol = next((os.environ[name] for name in _PROTOCOL_VARIABLES if os.environ.get(name)), _PROTOCOL).strip()
+    if protocol != _PROTOCOL:
+        return f"{protocol} is the protocol of OTEL_EXPORTER_OTLP_PROTOCOL; Evenhand speaks {_PROTOCOL} (usually port 4318) only."
+    try:
+        import opentelemetry.exporter.otlp.proto.http  # noqa: PLC0415 - an extra
+        import opentelemetry.sdk.trace  # noqa: F401, PLC0415
+    except ModuleNotFoundError:
+        return "A collector is named, but the packages that send to it are not installed: pip install 'evenhand[traces]'."
+    return None

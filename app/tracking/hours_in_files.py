@@ -1,0 +1,179 @@
+"""Counts the hours of records that lie in files, by the functions that count logged ones.
+
+Pieces of the payload are counted where the engine works. Labels are joined in this process, a part of an hour at a time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ..batch.equal_records import merge_equal
+from ..batch.feedback_files import FeedbackFiles
+from ..batch.payload_files import PayloadFiles
+from ..batch.pieces import FilePiece
+from ..checks.counting_files import SpanOfFiles
+from ..checks.sources import TablePlaces
+from ..clock import HOUR, hour_of
+from ..domain.checks import DataSet, Span
+from ..domain.deployments import RecordSchema
+from ..domain.monitors import Monitor
+from ..domain.tables_of_files import PayloadTable
+from ..errors import InvalidInput
+from ..records.reading import RecordColumns, RecordTable, read_table
+from ..store.deployments.listed_files import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
+from ..store.evidence.hours import CountedHour
+from ..store.records.window import VALUE_PREFIX, WindowQuery
+from .counting import FollowedEra, ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
+
+LABELS_WAIT = timedelta(days=1)
+"""Max time that the labels of an hour are waited for after their horizon, while no file has later labels."""
+
+RESOLUTION = timedelta(microseconds=1)
+"""Smallest step of a row's time."""
+
+MOST_JOINED = 1_000_000
+"""Max records whose labels are looked for at the same time."""
+
+NO_PERSON = "evidence.person cannot be used where records lie in files: a file does not say which record of a person was the first"
+
+
+class HoursInFiles:
+    """The hours of a deployment, as its files are listed and as they can be read now.
+
+    The transaction of the session is kept alive while files are read.
+    """
+
+    def __init__(self, session: Session, followed: FollowedEra, payload: PayloadTable, places: TablePlaces) -> None:
+        self._session = session
+        self._followed = followed
+        self._payload = payload
+        self._places = places
+
+    def end(self, latest: datetime, data: DataSet) -> datetime | None:
+        """Returns the end of the hours whose rows are there, at most `latest`: hours that no file has reached yet may still come.
+
+        None where nothing is listed. Labels stop coming in many lakes, so they are waited for a day at most.
+        """
+        newest = newest_listed_row(self._session, self._followed.deployment.no, PAYLOAD if data is DataSet.PAYLOAD else FEEDBACK)
+        reached = None if newest is None else min(latest, hour_of(newest) + HOUR)
+        if data is DataSet.PAYLOAD:
+            return reached
+        return max(latest - LABELS_WAIT, reached or latest - LABELS_WAIT)
+
+    def next_hour(self, span: Span) -> datetime | None:
+        """Returns the first hour of the span that has a record.
+
+        Raises:
+            InvalidInput: the files cannot be read.
+        """
+        found = self._open(span).earliest(span)
+        return None if found is None else hour_of(found)
+
+    def count_records(self, span: Span) -> int:
+        """Returns how many records the span has.
+
+        Raises:
+            InvalidInput: the files cannot be read.
+        """
+        return self._open(span).count(span)
+
+    def count(self, data: DataSet, span: Span) -> list[CountedHour]:
+        """Returns the counts of the span's hours on records or labels, the groups of each in a fixed order.
+
+        Raises:
+            InvalidInput: the files cannot be read, or the monitor cannot be applied to them.
+        """
+        if self._followed.monitor.evidence.person is not None:
+            raise InvalidInput.of("evidence.person", NO_PERSON)
+        counted = self._count_payload(span) if data is DataSet.PAYLOAD else self._count_labels(span)
+        # Pieces come in any order, and counts in another order would look like changed ones.
+        return [replace(one, cells=sorted(one.cells, key=lambda cell: (cell[1], cell[0]))) for one in counted]
+
+    def _open(self, span: Span) -> PayloadFiles:
+        paths = paths_within(self._session, self._followed.deployment.no, PAYLOAD, span)
+        return PayloadFiles(self._followed.deployment, self._payload, self._places.roots, only=paths)
+
+    def _query(self) -> WindowQuery:
+        names = tuple(attribute.feature for attribute in self._followed.monitor.attributes)
+        return WindowQuery(self._followed.deployment.no, self._followed.deployment.schema, names)
+
+    def _count_payload(self, span: Span) -> list[CountedHour]:
+        files, followed = self._open(span), self._followed
+        records = SpanOfFiles(files.form, files.files.reader(), self._query(), span)
+        task = HoursTask(records, followed.deployment.schema, followed.monitor, followed.era.model_revision)
+        pieces = [piece.to_bytes() for piece in files.pieces(span)]
+        answers = self._places.engine.run(task, pieces, self._keep_alive)
+        return merge_hours([msgspec.json.decode(one, type=list[CountedHour]) for one in answers])
+
+    def _count_labels(self, span: Span) -> list[CountedHour]:
+        feedback, followed = self._followed.deployment.feedback, self._followed
+        if feedback is None:
+            return []
+        observed = Span(start=span.start, end=span.end + followed.horizon + RESOLUTION)
+        paths = paths_within(self._session, followed.deployment.no, FEEDBACK, observed)
+        labels = FeedbackFiles(feedback, self._places.roots, only=paths)
+        parts = []
+        for records in self._parts(span):
+            self._keep_alive(0)
+            rows = labels.first_labels(records, followed.horizon)
+            if rows.num_rows:
+                read = _read(rows, followed.deployment.schema, followed.monitor, self._query().columns)
+                hours, counts = number_hours(rows["logged_at"], span), np.ones(rows.num_rows, dtype=np.bool_)
+                parts.append(list(tabulate_labels(ReadRecords(rows, read, hours, counts), followed, span)))
+        return merge_hours(parts)
+
+    def _parts(self, span: Span) -> Iterator[pa.Table]:
+        """Yields the era's records of the span, at most about `MOST_JOINED` at a time."""
+        parts: list[pa.Table] = []
+        for rows in self._open(span).batches(self._query(), span):
+            self._keep_alive(0)
+            parts.append(rows.filter(pc.equal(rows["model_revision"], self._followed.era.model_revision)))
+            if sum(part.num_rows for part in parts) >= MOST_JOINED:
+                yield pa.concat_tables(parts)
+                parts = []
+        if parts:
+            yield pa.concat_tables(parts)
+
+    def _keep_alive(self, done: int) -> None:  # noqa: ARG002 - of `Done`
+        # Postgres ends a transaction that sends nothing for a minute.
+        self._session.execute(select(1))
+
+
+@dataclass(frozen=True, slots=True)
+class HoursTask:
+    """Counts the records of a piece by hour, those of one model revision."""
+
+    records: SpanOfFiles
+    schema: RecordSchema
+    monitor: Monitor
+    revision: str
+
+    def __call__(self, piece: bytes) -> bytes:
+        """Returns the counts of the piece's hours as JSON, a list of `CountedHour`."""
+        return msgspec.json.encode(merge_hours([list(self._count(rows)) for rows in self._rows(piece)]))
+
+    def _rows(self, piece: bytes) -> Iterator[pa.Table]:
+        for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=True):
+            own = rows.filter(pc.equal(rows["model_revision"], self.revision))
+            if own.num_rows:
+                yield own.drop_columns(["model_revision"])
+
+    def _count(self, rows: pa.Table) -> Iterator[CountedHour]:
+        span, codes = self.records.span, rows.drop_columns(["logged_at"])
+        hours = pa.array(number_hours(rows["logged_at"], span)).dictionary_encode()
+        kinds, repeats = merge_equal(codes.append_column("hour", hours))
+        read = _read(kinds, self.schema, self.monitor, self.records.query.columns)
+        counts = np.ones(kinds.num_rows, dtype=np.bool_)
+        return tabulate_payload(ReadRecords(kinds, read, kinds["hour"].to_numpy(), counts, repeats), span)
+
+
+def _read(rows: pa.Table, schema: RecordSchema, monitor: Monitor, names: tuple[str, ...]) -> RecordTable:
+    values = rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(names))]).rename_columns(list(names))
+    return read_table(RecordColumns(values, rows["outcome"]), schema, monitor)

@@ -1,0 +1,134 @@
+"""Runs every benchmark briefly, each bounded in time, and prints one table: figures with their limits, ok or falls short.
+
+    scripts/bench all [--only posts,checks,…] [--minutes 3] [--list]
+
+Each benchmark runs in a process of its own, on the machine that the others leave alone, and is ended after `--minutes`: it is then named
+as not measured. What each needs beyond this repository is said when it is missing. docs/benchmarks.md says what the figures are, and what
+was measured. The exit status is 0 only if every benchmark ended and every figure keeps its limit.
+"""
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench_lines import MARK
+
+SCRIPTS = Path(__file__).resolve().parent
+END_SECONDS = 20.0
+"""Seconds that a benchmark has to stop its own Postgres and processes after it was asked to end."""
+
+BRIEF: dict[str, tuple[str, ...]] = {
+    "posts": ("--rounds", "3", "--seconds", "4"),
+    "checks": ("--records", "10000", "1000000", "--running", "500000", "--seconds", "8", "--rounds", "5"),
+    "ingest": (
+        "--rounds",
+        "2",
+        "--scale",
+        "0.4",
+        "--only",
+        "raw COPY",
+        "1,000 a request",
+        "1,000 a request, fields/values",
+        "100 a request",
+    ),
+    "overview": ("--deployments", "15", "--records", "1000000", "--rounds", "20"),
+    "pages": ("--deployments", "50", "--days", "7", "--rounds", "10"),
+    "evidence": ("--rounds", "5", "--hours", "2000"),
+    "rescoring": ("--pages", "30", "--rounds", "3"),
+    "formats": (),
+    "gateway": ("--rounds", "2", "--requests", "300"),
+    "mitigation": ("--rounds", "2", "--requests", "30"),
+    "client": ("--records", "10000", "--rounds", "2"),
+    "regulator": ("--records", "100000", "--checks", "100"),
+    "metrics": ("--rows", "500000", "--rounds", "3"),
+    "batch": ("--millions", "2", "8"),
+}
+"""The arguments with which each benchmark takes about a minute on two cores. `scripts/bench NAME` alone measures longer."""
+
+
+@dataclass
+class Outcome:
+    """One benchmark that ran: its lines for the table, and why it has none, if so."""
+
+    lines: list[str]
+    problem: str = ""
+    seconds: float = 0.0
+
+
+def main() -> None:
+    """Runs the benchmarks in turn and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="names, comma-separated")
+    parser.add_argument("--minutes", type=float, default=3.0, help="max minutes of one benchmark")
+    parser.add_argument("--list", action="store_true", help="print the names and their arguments, and run nothing")
+    options = parser.parse_args()
+    unknown = set(filter(None, options.only.split(","))) - set(BRIEF)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BRIEF)}")
+    names = [name for name in BRIEF if not options.only or name in options.only.split(",")]
+    if options.list:
+        for name in names:
+            print("scripts/bench", name, *(f"'{one}'" if " " in one else one for one in BRIEF[name]))
+        return
+    if "posts" in names and shutil.which("wrk") is None:
+        print("wrk is missing (apt-get install wrk): posts come from a client of our own, and look slower.", file=sys.stderr)
+    outcomes: dict[str, Outcome] = {}
+    for name in names:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        outcomes[name] = _run(name, options.minutes * 60)
+    sys.exit(0 if _show(outcomes) else 1)
+
+
+def _run(name: str, seconds: float) -> Outcome:
+    command = [sys.executable, str(SCRIPTS / f"bench_{name}.py"), *BRIEF[name]]
+    began = time.monotonic()
+    process = subprocess.Popen(  # noqa: S603 - a program of this repository
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=SCRIPTS.parent
+    )
+    problem = ""
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        problem = f"was ended after {seconds / 60:g} minutes"
+        output = _end(process)
+    lines = [line.removeprefix(MARK) for line in output.splitlines() if line.startswith(MARK)]
+    if not lines and not problem:
+        problem = f"gave no figures (exit status {process.returncode}): {output.strip()[-500:]}"
+    return Outcome(lines, problem, time.monotonic() - began)
+
+
+def _end(process: "subprocess.Popen[str]") -> str:
+    """Asks the benchmark to end, so that it stops what it started; returns what it had printed."""
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.communicate(timeout=END_SECONDS)[0]
+    # Its own session: nothing else is in the group.
+    os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate()[0]
+
+
+def _show(outcomes: dict[str, Outcome]) -> bool:
+    print(f"{'figure (a ratio unless it says otherwise)':64}{'measured':>10}  limit")
+    for outcome in outcomes.values():
+        for line in outcome.lines:
+            print(line)
+    problems = {name: outcome.problem for name, outcome in outcomes.items() if outcome.problem}
+    for name, problem in problems.items():
+        print(f"{name}: not measured, it {problem}")
+    lines = [line for outcome in outcomes.values() for line in outcome.lines]
+    kept = sum(line.endswith("ok") for line in lines)
+    spent = sum(outcome.seconds for outcome in outcomes.values())
+    missing = f"{len(problems)} of {len(outcomes)} benchmarks were not measured to their end"
+    print(f"{kept} of {len(lines)} figures keep their limits; {missing}; {spent / 60:.1f} minutes")
+    return kept == len(lines) and not problems
+
+
+if __name__ == "__main__":
+    main()

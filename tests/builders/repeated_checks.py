@@ -1,0 +1,24 @@
+"""Many checks of a deployment, put into the store as a check puts its figures there: a thirtieth of the time of running each."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from app.domain.checks import CheckState, Span
+from app.store.checks.leases import VersionsUsed, finish
+from app.store.checks.results import store_measurements, store_tables
+from tests.scenes import HOUR, Result, Scene
+
+
+def repeat_check(stage: Scene, result: Result, starts: Iterable[datetime]) -> None:
+    """Stores a check of each of these hours, with the figures and counts of one that ran."""
+    used = result.run
+    assert used.monitor_version is not None
+    assert used.model_revision is not None
+    versions = VersionsUsed(monitor_version=used.monitor_version, model_revision=used.model_revision)
+    for start in starts:
+        run = stage.queue(Span(start=start, end=start + HOUR), used.trigger)
+        with stage.database.transaction() as session:
+            finish(session, run, state=CheckState.SUCCEEDED, window=used.window, alerts_due=False, versions=versions)
+            store_tables(session, run.no, result.tables)
+            store_measurements(session, run.no, run.deployment_no, [replace(one, at=run.span.end) for one in result.measurements])

@@ -1,0 +1,61 @@
+"""A primary with a streaming replica, both with the settings of the product."""
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from app.embedded import EmbeddedPostgres
+from app.embedded.place import Place, settle
+from app.embedded.programs import programs_for
+from app.embedded.server import SYSTEM_DIR
+from app.embedded.spawn import tied_command
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two running servers: the primary, and the replica of all of its databases."""
+
+    primary: EmbeddedPostgres
+    replica: EmbeddedPostgres
+
+    def tell_replica(self, statement: str) -> None:
+        """Runs a statement as the replica's administrator."""
+        with psycopg.connect(self.replica.url, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@contextmanager
+def replicated_postgres() -> Iterator[Pair]:
+    """A primary and its replica, until the block ends."""
+    with tempfile.TemporaryDirectory(prefix="evenhand-pair-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # as root the servers run as another account
+        primary, replica = EmbeddedPostgres(folder / "primary"), EmbeddedPostgres(folder / "replica")
+        primary.start()
+        try:
+            (folder / "replica").mkdir()
+            _copy(primary.url, settle(folder / "replica", SYSTEM_DIR))
+            replica.start(creates=False)
+            try:
+                yield Pair(primary, replica)
+            finally:
+                replica.stop()
+        finally:
+            primary.stop()
+
+
+def _copy(primary_url: str, place: Place) -> None:
+    """Copies the running primary to `place`, set up to follow it."""
+    place.data.mkdir(mode=0o700)
+    os.chown(place.data, place.account.uid, place.account.gid)
+    program = programs_for(place.account, SYSTEM_DIR) / "pg_basebackup"
+    command = [str(program), "--pgdata", str(place.data), "--dbname", primary_url, "--write-recovery-conf", "--checkpoint", "fast"]
+    tied = tied_command(command, signal.SIGKILL, place.other_account)
+    subprocess.run(tied, check=True, capture_output=True, cwd="/")

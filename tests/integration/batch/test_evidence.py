@@ -1,0 +1,208 @@
+"""Evidence over time on records in files: the counts and states of logged records, whatever files they come in, and its alerts."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from app.alerts.accumulated import evaluate_evidence
+from app.domain.monitors import EvidenceSettings
+from app.schedule.late_files import look_for_late_files
+from app.store.database.engine import Database
+from app.store.evidence.eras import find_present_era
+from app.store.evidence.figures import figures_of
+from app.store.tables import ChangedHourRow, EvidenceHourRow
+from app.tracking.looking import look_at_evidence
+from app.tracking.updating import update_deployment, update_evidence
+from tests.builders.evidence_worlds import SEX, START, import_labels, present_era, update, watched, world
+from tests.builders.lakes import Lake, lake_of
+from tests.scenes import HOUR, Scene
+from tests.service import RunningService, running_service
+
+HORIZON = EvidenceSettings(label_horizon_hours=3)
+HOURS = 6
+END = START + 40 * HOUR
+"""Long enough after the last label that labels are not waited for any more."""
+
+RECORDS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "sex": st.sampled_from(["female", "male", "other", None]),
+            "prediction": st.sampled_from([0, 1, 7]),
+            "minute": st.integers(0, HOURS * 60 - 1),
+            "revision": st.sampled_from(["1", "1", "0"]),
+            "truth": st.sampled_from([None, 0, 1]),
+            "delay": st.integers(0, 400),
+        }
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def in_files(stage: Scene, folder: Path) -> Lake:
+    """A deployment with the same monitor, whose records lie there."""
+    return lake_of(stage, folder, deployment_id=uuid.uuid4().hex)
+
+
+def count(lake: Lake, until: datetime = END) -> None:
+    """Lists the files, and counts the hours before that moment."""
+    look_for_late_files(lake.stage.database, (lake.folder,))
+    update_deployment(lake.stage.database, lake.stage.deployment.no, until, places=lake.stage.places)
+
+
+def hours_of(stage: Scene) -> list[tuple[object, ...]]:
+    """The stored counts of all hours of the present era."""
+    with stage.database.transaction() as session:
+        era = find_present_era(session, stage.deployment.no)
+        row = EvidenceHourRow
+        found = session.execute(select(row.data, row.attribute, row.hour, row.cells).where(row.era_no == era)).all()
+    return sorted((data, attribute, hour, sorted(map(tuple, cells))) for data, attribute, hour, cells in found)
+
+
+def states_of(stage: Scene) -> dict[object, object]:
+    """The state of each figure, by its key."""
+    with stage.database.transaction() as session:
+        era = find_present_era(session, stage.deployment.no)
+        return {one.key: (one.first_hour, one.state) for one in ([] if era is None else figures_of(session, era))}
+
+
+def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) -> None:
+    """Writes records as a file, and their labels as others."""
+    if rows:
+        lake.write(rows, START)
+    for row in rows if labels else ():
+        if row["truth"] is not None:
+            lake.label([(row["id"], row["truth"])], row["at"] + timedelta(minutes=row["delay"]))
+
+
+@settings(max_examples=10, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+@given(records=RECORDS, cut=st.integers(0, 40), order=st.randoms(use_true_random=False))
+def test_files_have_the_counts_and_states_of_logged_records(
+    database: Database, records: list[dict[str, Any]], cut: int, order: Random
+) -> None:
+    stage = watched(database, evidence=HORIZON, deployment_id=uuid.uuid4().hex, attributes=(replace(SEX, reference=None),))
+    rows = [row | {"id": str(no), "at": START + timedelta(minutes=row["minute"]), "place": "x"} for no, row in enumerate(records)]
+    for row in rows:
+        stage.log([row | {"person": None}], row["at"], revision=row["revision"])
+        if row["truth"] is not None:
+            import_labels(stage, [(row["id"], row["truth"])], row["at"] + timedelta(minutes=row["delay"]))
+    update(stage, END)
+
+    mixed = order.sample(rows, len(rows))
+    with TemporaryDirectory() as folder:
+        lake = in_files(stage, Path(folder))
+        write(lake, mixed[:cut])
+        count(lake)
+        # Late files, and a second listing in which nothing has changed.
+        write(lake, mixed[cut:])
+        count(lake)
+        count(lake)
+        at_once = in_files(stage, Path(folder) / "at-once")
+        write(at_once, rows)
+        count(at_once)
+
+    assert hours_of(lake.stage) == hours_of(at_once.stage) == hours_of(stage)
+    assert states_of(at_once.stage) == states_of(lake.stage) == states_of(stage)
+
+
+def falling(lake: Lake, ratios: Sequence[float], first: int = 0) -> None:
+    """Writes a file for each hour in which women are approved with that ratio of the men's rate."""
+    by_hour: dict[datetime, list[dict[str, Any]]] = {}
+    for no, one in enumerate(world([1.0] * first + list(ratios), seed=1, records=120)):
+        row = {"id": f"{first}-{no}", "sex": one.sex, "place": "x", "prediction": one.approved}
+        by_hour.setdefault(one.hour, []).append(row | {"at": one.hour + timedelta(minutes=one.minute)})
+    for hour in sorted(by_hour)[first:]:
+        lake.write(by_hour[hour], hour)
+
+
+@pytest.fixture
+def lake(database: Database, tmp_path: Path) -> Lake:
+    """A deployment whose records lie in files, with the rule that it starts with."""
+    stage = watched(database, metrics=("disparate_impact",))
+    return in_files(stage, tmp_path)
+
+
+def test_hours_that_no_file_has_reached_are_not_counted_as_empty(lake: Lake) -> None:
+    falling(lake, [1.0] * 3)
+    count(lake, START + 20 * HOUR)
+    assert present_era(lake.stage).counted_until == START + 3 * HOUR
+
+    falling(lake, [1.0] * 2, first=3)
+    count(lake, START + 20 * HOUR)
+    assert present_era(lake.stage).counted_until == START + 5 * HOUR
+    with lake.stage.database.transaction() as session:
+        assert session.scalars(select(ChangedHourRow.hour)).all() == []
+
+
+def test_a_file_that_goes_or_cannot_be_read_is_tried_again(lake: Lake, database: Database) -> None:
+    falling(lake, [1.0, 0.5, 1.0])
+    count(lake)
+    before = hours_of(lake.stage)
+    file = sorted((lake.folder / "payload").glob("*.parquet"))[1]
+    kept = file.read_bytes()
+    file.unlink()
+    count(lake)
+    assert hours_of(lake.stage) == [one for one in before if one[2] != START + HOUR]
+
+    # Listed, then damaged before it is counted: the next update says why, and the one after its repair counts it.
+    file.write_bytes(kept)
+    look_for_late_files(database, (lake.folder,))
+    file.write_bytes(kept[:100])
+    update_evidence(database, grace=timedelta(0), places=lake.stage.places)
+    assert "cannot be read" in str(present_era(lake.stage).problem)
+    file.write_bytes(kept)
+    update_evidence(database, grace=timedelta(0), places=lake.stage.places)
+    assert present_era(lake.stage).problem is None
+    assert hours_of(lake.stage) == before
+
+
+def test_a_monitor_that_names_people_says_that_files_cannot_have_them(lake: Lake) -> None:
+    lake.stage.watch(replace(lake.stage.monitor(), evidence=EvidenceSettings(person="person")))
+    falling(lake, [1.0])
+    look_for_late_files(lake.stage.database, (lake.folder,))
+    update_evidence(lake.stage.database, grace=timedelta(0), places=lake.stage.places)
+    with lake.stage.database.transaction() as session:
+        found = look_at_evidence(session, lake.stage.deployment.no)
+    assert found is not None
+    assert all("does not say which record of a person was the first" in str(one.reason) for one in found.comparisons)
+
+
+@pytest.fixture
+def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
+    """The service, which may read that folder."""
+    with running_service(database, tmp_path / "data", table_roots=str(tmp_path)) as service:
+        yield service
+
+
+def test_the_rule_that_a_deployment_starts_with_opens_an_alert_with_its_page_and_report(lake: Lake, service: RunningService) -> None:
+    falling(lake, [1.0] * 20 + [0.3] * 15)
+    lake.check(START + 34 * HOUR)
+    count(lake, START + 40 * HOUR)
+    evaluate_evidence(lake.stage.database)
+
+    name = lake.stage.deployment.id
+    (alert,) = service.client.get("/v1/alerts?state=open").json()["alerts"]
+    assert (alert["kind"], alert["group"]) == ("evidence", "female")
+    onset = datetime.fromisoformat(alert["facts"]["since"]) if "facts" in alert else datetime.fromisoformat(alert["since"])
+    assert abs(onset - (START + 20 * HOUR)) <= 2 * HOUR
+    pages = {path: service.client.get(path, headers={"Accept": "text/html"}) for path in (f"/alerts/{alert['id']}", f"/deployments/{name}")}
+    assert [one.status_code for one in pages.values()] == [200, 200]
+    assert all("unfair since" in one.text for one in pages.values())
+    evidence = service.client.get(f"/v1/deployments/{name}/evidence").json()
+    assert "unfair" in {one["state"] for one in evidence["comparisons"]}
+    plan = service.client.get(f"/v1/deployments/{name}/evidence/plan")
+    assert plan.status_code == 200
+    assert plan.json()["comparisons"][0]["hours"] is not None
+    report = service.client.get(f"/v1/deployments/{name}/report.html")
+    assert report.status_code == 200
+    assert "unfair since" in report.text

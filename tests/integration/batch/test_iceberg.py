@@ -1,0 +1,92 @@
+"""Iceberg tables: the current snapshot counts, and what its files do not hold as it is is refused."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from app.batch.locations import list_files
+from app.domain.tables_of_files import PayloadTable, TableFormat
+from app.errors import InvalidInput
+from app.store.database.engine import Database
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.figures import assert_same_payload
+from tests.builders.lakes import TIMES, lake_of
+from tests.scenes import NOON, scene
+
+pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the catalog that writes the tables
+
+
+def as_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    columns = {name: [row.get(name) for row in rows] for name in ("id", "sex", "income", "age", "prediction", "probability")}
+    columns["probability"] = pa.array(columns["probability"], pa.float64())
+    return pa.table(columns | {"scored_at": pa.array([NOON] * len(rows), TIMES), "revision": ["1"] * len(rows)})
+
+
+def written(folder: Path, *parts: Sequence[dict[str, Any]]) -> Any:  # noqa: ANN401 - pyiceberg's own
+    """An Iceberg table in that folder, to which these rows were appended one after the other."""
+    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415 - only where it is installed
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    catalog = SqlCatalog("test", uri=f"sqlite:///{folder.parent}/{folder.name}.db", warehouse=f"file://{folder.parent}")
+    catalog.create_namespace("lake")
+    table = catalog.create_table("lake.scores", as_table(parts[0]).schema, location=str(folder))
+    for rows in parts:
+        table.append(as_table(rows))
+    return table
+
+
+def files_of(folder: Path) -> list[str]:
+    table = PayloadTable(location=str(folder), format=TableFormat.ICEBERG)
+    return [one.path for one in list_files(table, [folder.parent], "payload.location")]
+
+
+def test_the_current_snapshot_gives_the_figures_of_its_rows(database: Database, tmp_path: Path) -> None:
+    stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
+    rows = [row | {"id": f"{no:04}"} for no, row in enumerate(applicants(40, 40, 10))]
+    stage.log(rows, NOON)
+    lake = lake_of(stage, tmp_path, format=TableFormat.ICEBERG)
+    (tmp_path / "payload").rmdir()
+    table = written(tmp_path / "payload", applicants(9, 9))
+    table.overwrite(as_table(rows[:30]))
+    table.append(as_table(rows[30:]))
+
+    assert len(list((tmp_path / "payload").rglob("*.parquet"))) == 3
+    assert len(files_of(tmp_path / "payload")) == 2
+    assert_same_payload(stage.check(NOON), lake.check(NOON))
+
+
+def test_what_the_files_do_not_hold_as_it_is_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InvalidInput, match="has no metadata"):
+        files_of(tmp_path / "none")
+
+    table = written(tmp_path / "renamed", applicants(3, 3))
+    with table.update_schema() as change:
+        change.rename_column("income", "earnings")
+    with pytest.raises(InvalidInput, match="earnings and income"):
+        files_of(tmp_path / "renamed")
+
+    written(tmp_path / "twice", applicants(3, 3))
+    newest = max((tmp_path / "twice" / "metadata").glob("*.metadata.json"))
+    (newest.parent / f"{newest.name.split('-')[0]}-other.metadata.json").write_bytes(newest.read_bytes())
+    with pytest.raises(InvalidInput, match="two newest metadata files"):
+        files_of(tmp_path / "twice")
+    (newest.parent / "version-hint.text").write_text(newest.name)
+    assert len(files_of(tmp_path / "twice")) == 1
+
+
+def test_a_table_that_names_files_of_other_folders_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "moved", applicants(3, 3))
+    newest = max((tmp_path / "moved" / "metadata").glob("*.metadata.json"))
+    for elsewhere in ("s3://bucket/snap.avro", f"{tmp_path}/moved/../secret.avro", "/etc/passwd"):
+        found = json.loads(newest.read_text())
+        for snapshot in found["snapshots"]:
+            snapshot["manifest-list"] = elsewhere
+        newest.write_text(json.dumps(found))
+        with pytest.raises(InvalidInput, match="is not in its folder"):
+            files_of(tmp_path / "moved")
