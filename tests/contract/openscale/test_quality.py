@@ -40,7 +40,8 @@ class Read:
 
 
 def read_tutorial(client: httpx.Client, subscription: str) -> Read:
-    (run,) = read(client, f"monitor_instances/fairness.{subscription}/runs")["runs"]
+    # The newest: the first run of the instance begins by itself.
+    run = read(client, f"monitor_instances/fairness.{subscription}/runs")["runs"][0]
     check = client.get(f"/v1/deployments/{subscription}/checks/{run['metadata']['id']}").json()
     instances = read(client, "monitor_instances", **{"target.target_id": subscription})["monitor_instances"]
     values: dict[str, Any] = {}
