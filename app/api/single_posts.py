@@ -63,7 +63,7 @@ class SinglePostRoute:
         for post in posts:
             if not isinstance(post, _Post):
                 raise TypeError("these posts came from elsewhere")
-            head = head or _answer_head(post.sender)
+            head = head or b"HTTP/1.1 200 OK\r\n%b%bx-request-id: " % (post.sender.head_of_answers(), _FIXED_LINES)
             post.sender.answer(b"%b%b%016x\r\n\r\n%b" % (head, _PROCESS_BYTES, next(_requests), ONE_ACCEPTED))
             sizes[post.actor] += len(post.body)
             counts[post.actor] += 1
@@ -93,16 +93,12 @@ class _KnownPost:
         plan = route.ingestion.known_plan(self._deployment_id)
         if principal is None or plan is None or route.limits.is_limited(principal.actor):
             return False
-        if (principal is not self._principal or plan is not self._plan) and not self._allow(principal, plan):
-            return False
+        if principal is not self._principal or plan is not self._plan:
+            if Permission.LOG not in principal.role.permissions or not principal.sees(plan.target.no):
+                return False
+            self._principal, self._plan = principal, plan
         post = _Post(body, sender, principal.actor, monotonic_seconds(), route.template)
         return route.ingestion.take_post(post, plan, self._source, route.succeed)
-
-    def _allow(self, principal: Principal, plan: IngestPlan) -> bool:
-        is_allowed = Permission.LOG in principal.role.permissions and principal.sees(plan.target.no)
-        if is_allowed:
-            self._principal, self._plan = principal, plan
-        return is_allowed
 
 
 class _Post(Struct, eq=False):
@@ -131,11 +127,7 @@ class _Post(Struct, eq=False):
 
 
 _PROCESS_BYTES = _PROCESS.encode()
-
-
-def _answer_head(sender: WaitingClient) -> bytes:
-    length = b"content-length: %d\r\n" % len(ONE_ACCEPTED)
-    return b"HTTP/1.1 200 OK\r\n%bcontent-type: application/json\r\n%bx-request-id: " % (sender.head_of_answers(), length)
+_FIXED_LINES = b"content-type: application/json\r\ncontent-length: %d\r\n" % len(ONE_ACCEPTED)
 
 
 _counters: dict[int, Any] = {}
