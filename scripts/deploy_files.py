@@ -31,7 +31,7 @@ VALUES: tuple[tuple[str, ...], ...] = (
     ("service.replicas=5", "service.apiProcesses=2", "worker.metricsPort=0", "spool.storageClassName=fast"),
     ("environment.EVENHAND_AUDIT_SINK=syslog+tls://logs:6514", "environment.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"),
 )
-"""What is set in each rendering."""
+"""Values that are set in each rendering."""
 
 REFUSED: tuple[tuple[str, ...], ...] = (("environment.DATABASE_URL=postgresql://here",), ("replicas=2",), ("service.replicas=0",))
 """Values that the chart must refuse."""

@@ -179,7 +179,7 @@ def look_at_audit(session: Session) -> Finding:
     """Returns whether the audit sink takes events."""
     failing = failing_sinks(session)
     if failing:
-        return Finding("audit", ExamResult.WARNING, f"{failing[0]} Events wait in the database; see the runbook, The audit sink is behind.")
+        return Finding("audit", ExamResult.WARNING, f"{failing[0]} Events wait in the database; see the runbook, The audit sink is late.")
     return Finding("audit", ExamResult.GOOD, "No event waits for a sink that does not take it.")
 
 

@@ -113,7 +113,6 @@ def open_services(settings: Settings, database_url: str) -> Services:
     policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on)
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
-    replica_url = "" if settings.database_replica_url is None else settings.database_replica_url.get_secret_value()
     secret_box = open_secret_box(settings)
     tokens = AccessTokens(secret_box.signing_keys)
     ingestion = Ingestion(database, sealer=secret_box)
@@ -130,7 +129,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
         settings=settings,
         policy=policy,
         database=database,
-        replica=None if not replica_url else Replica(replica_url, database),
+        replica=_open_replica(settings, database),
         authenticator=Authenticator(database, tokens=tokens, bearers=bearers),
         access_tokens=tokens,
         secret_box=secret_box,
@@ -156,3 +155,8 @@ def open_services(settings: Settings, database_url: str) -> Services:
             busy_each=f"This key is sending {UPLOADS_OF_KEY} uploads already. Send it again when one of them was answered.",
         ),
     )
+
+
+def _open_replica(settings: Settings, primary: Database) -> Replica | None:
+    url = "" if settings.database_replica_url is None else settings.database_replica_url.get_secret_value()
+    return Replica(url, primary) if url else None

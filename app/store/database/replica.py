@@ -56,7 +56,7 @@ class Replica:
         with self._primary.transaction() as session:
             position = session.scalar(_WRITTEN)
         try:
-            reason = None if self._has(position) else "it is behind, or is no replica any more"
+            reason = None if self._has(position) else "it is late, or is no replica any more"
         except (Unavailable, SQLAlchemyError) as error:
             reason = str(error)
         if reason is None:
