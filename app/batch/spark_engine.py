@@ -8,7 +8,6 @@ import secrets
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -63,7 +62,11 @@ class SparkEngine:
         size = max(self.slots * PARTS_A_SLOT, -(-len(pieces) // MOST_WAVES))
         for start in range(0, len(pieces), size):
             wave = pieces[start : start + size]
-            answers = self._collect(_as_rows(self._session, wave, self.slots), task, partial(_add_to, start, done), len(wave))
+
+            def report_all(pieces: int, before: int = start) -> None:
+                done(before + pieces)
+
+            answers = self._collect(_as_rows(self._session, wave, self.slots), task, report_all, len(wave))
             for answer, failure in zip(answers["answer"].to_pylist(), answers["failure"].to_pylist(), strict=True):
                 if failure is not None:
                     raise _read_error(failure)
@@ -105,10 +108,6 @@ class SparkEngine:
             raise SetupError(f"Spark gave up the work on the records in files: {str(found['error'])[:1000]}") from found["error"]
         table: pa.Table = found["table"]
         return table
-
-
-def _add_to(before: int, done: Done, pieces: int) -> None:
-    done(before + pieces)
 
 
 def _answer(task: Task, piece: bytes) -> pa.RecordBatch:

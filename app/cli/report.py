@@ -21,6 +21,9 @@ from .report_formats import Format, render_report
 
 command = typer.Typer(add_completion=False)
 
+CsvFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--from-csv", metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")
+]
 CategoriesFile: TypeAlias = Annotated[
     Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="JSON file that maps values, or weights, to categories.")
 ]
@@ -63,10 +66,7 @@ class ComparedOptions:
 def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     context: typer.Context,
     *,
-    file: Annotated[
-        Path | None,
-        typer.Option("--from-csv", metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header."),
-    ] = None,
+    file: CsvFile = None,
     deployment: Annotated[str | None, typer.Option(help="Id of a deployment whose log is reported on, instead of a file.")] = None,
     attribute: Annotated[
         Texts,
@@ -80,10 +80,7 @@ def report(  # noqa: PLR0913 - typer's way: one parameter for each option
     reference: Annotated[Texts, typer.Option(help=REFERENCE_CATEGORY)] = None,
     tool: Annotated[ToolName, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")] = ToolName.SELECTING,
     prediction: Annotated[str | None, typer.Option(help="Column of the decisions of a tool that selects.")] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(help=SCORE),
-    ] = None,
+    score: Annotated[str | None, typer.Option(help=SCORE)] = None,
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
     least_share: Annotated[float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")] = LEAST_SHARE,

@@ -64,12 +64,12 @@ def render_csv(report: SelectionReport) -> str:
     writer = csv.DictWriter(written, list(names))
     writer.writeheader()
     for row in rows:
-        for name, value in row.items():
+        for column, value in row.items():
             if isinstance(value, bool):
-                row[name] = "true" if value else "false"
+                row[column] = "true" if value else "false"
             # Names of categories come from the file, and a spreadsheet must not run them.
             elif isinstance(value, str) and number_of(value) is None:
-                row[name] = harmless(value)
+                row[column] = harmless(value)
         writer.writerow(row)
     return written.getvalue()
 

@@ -1,6 +1,6 @@
 """Reports on the selections in a frame, by the rule of a preset."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..impact.controlled import controls_sheet
 from ..impact.four_fifths import compare_categories
 from ..impact.lending import lending_sheet
 from ..impact.local_law_144 import LEAST_SHARE, audit_tables
+from ..impact.people import CountedPeople
 from ..impact.presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..impact.sheets import ImpactSheet, Sheet, as_json, compare_with_reference, name_of
 from ..impact.weighted import WeightedTable, weighted_json
@@ -106,46 +107,54 @@ def report_selections(  # noqa: PLR0913 - one keyword for each column, as in mea
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    if preset not in list(PresetName):
-        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}, found {preset!r:.100}")
+    name = find_preset(preset)
     if not 0 <= least_share < 1:
         raise InvalidInput.of("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
     attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
-    name = PresetName(preset)
     has_lending = SheetName.LENDING in PRESETS[name].sheets
     if (prediction is None and score is None) or (prediction is not None and score is not None and not has_lending):
         raise InvalidInput.of("prediction", "must be given for a tool that selects, or `score` for a tool that scores; one of the two")
     _require_names(attributes, reference or {}, control)
     require_mappings(categories)
     frame = map_values(frame, attributes, categories)
-    if prediction is not None:
-        selection = count_selected(frame, attributes=attributes, prediction=prediction, favourable=favourable, unfavourable=unfavourable)
-    else:
+    if prediction is None:
         selection = count_scored(frame, attributes=attributes, score=str(score))
-    sheets: list[Sheet] = []
-    for sheet in PRESETS[name].sheets:
-        if sheet is SheetName.LL144:
-            sheets.append(audit_tables(selection.tables, unknown=selection.unknown, least_share=least_share))
-        elif sheet is SheetName.ADVERSE_IMPACT:
-            sheets.append(ImpactSheet(tuple(compare_categories(one) for one in selection.tables), selection.unknown))
+    else:
+        selection = count_selected(frame, attributes=attributes, prediction=prediction, favourable=favourable, unfavourable=unfavourable)
     references = choose_references(selection.tables, reference or {})
-    people_sheets: dict[SheetName, Mapping[str, Any]] = {}
-    if control or has_lending:
-        people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
-        if has_lending:
-            people_sheets[SheetName.LENDING] = lending_sheet(people)
-        people_sheets[SheetName.CONTROLS] = controls_sheet(people)
-    return SelectionReport(
-        name,
-        attributes,
-        score if prediction is None else None,
-        selection,
-        tuple(sheets),
-        weigh_frame(frame, categories, selection.answers),
-        references,
-        tuple(reference or {}),
-        people_sheets,
-    )
+    needs_people = bool(control) or has_lending
+    people = people_of_frame(frame, references, control, answers=selection.answers, score=score) if needs_people else None
+    people_sheets = {} if people is None else sheets_of_people(PRESETS[name], people)
+    sheets = tuple(sheets_of_counts(PRESETS[name], selection, least_share))
+    weighted = weigh_frame(frame, categories, selection.answers)
+    median_of = score if prediction is None else None
+    return SelectionReport(name, attributes, median_of, selection, sheets, weighted, references, tuple(reference or {}), people_sheets)
+
+
+def find_preset(name: str) -> PresetName:
+    """Returns the preset of that name.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    if name not in list(PresetName):
+        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}, found {name!r:.100}")
+    return PresetName(name)
+
+
+def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -> Iterator[Sheet]:
+    """Yields the sheets of the preset that need only counts of categories, in its order."""
+    for sheet in preset.sheets:
+        if sheet is SheetName.LL144:
+            yield audit_tables(selection.tables, unknown=selection.unknown, least_share=least_share)
+        elif sheet is SheetName.ADVERSE_IMPACT:
+            yield ImpactSheet(tuple(compare_categories(one) for one in selection.tables), selection.unknown)
+
+
+def sheets_of_people(preset: Preset, people: CountedPeople) -> Mapping[SheetName, Mapping[str, Any]]:
+    """Returns the sheets that compare each category with a reference, by name: lending if the preset has it, and controls."""
+    lending = {SheetName.LENDING: lending_sheet(people)} if SheetName.LENDING in preset.sheets else {}
+    return lending | {SheetName.CONTROLS: controls_sheet(people)}
 
 
 def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[str]], control: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..metrics.groups import FloatArray
 from ..records.cells import MISSING
 from .four_fifths import ImpactRow
 from .people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
@@ -57,11 +56,15 @@ SIGMA = "sd_all is the standard deviation of the scores of everybody, of unknown
 
 def _score_part(people: CountedPeople, attribute: AttributeCategories, place: int, reference: Rows) -> Json | None:
     """Returns gaps and ratios by quantile in scores; None without scores."""
-    if people.scores is None:
+    scores, times = people.scores, people.records
+    if scores is None:
         return None
-    scored = ~np.isnan(people.scores)
+    scored = ~np.isnan(scores)
     mine, others = scored & (attribute.codes == place), scored & reference
-    mine_scores, others_scores, all_scores = (_expand(people, rows) for rows in (mine, others, scored))
+    # One entry a record.
+    mine_scores, others_scores, all_scores = (
+        np.asarray(np.repeat(scores[rows], times[rows]), dtype=np.float64) for rows in (mine, others, scored)
+    )
     label, name = attribute.labels[place], name_reference(attribute)
     gap = score_gap(mine_scores, others_scores, all_scores, name=label, reference_name=name)
     found: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
@@ -73,12 +76,5 @@ def _score_part(people: CountedPeople, attribute: AttributeCategories, place: in
         # One entry a record: least squares over rows that count several would weigh them as one.
         times = people.records[both]
         is_category, codes = np.repeat(mine[both], times), np.repeat(strata[both], times)
-        found["residual"] = asdict(residual_gap(is_category, np.repeat(people.scores[both], times), codes, gap.sd_all))
+        found["residual"] = asdict(residual_gap(is_category, np.repeat(scores[both], times), codes, gap.sd_all))
     return found
-
-
-def _expand(people: CountedPeople, rows: Rows) -> FloatArray:
-    """Returns the score of each record of these rows."""
-    if people.scores is None:
-        return np.zeros(0)
-    return np.asarray(np.repeat(people.scores[rows], people.records[rows]), dtype=np.float64)

@@ -60,7 +60,8 @@ def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> A
         InvalidInput: there is no payload table, or one lies where Evenhand does not read.
     """
     found: Answer = {"payload": None, "feedback": None}
-    roles = {} if properties.output_data_schema is None else {_role(one.metadata): one.name for one in properties.output_data_schema.fields}
+    fields = [] if properties.output_data_schema is None else properties.output_data_schema.fields
+    roles = {str(one.metadata.get("modeling_role")): one.name for one in fields}
     record_id = properties.transaction_id_field or roles.get("record-id", RECORD_ID)
     time = roles.get("record-timestamp", TIME)
     for place, source in enumerate(sources):
@@ -116,7 +117,3 @@ def _place_json(source: DataSourceIn, at: str) -> Answer:
     if not isinstance(location, str):
         raise InvalidInput.of(f"{at}.parameters.location", "must be the whole path of the folder in which the files lie")
     return {"format": kind, "location": location, "partition_by": parameters.get("partition_column")}
-
-
-def _role(metadata: Mapping[str, Any]) -> str:
-    return str(metadata.get("modeling_role"))

@@ -70,7 +70,8 @@ def add_run(monitor_instance_id: InstanceId, caller: CallerIn, response: Respons
         )
         raise InvalidInput([FieldProblem(f"parameters.{ascii(name)[1:-1][:100]}", message) for name in others])
     if monitor_of(caller.session, deployment.no) is None:
-        return _unmeasured_run(caller, monitor_instance_id, kind, seal_id(caller.services, _facts_of(caller, monitor_instance_id)))
+        facts = {"instance": monitor_instance_id, "at": current_time(caller.session).isoformat(), "by": caller.principal.actor}
+        return _unmeasured_run(caller, monitor_instance_id, kind, seal_id(caller.services, facts))
     queued = post_check(deployment, caller.session, caller.principal, Response())
     response.headers["Location"] = f"/v2/monitor_instances/{monitor_instance_id}/runs/{queued.id}"
     return run_answers(caller, deployment, kind, [get(caller.session, deployment.no, queued.id)])[0]
@@ -150,10 +151,6 @@ def run_answers(caller: Caller, deployment: Deployment, kind: str, checks: Seque
     keys = catalogue_keys(deployment.problem_type)
     found = measurements_of_checks(caller.session, [one.no for one in checks], metrics=keys, scopes=[Scope.OVERALL])
     return [_run_answer(caller, kind, one, _why_no_quality(one, found.get(one.no, ()))) for one in checks]
-
-
-def _facts_of(caller: Caller, monitor_instance_id: str) -> Mapping[str, str]:
-    return {"instance": monitor_instance_id, "at": current_time(caller.session).isoformat(), "by": caller.principal.actor}
 
 
 def _unmeasured_run(caller: Caller, instance_id: str, kind: str, sealed: str) -> Answer:

@@ -59,7 +59,8 @@ class AuditSink:
         with socket.create_connection((host, parts.port or _PORTS[parts.scheme]), timeout=ANSWER_SECONDS) as plain:
             stream = load_tls_context(None).wrap_socket(plain, server_hostname=host) if parts.scheme == "syslog+tls" else plain
             with stream:
-                stream.sendall(b"".join(_frame(syslog_message(event)) for event in events))
+                # Octet counting (RFC 6587, RFC 5425): a text may hold a line break.
+                stream.sendall(b"".join(b"%d %b" % (len(message), message) for message in map(syslog_message, events)))
                 _await_end(stream)
 
     def _send_to_collector(self, events: Sequence[AuditEvent]) -> None:
@@ -139,11 +140,6 @@ def _attribute(name: str, value: str) -> dict[str, Any]:
 def _host_name() -> str:
     name = socket.gethostname()
     return name if name.isascii() and name.isprintable() and " " not in name else "-"
-
-
-def _frame(message: bytes) -> bytes:
-    # Octet counting (RFC 6587, RFC 5425): a text may hold a line break.
-    return b"%d %b" % (len(message), message)
 
 
 def _await_end(stream: socket.socket) -> None:

@@ -182,7 +182,7 @@ class Worker:
 
     def _work(self, check: CheckRun, slot: Slot, stop: threading.Event) -> None:
         """Runs a check on a thread of its own, and gives back its slot."""
-        about = {"check": check.id, "deployment": check.deployment_id, "attempt": check.attempts}
+        about: dict[str, str | int] = {"check": check.id, "deployment": check.deployment_id, "attempt": check.attempts}
         try:
             with (
                 structlog.contextvars.bound_contextvars(**about),

@@ -124,19 +124,18 @@ def open_services(settings: Settings, database_url: str) -> Services:
         oidc = OidcLogIns(configuration, issuer, database=database, box=secret_box, failed=failed_log_ins)
         if configuration.audience is not None:
             bearers = BearerTokens(configuration, issuer, audience=configuration.audience)
-    plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
     return Services(
         settings=settings,
         policy=policy,
         database=database,
-        replica=_open_replica(settings, database),
+        replica=Replica(url.get_secret_value(), database) if (url := settings.database_replica_url) else None,
         authenticator=Authenticator(database, tokens=tokens, bearers=bearers),
         access_tokens=tokens,
         secret_box=secret_box,
         failed_log_ins=failed_log_ins,
         oidc=oidc,
         ingestion=ingestion,
-        mitigation=ActiveMitigation(ingestion, plans, LiveModels(policy)),
+        mitigation=ActiveMitigation(ingestion, ActivePlans(ingestion, PlanReader(database, secret_box).read), LiveModels(policy)),
         gateway=Gateway(database, secret_box, ingestion, policy, data_dir=settings.data_dir, spool_bytes=settings.spool_bytes),
         reports=ReportMaker(database.url),
         throttle=Throttle(),
@@ -155,8 +154,3 @@ def open_services(settings: Settings, database_url: str) -> Services:
             busy_each=f"This key is sending {UPLOADS_OF_KEY} uploads already. Send it again when one of them was answered.",
         ),
     )
-
-
-def _open_replica(settings: Settings, primary: Database) -> Replica | None:
-    url = "" if settings.database_replica_url is None else settings.database_replica_url.get_secret_value()
-    return Replica(url, primary) if url else None

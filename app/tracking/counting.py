@@ -189,18 +189,16 @@ def _tabulate(part: ReadRecords, data: DataSet, span: Span, columns: Sequence[Ma
         # Negative codes would count in the hour before.
         placed = (codes >= 0) & part.counts
         cell = part.hours * len(named) + codes
-        sums = [_count_cells(cell, placed & column, part.repeats, size * len(named)) for column in columns]
+        sums = []
+        for chosen in (placed & column for column in columns):
+            # Sums of numpy's weights are float64: exact below 2^53 records.
+            weights = None if part.repeats is None else part.repeats[chosen]
+            sums.append(np.bincount(cell[chosen], weights, minlength=size * len(named)).astype(np.int64))
         counted = np.column_stack(sums).reshape(size, len(named), len(columns))
         place = CountedPlace(data, comparison.label)
         for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
             cells = [[*group, *counts] for group, counts in zip(named, counted[hour].tolist(), strict=True) if counts[-1]]
             yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
-
-
-def _count_cells(cell: npt.NDArray[np.int64], chosen: Mask, repeats: npt.NDArray[np.int64] | None, size: int) -> npt.NDArray[np.int64]:
-    # Sums of numpy's weights are float64: exact below 2^53 records.
-    weights = None if repeats is None else repeats[chosen]
-    return np.bincount(cell[chosen], weights, minlength=size).astype(np.int64)
 
 
 def merge_hours(parts: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:

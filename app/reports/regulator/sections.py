@@ -57,9 +57,12 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     if data["preset"] is not None:
         yield missing_section(data)
     yield Section("What these figures cannot say", (Bullets(tuple(data["limits"])),))
-    rows = tuple((one["rule"], one["place"], one["state"], _name_chapters(one["chapters"], data["sheets"])) for one in data["clauses"])
+    rows: list[tuple[str, ...]] = []
+    for one in data["clauses"]:
+        chapters = [CHAPTERS[name] for name in one["chapters"] if name not in TITLES or name in data["sheets"]]
+        rows.append((one["rule"], one["place"], one["state"], "; ".join(chapters) or "none"))
     columns = ("Rule", "Place", "State", "Chapters of this report")
-    clauses = ReportTable("Rules, and what this report has for them", columns, rows, is_last_wide=True)
+    clauses = ReportTable("Rules, and what this report has for them", columns, tuple(rows), is_last_wide=True)
     yield Section("Clause map", (Paragraph(data["notice"], is_caution=True), clauses))
     checks = sum(1 for one in data["chain"] if one["part"].startswith("check "))
     verified = (
@@ -77,11 +80,6 @@ def missing_section(data: Mapping[str, Any]) -> Section:
     blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
     blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(tuple(data["elsewhere"]))]
     return Section("What is missing for the rule", tuple(blocks))
-
-
-def _name_chapters(names: Sequence[str], sheets: Mapping[str, Any]) -> str:
-    """Returns the chapters that this report has of these."""
-    return "; ".join(CHAPTERS[name] for name in names if name not in TITLES or name in sheets) or "none"
 
 
 def population_section(data: Mapping[str, Any]) -> Section:
@@ -128,7 +126,7 @@ def describe_sampling(sampling: Mapping[str, Any]) -> str:
     if sampling["is_unequal"]:
         return f"Only shares of the traffic were logged, of {low} to {high}. Numbers of records are of those that were logged."
     return (
-        f"A share of {low} of the traffic was logged, so a record stands for about {1 / sampling['lowest_rate']:,.4g} decisions. All"
+        f"A share of {low} of the traffic was logged, so each record counts for about {1 / sampling['lowest_rate']:,.4g} decisions. All"
         " numbers of people are of logged records; rates and ratios are estimates of those of all decisions."
     )
 

@@ -204,7 +204,7 @@ def test_records_of_several_shares_are_in_no_table(database: Database) -> None:
     assert equal["population"]["sampling"] == {"lowest_rate": 0.5, "highest_rate": 0.5, "is_unequal": False}
     assert equal["population"]["without_label"] == 300
     assert equal["sheets"]["lending"]["tables"]
-    assert "stands for about 2 decisions" in make(made, ReportForm.HTML).decode()
+    assert "counts for about 2 decisions" in make(made, ReportForm.HTML).decode()
     made.log(people(1), NOON + HOUR)
     unequal = json.loads(make(made))
     for name in ("adverse_impact", "ll144", "lending", "probabilistic", "controls"):
