@@ -46,7 +46,7 @@ class FeedbackFiles:
         """Returns the newest labels observed in the span whose records were scored before its end, newest first.
 
         Columns: feedback_id, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 …. Of several labels
-        of one record, the first counts.
+        of one record, the first of the span counts.
         """
         return self._join(self._read(span, limit), payload, query, Span(start=BEGINNING_OF_RECORDS, end=span.end))
 
@@ -67,9 +67,7 @@ class FeedbackFiles:
         logged, usable = (joined[name].cast(pa.int64()).to_numpy() for name in ("logged_at", "usable_at"))
         hour, most = int(HOUR / MICROSECOND), int(horizon / MICROSECOND)
         joined = joined.filter(pa.array((usable >= logged // hour * hour) & (usable <= logged + most)))
-        joined = joined.sort_by([("record_id", "ascending"), ("usable_at", "ascending"), ("label", "ascending")])
-        coded = joined["record_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-        return joined.take(pa.array(np.unique(coded, return_index=True)[1])).drop_columns(["usable_at"])
+        return keep_first(joined, record="record_id").drop_columns(["usable_at"])
 
     def _join(self, labels: pa.Table, payload: PayloadFiles, query: WindowQuery, scored: Span) -> pa.Table:
         """Returns the labels that have a record scored in that span."""
@@ -93,8 +91,8 @@ class FeedbackFiles:
             kept.append(rows)
             # Cut from time to time, so that memory follows the limit and not the files.
             if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
-                kept = [cut_to_newest(kept, limit, time="usable_at", record="feedback_id")]
-        return cut_to_newest(kept, limit, time="usable_at", record="feedback_id")
+                kept = [cut_to_newest([keep_first(pa.concat_tables(kept))], limit, time="usable_at", record="feedback_id")]
+        return cut_to_newest([keep_first(pa.concat_tables(kept))], limit, time="usable_at", record="feedback_id")
 
     def _batches(self, span: Span, records: pa.Array | None) -> Iterator[pa.Table]:
         """Yields the labels that were observed in the span, a batch at a time; of these records only, if given."""
@@ -106,3 +104,10 @@ class FeedbackFiles:
 
 
 _LABELS = {"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()}
+
+
+def keep_first(labels: pa.Table, *, record: str = "feedback_id") -> pa.Table:
+    """Returns the first label of each record by `usable_at`, and of several at one time the one that sorts first, ordered by record."""
+    ordered = labels.sort_by([(record, "ascending"), ("usable_at", "ascending"), ("label", "ascending")])
+    coded = ordered[record].combine_chunks().dictionary_encode().indices.to_numpy()
+    return ordered.take(pa.array(np.unique(coded, return_index=True)[1]))

@@ -15,9 +15,12 @@ from app.batch import pieces
 from app.batch.engines import LocalEngine
 from app.domain.deployments import Endpoint
 from app.store.database.engine import Database
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.divided import FEW, DividedRecords, assert_same_everywhere
+from tests.builders.lakes import lake_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, scene
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +38,17 @@ def test_labels_and_copies_of_any_partition_give_the_figures_of_logged_records(
     divided = DividedRecords(database, endpoint, rows, Random(order))
     with TemporaryDirectory() as folder, patch.object(pieces, "BATCH_ROWS", batch):
         assert_same_everywhere(divided, LocalEngine(2), Path(folder), cuts, late)
+
+
+def test_of_several_labels_of_one_record_the_first_counts(database: Database, tmp_path: Path) -> None:
+    stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
+    lake = lake_of(stage, tmp_path)
+    rows = [row | {"id": f"r{no}"} for no, row in enumerate(applicants(20, 20, 5))]
+    lake.write(rows, NOON)
+    # The later label is in a file that is read first.
+    lake.label([(row["id"], 1 - row["prediction"]) for row in rows[:10]], NOON + HOUR / 2)
+    lake.label([(row["id"], row["prediction"]) for row in rows], NOON + HOUR / 4)
+
+    accuracy = lake.check(NOON).get("accuracy", "feedback", scope="overall")
+
+    assert (accuracy.n, accuracy.value) == (40, 1.0)
