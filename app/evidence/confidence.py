@@ -99,7 +99,8 @@ def _weigh(
     # The sum over the earlier hours alone, so that the rates are chosen before the hour.
     earlier = np.concatenate(
         [
-            start[None] if len(own) == 1 else np.add.accumulate(np.vstack([start, own[:-1]]), axis=0)
+            # A series without hours has no row either: that of a figure whose alarm is in the last hour of the others.
+            start[None] if len(own) == 1 else np.add.accumulate(np.vstack([start, own[:-1]]), axis=0)[: len(own)]
             for start, own in zip(before, counts, strict=True)
         ]
     )
