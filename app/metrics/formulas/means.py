@@ -72,7 +72,8 @@ def skewed_student(freedom: FloatArray, skewness: FloatArray, size: FloatArray) 
     """Returns how many standard errors the mean may be above that of a sample with this skewness: Student's quantile or more.
 
     Where rare numbers are far larger than the others, a sample without them has a mean and a scatter that are both too small. The quantile
-    is taken through the transformation that makes the studentised mean symmetric (Hall 1992).
+    is taken through the transformation that makes the studentised mean symmetric (Hall 1992). It does not grow with the skewness to the
+    end: among the most skewed samples, in which one number outweighs all others, it falls again, but never below Student's.
     """
     quantile = student(freedom)
     slant = np.maximum(skewness, 0) / np.sqrt(np.maximum(size, 1))

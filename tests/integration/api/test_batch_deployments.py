@@ -95,7 +95,6 @@ def test_labels_in_files_need_records_in_files(service: RunningService, lake: Pa
         ("GET", "payload-records"),
         ("GET", "attributions"),
         ("GET", "subgroup-scans"),
-        ("GET", "evidence"),
         ("GET", "flagged-records"),
     ],
 )
