@@ -90,7 +90,7 @@ class SinglePosts:
         except Unavailable as error:
             for post in group.posts:
                 post.fail(error)
-        except Exception:  # as in the ordinary way: logged once, and answered
+        except Exception:  # an unforeseen error must not leave callers without an answer: logged with its traceback, and a 500
             log.exception("single posts failed", deployment=group.plan.target.id, posts=len(group.posts))
             for post in group.posts:
                 post.fail(None)

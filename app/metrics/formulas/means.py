@@ -72,11 +72,13 @@ def skewed_student(freedom: FloatArray, skewness: FloatArray, size: FloatArray) 
     """Returns how many standard errors the mean may be above that of a sample with this skewness: Student's quantile or more.
 
     Where rare numbers are far larger than the others, a sample without them has a mean and a scatter that are both too small. The quantile
-    is taken through the transformation that makes the studentised mean symmetric (Hall 1992). It does not grow with the skewness to the
-    end: among the most skewed samples, in which one number outweighs all others, it falls again, but never below Student's.
+    is taken through the transformation that makes the studentised mean symmetric (Hall 1992). Its inverse falls again among the
+    most skewed samples, in which one number outweighs all others; these have the limit of the skewness at which it is still rising.
     """
     quantile = student(freedom)
-    slant = np.maximum(skewness, 0) / np.sqrt(np.maximum(size, 1))
+    # Where the cube root below is -1/2; it rises up to there, and falls a little later.
+    rising = 3 * (np.sqrt(quantile * quantile + 0.75) - quantile)
+    slant = np.minimum(np.maximum(skewness, 0) / np.sqrt(np.maximum(size, 1)), rising)
     divisor = np.where(slant > _SYMMETRIC, slant, 1.0)
     slanted = 3 / divisor * (1 - np.cbrt(1 - divisor * (quantile + divisor / 6)))
     return np.where(slant > _SYMMETRIC, np.maximum(quantile, slanted), quantile)

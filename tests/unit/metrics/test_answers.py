@@ -178,7 +178,7 @@ def test_the_limit_for_skewed_numbers_is_never_nearer_than_students() -> None:
     found, student_s = skewed_student(size - 1, skewness, size), student(size - 1)
 
     assert (found >= student_s).all()
-    assert np.isfinite(found).all()
+    assert (np.diff(found, axis=0) >= -1e-9).all()
     assert skewed_student(size - 1, np.zeros(1), size).tolist() == student_s.tolist()
 
 
