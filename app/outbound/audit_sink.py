@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from ..domain.audit import AuditEvent, AuditOutcome, event_document
-from ..errors import EvenhandError, SetupError
+from ..errors import SetupError, Unavailable
 from ..settings import Settings
 from .transport import load_tls_context
 
@@ -28,7 +28,7 @@ _SYSLOG_SEVERITY: Final = {AuditOutcome.DONE: 6, AuditOutcome.REFUSED: 4, AuditO
 _OTLP_SEVERITY: Final = {AuditOutcome.DONE: (9, "INFO"), AuditOutcome.REFUSED: (13, "WARN"), AuditOutcome.FAILED: (17, "ERROR")}
 
 
-class SinkAway(EvenhandError):
+class SinkAway(Unavailable):
     """The sink did not take the events."""
 
 

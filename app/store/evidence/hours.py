@@ -111,8 +111,10 @@ def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | 
 
 
 def last_counted(session: Session, deployment_no: int) -> datetime | None:
-    """Returns the end of the newest hour that any era of the deployment has counted; None if there is none."""
-    return session.scalar(select(func.max(EvidenceEraRow.counted_until)).where(EvidenceEraRow.deployment_no == deployment_no))
+    """Returns the end of the newest hour in which any era of the deployment has counted records or labels; None if there is none."""
+    # Labels are counted further than records where no payload file has come for a while.
+    latest = func.max(func.greatest(EvidenceEraRow.counted_until, EvidenceEraRow.labels_until))
+    return session.scalar(select(latest).where(EvidenceEraRow.deployment_no == deployment_no))
 
 
 def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:

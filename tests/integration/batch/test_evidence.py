@@ -86,11 +86,14 @@ def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) ->
 
 
 @settings(max_examples=10, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
-@given(records=RECORDS, cut=st.integers(0, 40), order=st.randoms(use_true_random=False))
+@given(records=RECORDS, cut=st.integers(0, 41), order=st.randoms(use_true_random=False))
 def test_files_have_the_counts_and_states_of_logged_records(
     database: Database, records: list[dict[str, Any]], cut: int, order: Random
 ) -> None:
     stage = watched(database, evidence=HORIZON, deployment_id=uuid.uuid4().hex, attributes=(replace(SEX, reference=None),))
+    # Files are counted up to the last hour they reach, and logged records up to now: the last record brings both to the same hour, whose
+    # threshold depends on the comparisons that there are by then.
+    records = [*records, {"sex": None, "prediction": 7, "minute": 40 * 60 - 1, "revision": "1", "truth": None, "delay": 0}]
     rows = [row | {"id": str(no), "at": START + timedelta(minutes=row["minute"]), "place": "x"} for no, row in enumerate(records)]
     for row in rows:
         stage.log([row | {"person": None}], row["at"], revision=row["revision"])
@@ -113,6 +116,23 @@ def test_files_have_the_counts_and_states_of_logged_records(
 
     assert hours_of(lake.stage) == hours_of(at_once.stage) == hours_of(stage)
     assert states_of(at_once.stage) == states_of(lake.stage) == states_of(stage)
+
+
+def test_labels_count_whose_records_come_days_after_they_were_waited_for(database: Database, tmp_path: Path) -> None:
+    stage = watched(database, evidence=HORIZON)
+    rows = [
+        {"id": str(no), "at": START + HOUR, "sex": sex, "place": "x", "prediction": 1, "truth": 1, "delay": 5}
+        for no, sex in enumerate(["female", "male"])
+    ]
+    lake, at_once = in_files(stage, tmp_path / "late"), in_files(stage, tmp_path / "at-once")
+    count(lake)
+    write(lake, rows)
+    write(at_once, rows)
+    count(lake)
+    count(at_once)
+
+    assert {data for data, *_ in hours_of(at_once.stage)} == {"payload", "feedback"}
+    assert hours_of(lake.stage) == hours_of(at_once.stage)
 
 
 def falling(lake: Lake, ratios: Sequence[float], first: int = 0) -> None:
