@@ -131,6 +131,8 @@ def moment(value: Json, moments: StatedTimes) -> datetime:
         parsed = datetime.fromisoformat(value)
     except ValueError as error:
         raise CellRefused(f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}") from error
+    if parsed.tzinfo is None and moments.without_offset_is_utc:
+        parsed = parsed.replace(tzinfo=UTC)
     if parsed.tzinfo is None:
         raise CellRefused(f"must state its offset from UTC, such as 2030-01-31T12:00:00Z, found {shown(value)}")
     if not EARLIEST <= parsed <= moments.latest:

@@ -6,6 +6,7 @@ Columns that are neither feature, meta field, id, label, time of the label nor t
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -21,17 +22,30 @@ from .plan import IngestPlan
 csv.field_size_limit(MAX_BODY_BYTES)
 
 _ID_COLUMNS = ("id", "record_id")
-_TIME_COLUMN = "labelled_at"
+_TIME_COLUMN, _OPENSCALE_TIME_COLUMN = "labelled_at", "record_timestamp"
 _PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
 _MOST_NAMED = 10
 
 
-def records_of_objects(objects: Sequence[Any], plan: IngestPlan, label: str) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class LabelColumns:
+    """The columns of a label and of its time. OpenScale's name of the time counts in a historical import only, which needs one."""
+
+    label: str
+    historical: bool = False
+
+    @property
+    def times(self) -> Sequence[str]:
+        """Returns the names under which the time may stand; the first one that is there counts."""
+        return (_TIME_COLUMN, _OPENSCALE_TIME_COLUMN) if self.historical else (_TIME_COLUMN,)
+
+
+def records_of_objects(objects: Sequence[Any], plan: IngestPlan, names: LabelColumns) -> list[Any]:
     """Returns objects of columns and values as native records; items that are not objects stay as they are."""
-    return [_build_record(row, plan, label) if isinstance(row, Mapping) else row for row in objects]
+    return [_build_record(row, plan, names) if isinstance(row, Mapping) else row for row in objects]
 
 
-def records_of_tables(tables: Iterable[Any], plan: IngestPlan, label: str) -> list[Any]:
+def records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: LabelColumns) -> list[Any]:
     """Returns the rows of `{fields, values}` tables as native records, in order.
 
     Raises:
@@ -50,7 +64,7 @@ def records_of_tables(tables: Iterable[Any], plan: IngestPlan, label: str) -> li
             elif len(row) != len(fields):
                 records.append(RecordRefused("values", f"has {len(row)} values for {len(fields)} fields"))
             else:
-                records.append(_build_record(dict(zip(fields, row, strict=True)), plan, label))
+                records.append(_build_record(dict(zip(fields, row, strict=True)), plan, names))
     return records
 
 
@@ -59,7 +73,7 @@ def is_table(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
-def records_of_csv(body: bytes, plan: IngestPlan, label: str) -> list[Any]:
+def records_of_csv(body: bytes, plan: IngestPlan, names: LabelColumns) -> list[Any]:
     """Returns the lines under a CSV's header as native records, each value read as its column's type.
 
     Raises:
@@ -72,26 +86,27 @@ def records_of_csv(body: bytes, plan: IngestPlan, label: str) -> list[Any]:
     except csv.Error as error:
         raise InvalidInput.of("body", f"is not CSV ({error})") from error
     header = lines[0] if lines else []
-    if label not in header:
+    if names.label not in header:
         shown = ", ".join(f"{name:.50}" for name in header[:_MOST_NAMED]) or "none"
         more = f" and {len(header) - _MOST_NAMED} more" if len(header) > _MOST_NAMED else ""
-        raise InvalidInput.of("label", f"the header has no column {label!r:.210}; it has {shown}{more}")
+        raise InvalidInput.of("label", f"the header has no column {names.label!r:.210}; it has {shown}{more}")
     if len(set(header)) < len(header):
         raise InvalidInput.of("body", "the header names a column twice")
-    return [_build_csv_record(header, line, plan, label) for line in lines[1:] if line]
+    return [_build_csv_record(header, line, plan, names) for line in lines[1:] if line]
 
 
-def _build_record(row: Mapping[str, Any], plan: IngestPlan, label: str) -> dict[str, Any]:
+def _build_record(row: Mapping[str, Any], plan: IngestPlan, names: LabelColumns) -> dict[str, Any]:
     columns = plan.features.names | plan.meta.names
-    id_column = next((name for name in _ID_COLUMNS if name in row and name not in columns), None)
+    id_column, time_column = (
+        next((name for name in known if name in row and name not in columns), None) for known in (_ID_COLUMNS, names.times)
+    )
     found: dict[str, Any] = {
         "features": _pick_columns(row, plan.target.schema.features),
         "meta": _pick_columns(row, plan.target.schema.meta),
-        "label": row.get(label),
+        "label": row.get(names.label),
         "id": row[id_column] if id_column else None,
+        "labelled_at": row[time_column] if time_column else None,
     }
-    if _TIME_COLUMN not in columns:
-        found[_TIME_COLUMN] = row.get(_TIME_COLUMN)
     for name in (_PREDICTION, _PROBABILITY):
         if name not in columns:
             found[name] = row.get(name)
@@ -102,10 +117,10 @@ def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str
     return {column.name: row[column.name] for column in columns if column.name in row} or None
 
 
-def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, label: str) -> Json:
+def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, names: LabelColumns) -> Json:
     if len(line) != len(header):
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
-    record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, label)
+    record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, names)
     record["label"] = parse_label(record["label"] or "")
     for name in (_PREDICTION, _PROBABILITY):
         record[name] = _parse_answer(record.get(name) or "")

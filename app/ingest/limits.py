@@ -38,12 +38,13 @@ class StatedTimes:
     """The times that a request's records may state; `historical` records must state one.
 
     `now` is when the request was received, and is the time of a record that states none. If the `first_counts`, a record that is sent
-    again with another time is a duplicate of the stored one, and no conflict.
+    again with another time is a duplicate of the stored one, and no conflict. Times without an offset are refused, unless they are UTC.
     """
 
     now: datetime
     historical: bool
     first_counts: bool = False
+    without_offset_is_utc: bool = False
 
     @property
     def latest(self) -> datetime:

@@ -8,7 +8,7 @@ from ..domain.arrivals import RecordSource
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
 from .checked import CheckedFeedback, CheckedPayload
-from .feedback_forms import is_table, records_of_csv, records_of_objects, records_of_tables
+from .feedback_forms import LabelColumns, is_table, records_of_csv, records_of_objects, records_of_tables
 from .limits import MAX_RECORDS, StatedTimes
 from .native import check_feedback, check_payload
 from .pairs import check_pairs
@@ -25,7 +25,8 @@ _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or 
 class LogRequest(Struct, frozen=True, kw_only=True):
     """One request to log records. `encoding` is its Content-Encoding; `label` the label's column of feedback in forms that name columns.
 
-    With `first_time_counts`, a record that is sent again with another time is a duplicate of the stored one, whose time stays.
+    With `first_time_counts`, a record that is sent again with another time is a duplicate of the stored one, whose time stays. With
+    `without_offset_is_utc`, a time that states no offset is UTC, and is not refused.
     Large bodies of one `actor` wait for each other before those of another one do.
     """
 
@@ -36,6 +37,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     historical: bool = False
     label: str = LABEL
     first_time_counts: bool = False
+    without_offset_is_utc: bool = False
     source: RecordSource = RecordSource.REST
 
 
@@ -78,10 +80,10 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
     body = decompressed(request.body, request.encoding)
     if not request.is_csv:
         require_decodable(body)
-    label = request.label
+    label, names = request.label, LabelColumns(request.label, historical=request.historical)
     value = None if request.is_csv else decoded_json(body).value
     if request.is_csv:
-        records = records_of_csv(body, plan, label)
+        records = records_of_csv(body, plan, names)
     elif isinstance(value, dict) and "records" in value:
         if label != LABEL:
             raise InvalidInput.of("label", "names a column, and {records: […]} has none: each record holds its label as `label`")
@@ -91,7 +93,7 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
         if not isinstance(rows, list):
             raise InvalidInput.of("body", _FEEDBACK_FORMS)
         are_tables = rows and all(map(is_table, rows))
-        records = records_of_tables(rows, plan, label) if are_tables else records_of_objects(rows, plan, label)
+        records = records_of_tables(rows, plan, names) if are_tables else records_of_objects(rows, plan, names)
     _check_count(len(records))
     return check_feedback(records, plan, moments, label_field=label)
 

@@ -228,7 +228,7 @@ class Ingestion:
     async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
         if self._commits.is_saturated:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
-        moments = StatedTimes(now, request.historical, request.first_time_counts)
+        moments = StatedTimes(now, request.historical, request.first_time_counts, request.without_offset_is_utc)
         for _ in range(_ATTEMPTS):
             plan = self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
             try:

@@ -1,11 +1,12 @@
 """Parameters and thresholds of a fairness instance as a fairness monitor, and a monitor as those."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
-from ..domain.monitors import Monitor, MonitoredAttribute, Schedule
+from ..domain.monitors import Limits, Monitor, MonitoredAttribute, Schedule
 from ..domain.values import GroupValue, Range
 from ..errors import InvalidInput
 from ..metrics.sides import mirrored_ratio
@@ -78,6 +79,28 @@ class ScheduleIn(Sent):
     status: str | None = Field(default=None, max_length=100)
 
 
+@dataclass(frozen=True, slots=True)
+class StatedFairness:
+    """A fairness instance as a script states it. The lowest fair ratio stands twice: as a feature's `threshold`, and among the limits."""
+
+    parameters: FairnessIn
+    thresholds: Sequence[ThresholdIn]
+
+    def since(self, before: "StatedFairness") -> "StatedFairness":
+        """Returns it without the lowest ratios that a patch left as they were read: they would outweigh those that it changed."""
+        if self.thresholds == before.thresholds:
+            changed = [one for one in self.thresholds if (one.metric_id, one.type) != (FAIRNESS_VALUE, LOWER)]
+            return StatedFairness(self.parameters, changed)
+        known = {one.feature: one.threshold for one in before.parameters.features}
+        features = [
+            one.model_copy(update={"threshold": None})
+            if one.threshold == known.get(one.feature) and _limit(self.thresholds, FAIRNESS_VALUE, LOWER, one.feature) is not None
+            else one
+            for one in self.parameters.features
+        ]
+        return StatedFairness(self.parameters.model_copy(update={"features": features}), self.thresholds)
+
+
 def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_scheduled: bool) -> Answer:
     """Returns the monitor as REST v1 takes it.
 
@@ -123,20 +146,21 @@ def features_with_upper_limit(sent: FairnessIn, thresholds: Sequence[ThresholdIn
     return [one.feature for one in sent.features if _limit(thresholds, FAIRNESS_VALUE, UPPER, one.feature) is not None]
 
 
-def upper_limit_of(attribute: MonitoredAttribute, stated: Collection[str]) -> float | None:
-    """Returns the highest fair ratio of an attribute that is to be read as a limit; `stated` are features whose limit a script stated.
+def upper_limit_of(feature: str, limits: Limits, stated: Collection[str]) -> float | None:
+    """Returns the highest fair ratio of a feature that is to be read as a limit; `stated` are features whose limit a script stated.
 
     The mirror of the lowest ratio is watched without being asked for: to a script it is no limit.
     """
-    is_mirror = attribute.upper_threshold == mirrored_ratio(attribute.threshold)
-    return None if is_mirror and attribute.feature not in stated else attribute.upper_threshold
+    is_mirror = limits.lower is not None and limits.upper == mirrored_ratio(limits.lower)
+    return None if is_mirror and feature not in stated else limits.upper
 
 
 def thresholds_of(monitor: Monitor, stated: Collection[str]) -> list[Answer]:
     """Returns the limits of a monitor, by feature; `stated` are the features whose upper limit a script stated."""
     found: dict[tuple[str, str], list[Answer]] = {}
     for attribute in monitor.attributes:
-        for metric, limit, value in _limits_of(attribute, upper_limit_of(attribute, stated)):
+        upper = upper_limit_of(attribute.feature, Limits(lower=attribute.threshold, upper=attribute.upper_threshold), stated)
+        for metric, limit, value in _limits_of(attribute, upper):
             applies = [{"type": "tag", "key": "feature", "value": attribute.feature}]
             found.setdefault((metric, limit), []).append({"value": value, "applies_to": applies})
     return [

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.deployments import ProblemType
-from ..domain.monitors import Monitor
+from ..domain.monitors import Limits, Monitor
 from .bodies import Answer, without_none
 from .fairness import upper_limit_of
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
@@ -105,14 +105,14 @@ def debiased_figure(figures: Figures, attribute: str, group: str) -> Measurement
     return figures.get(CheckFigureKey("disparate_impact_after", DataSet.DEBIASED, Scope.GROUP, attribute, group))
 
 
-def threshold_of(figures: Figures, attribute: str, group: str) -> float | None:
-    """Returns the lowest fair ratio of the attribute when it was checked."""
+def limits_of(figures: Figures, attribute: str, group: str) -> Limits:
+    """Returns the lowest and the highest fair ratio of the attribute when it was checked."""
     # OpenScale's own figure carries no verdict here, so the limits are those of the ratio next to it.
     for data in (DataSet.PAYLOAD, DataSet.BALANCED):
         found = figures.get(CheckFigureKey("disparate_impact", data, Scope.GROUP, attribute, group))
         if found is not None and found.lower_limit is not None:
-            return found.lower_limit
-    return None
+            return Limits(lower=found.lower_limit, upper=found.upper_limit)
+    return Limits()
 
 
 def side_of(figures: Figures, data: DataSet, attribute: str, group: str | None) -> GroupSide | None:
@@ -141,8 +141,9 @@ def fairness_values(figures: Figures, monitor: Monitor | None, stated: Collectio
             metrics = []
             ratio = ratio_of(fairness_figure(figures, attribute, group))
             if ratio is not None:
-                upper = None if member is None else upper_limit_of(member, stated)
-                limits = {"lower_limit": _percent_limit(threshold_of(figures, attribute, group)), "upper_limit": _percent_limit(upper)}
+                found_limits = limits_of(figures, attribute, group)
+                ends = {"lower_limit": found_limits.lower, "upper_limit": upper_limit_of(attribute, found_limits, stated)}
+                limits = {name: _percent_limit(limit) for name, limit in ends.items()}
                 metrics.append(without_none({"id": FAIRNESS_VALUE, "value": percent_of(ratio), **limits}))
             own_limits = {metric for metric, _ in member.metric_limits} if member is not None else set()
             for metric in DIFFERENCES:

@@ -32,6 +32,7 @@ from .data_sets import TargetIn
 from .fairness import (
     FairnessIn,
     ScheduleIn,
+    StatedFairness,
     ThresholdIn,
     features_with_upper_limit,
     monitor_json,
@@ -61,6 +62,14 @@ class InstanceIn(Sent):
     thresholds: list[ThresholdIn] = Field(default_factory=list)
     schedule: ScheduleIn | None = None
     managed_by: str | None = Field(default=None, max_length=200)
+
+    def fairness(self) -> StatedFairness:
+        """Returns what an instance of fairness states.
+
+        Raises:
+            InvalidInput: the parameters are not those of fairness.
+        """
+        return StatedFairness(read_as(FairnessIn, self.parameters, "parameters"), self.thresholds)
 
 
 @router.get("")
@@ -109,7 +118,7 @@ def add_instance(body: InstanceIn, caller: CallerIn, *, skip_scheduler: bool = F
     if kind == FAIRNESS:
         if monitor_of(caller.session, deployment.no) is not None:
             raise Conflict(f"{deployment.id} has a fairness monitor already. Change its instance, or delete it first.")
-        _put_monitor(caller, deployment, body, is_scheduled=not skip_scheduler and _is_enabled(body.schedule))
+        _put_monitor(caller, deployment, body.fairness(), is_scheduled=not skip_scheduler and _is_enabled(body.schedule))
     _keep(caller, deployment, kind, body)
     _measure_quality(caller, deployment)
     # Records in files are checked when files come.
@@ -140,7 +149,7 @@ def change_instance(monitor_instance_id: str, body: list[Operation], caller: Cal
         _put_monitor(
             caller,
             deployment,
-            changed,
+            changed.fairness().since(read_as(InstanceIn, before).fairness()),
             is_scheduled=_is_enabled(changed.schedule) and changed.schedule is not None if is_sent else was_scheduled,
         )
     _keep(caller, deployment, kind, changed)
@@ -179,10 +188,9 @@ def find_instance(caller: Caller, instance_id: str, permission: Permission = Per
     return kind, deployment
 
 
-def _put_monitor(caller: Caller, deployment: Deployment, body: InstanceIn, *, is_scheduled: bool) -> None:
+def _put_monitor(caller: Caller, deployment: Deployment, stated: StatedFairness, *, is_scheduled: bool) -> None:
     """Sets the fairness monitor. What an instance does not know of it stays: intersections, metrics, draws, evidence, names."""
-    sent = read_as(FairnessIn, body.parameters, "parameters")
-    written = monitor_json(sent, body.thresholds, is_scheduled=is_scheduled)
+    written = monitor_json(stated.parameters, stated.thresholds, is_scheduled=is_scheduled)
     before = monitor_of(caller.session, deployment.no)
     if before is not None:
         from_before = MonitorIn.model_fields.keys() - written.keys()
@@ -220,9 +228,7 @@ def _keep(caller: Caller, deployment: Deployment, kind: str, body: InstanceIn) -
         "managed_by": body.managed_by,
         "data_mart_id": body.data_mart_id,
         "thresholds": [] if kind == FAIRNESS else [one.model_dump(exclude_none=True) for one in body.thresholds],
-        "upper_limits": features_with_upper_limit(read_as(FairnessIn, body.parameters, "parameters"), body.thresholds)
-        if kind == FAIRNESS
-        else None,
+        "upper_limits": features_with_upper_limit(body.fairness().parameters, body.thresholds) if kind == FAIRNESS else None,
         "schedule": None if kind == FAIRNESS or body.schedule is None else body.schedule.model_dump(exclude_none=True),
     }
     put_instance(caller.session, deployment.no, kind, without_none(entity), created_by=caller.principal.actor)

@@ -89,6 +89,8 @@ async def store_records(  # noqa: PLR0913 - the parameters of the SDK
                 label=label,
                 # The SDK stamps a record each time it is sent, unless its caller states when the model answered.
                 first_time_counts=True,
+                # As IBM's own scripts write them: str(datetime.utcnow()).
+                without_offset_is_utc=True,
             ),
             now=now,
         )

@@ -215,9 +215,10 @@ def _run_answer(caller: Caller, kind: str, check: CheckRun, unmeasured: str | No
         code = "insufficient-data" if unmeasured else check.state.value.replace("_", "-")
         error = {"code": code, "message": reason or "The check did not end in time."}
         status["failure"] = {"trace": check.id, "errors": [error]}
-    # Of now, not of then: a check keeps the number of the monitor's version, not its content.
     monitor = monitor_of(caller.session, check.deployment_no)
-    parameters = parameters_of(monitor, {}) if monitor is not None and kind == FAIRNESS else {}
+    # A check keeps the number of the monitor's version, not its content: that of another version would be false.
+    is_known = monitor is not None and check.monitor_version in (None, monitor.version)
+    parameters = parameters_of(monitor, {}) if monitor is not None and is_known and kind == FAIRNESS else {}
     if state == "finished":
         records = (check.window or {}).get("records")
         parameters |= {"measurement_id": check.id, "is_group_bias_completed": True, "total_records_processed": records}

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..domain.checks import CheckRun, DataSet, Scope
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.values import label_of
+from ..domain.monitors import Monitor
 from .bodies import Answer, moment
-from .fairness import listed
+from .check_names import CheckNames
 from .figures import (
     CheckFigureKey,
     Figures,
@@ -17,10 +16,10 @@ from .figures import (
     debiased_figure,
     fairness_figure,
     groups_of,
+    limits_of,
     percent_of,
     ratio_of,
     side_of,
-    threshold_of,
 )
 
 _DISTRIBUTIONS = {
@@ -31,9 +30,10 @@ _DISTRIBUTIONS = {
 
 
 def fairness_sources(check: CheckRun, monitor: Monitor | None, figures: Figures) -> list[Answer]:
-    """Returns the sources of a check's fairness measurement. `monitor` is the present one; groups that it has no more keep their names."""
+    """Returns the sources of a check's fairness measurement; `monitor` is the present one."""
+    names = CheckNames.of(check, monitor, figures)
     sources = [
-        {"id": name, "type": "data_distribution", "data": _distribution(data, monitor, figures)}
+        {"id": name, "type": "data_distribution", "data": _distribution(data, names, figures)}
         for name, data in _DISTRIBUTIONS.items()
         if any(_is_counted(data, attribute, figures) for attribute in attributes_of(figures))
     ]
@@ -44,15 +44,15 @@ def fairness_sources(check: CheckRun, monitor: Monitor | None, figures: Figures)
         "perturbed_data_size": sum((window.get("perturbed_records") or {}).values()),
         "score_type": "disparate impact",
         "evaluated_at": moment(check.finished_at or check.span.end),
-        "favourable_class": [] if monitor is None else listed(monitor.outcomes.favourable),
-        "unfavourable_class": [] if monitor is None else listed(monitor.outcomes.unfavourable),
+        "favourable_class": names.outcomes(favourable=True),
+        "unfavourable_class": names.outcomes(favourable=False),
         "manual_labelling_store": None,
-        "summary": [_summary(attribute, check, monitor, figures) for attribute in attributes_of(figures)],
+        "summary": [_summary(attribute, check, names, figures) for attribute in attributes_of(figures)],
     }
     summaries = [summary]
     debiased = [attribute for attribute in attributes_of(figures) if _is_counted(DataSet.DEBIASED, attribute, figures)]
     if debiased:
-        features = [_debiased_summary(attribute, monitor, figures) for attribute in debiased]
+        features = [_debiased_summary(attribute, names, figures) for attribute in debiased]
         summaries.append({**summary, "metric_type": "debiased_fairness", "debiased": True, "summary": features})
     return [*sources, *({"id": "bias_detection_summary", "type": "bias_detection_summary", "data": one} for one in summaries)]
 
@@ -62,16 +62,16 @@ def _is_counted(data: DataSet, attribute: str, figures: Figures) -> bool:
     return side_of(figures, data, attribute, None) is not None
 
 
-def _debiased_summary(attribute: str, monitor: Monitor | None, figures: Figures) -> Answer:
+def _debiased_summary(attribute: str, names: CheckNames, figures: Figures) -> Answer:
     """Returns the summary of an attribute after mitigation, of logged records; the groups keep their threshold."""
     reference = side_of(figures, DataSet.DEBIASED, attribute, None)
     groups = []
     for group in groups_of(figures, attribute):
-        own, threshold = side_of(figures, DataSet.DEBIASED, attribute, group), threshold_of(figures, attribute, group)
+        own, threshold = side_of(figures, DataSet.DEBIASED, attribute, group), limits_of(figures, attribute, group).lower
         ratio = ratio_of(debiased_figure(figures, attribute, group))
         groups.append(
             {
-                "value": _value_of(monitor, attribute, group),
+                "value": names.group(attribute, group),
                 "fav_class_percent": own and own.percent,
                 "fairness_value": None if ratio is None else percent_of(ratio),
                 "perfect_equality": reference and reference.percent,
@@ -86,7 +86,7 @@ def _debiased_summary(attribute: str, monitor: Monitor | None, figures: Figures)
         "message": f"After mitigation the fairness score of {attribute} is {_shown(score)} %.",
         "parameters": [attribute, score],
     }
-    majority = {"value": _reference_label(monitor, attribute), "fav_class_percent": reference and reference.percent}
+    majority = {"value": names.reference(attribute), "fav_class_percent": reference and reference.percent}
     return {
         "feature": attribute,
         "fairness_value": score,
@@ -103,7 +103,7 @@ def _total_percent(data: DataSet, attribute: str, figures: Figures) -> float | N
     return GroupSide(favourable=sum(one.favourable for one in sides), n=sum(one.n for one in sides)).percent if sides else None
 
 
-def _distribution(data: DataSet, monitor: Monitor | None, figures: Figures) -> Answer:
+def _distribution(data: DataSet, names: CheckNames, figures: Figures) -> Answer:
     """Returns counts by group and outcome. One with no records is left out, as IBM does."""
     fields = ["feature", "feature_value", "label", "count", "is_favourable", "group"]
     rows = []
@@ -112,24 +112,24 @@ def _distribution(data: DataSet, monitor: Monitor | None, figures: Figures) -> A
             side = side_of(figures, data, attribute, group)
             if side is None:
                 continue
-            value = _reference_label(monitor, attribute) if group is None else _value_of(monitor, attribute, group)
+            value = names.reference(attribute) if group is None else names.group(attribute, group)
             for is_favourable, count in ((True, side.favourable), (False, side.n - side.favourable)):
                 if count:
-                    row = [attribute, value, _outcome_label(monitor, is_favourable=is_favourable), count, is_favourable]
+                    row = [attribute, value, names.outcome(favourable=is_favourable), count, is_favourable]
                     rows.append([*row, "reference" if group is None else "monitored"])
     return {"fields": fields, "values": rows}
 
 
-def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: Figures) -> Answer:
+def _summary(attribute: str, check: CheckRun, names: CheckNames, figures: Figures) -> Answer:
     data = DataSet.PAYLOAD_PERTURBED if _is_counted(DataSet.PAYLOAD_PERTURBED, attribute, figures) else DataSet.PAYLOAD
     reference, payload_reference = (side_of(figures, one, attribute, None) for one in (data, DataSet.PAYLOAD))
-    names = groups_of(figures, attribute)
-    groups = [_group(attribute, group, data, monitor, figures) for group in names]
+    labels = groups_of(figures, attribute)
+    groups = [_group(attribute, group, data, names, figures) for group in labels]
     known = [place for place, one in enumerate(groups) if one["fairness_value"] is not None]
     place = min(known, key=lambda at: groups[at]["fairness_value"], default=None)
     worst = None if place is None else groups[place]
     window: Mapping[str, Any] = check.window or {}
-    majority_value = _reference_label(monitor, attribute)
+    majority_value = names.reference(attribute)
     return {
         "feature": attribute,
         "fairness_value": worst and worst["fairness_value"],
@@ -161,20 +161,20 @@ def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: 
             "additional_records": window.get("additional_records", 0),
         },
         "fairness_calculation_details": [
-            _calculation(kind, attribute, worst, None if place is None else names[place], figures)
+            _calculation(kind, attribute, worst, None if place is None else labels[place], figures)
             for kind in (DataSet.PAYLOAD_PERTURBED, DataSet.PAYLOAD)
             if _is_counted(kind, attribute, figures)
         ],
     }
 
 
-def _group(attribute: str, group: str, data: DataSet, monitor: Monitor | None, figures: Figures) -> Answer:
+def _group(attribute: str, group: str, data: DataSet, names: CheckNames, figures: Figures) -> Answer:
     own, payload = (side_of(figures, one, attribute, group) for one in (data, DataSet.PAYLOAD))
-    reference, threshold = side_of(figures, data, attribute, None), threshold_of(figures, attribute, group)
+    reference, threshold = side_of(figures, data, attribute, None), limits_of(figures, attribute, group).lower
     ratio, payload_ratio = ratio_of(fairness_figure(figures, attribute, group)), _payload_ratio(figures, attribute, group)
     acceptable = None if reference is None or threshold is None else acceptable_percent(reference.percent, threshold)
     return {
-        "value": _value_of(monitor, attribute, group),
+        "value": names.group(attribute, group),
         "fav_class_percent": own and own.percent,
         "payload_fav_class_percent": payload and payload.percent,
         "fairness_value": None if ratio is None else percent_of(ratio),
@@ -252,27 +252,3 @@ def _rows_percent(attribute: str, figures: Figures, *, monitored: bool) -> float
     total = sum(side.n for side in known.values())
     own = sum(side.n for group, side in known.items() if (group is not None) == monitored)
     return 100.0 * own / total if total else None
-
-
-def _member(monitor: Monitor | None, attribute: str) -> MonitoredAttribute | None:
-    return None if monitor is None else next((one for one in monitor.attributes if one.feature == attribute), None)
-
-
-def _value_of(monitor: Monitor | None, attribute: str, group: str) -> Any:  # noqa: ANN401 - a value or a range
-    member = _member(monitor, attribute)
-    found = [value for value in (member.monitored if member else ()) if label_of(value) == group]
-    return listed(found)[0] if found else group
-
-
-def _reference_label(monitor: Monitor | None, attribute: str) -> Any:  # noqa: ANN401 - a value, a range, or a text of several
-    member = _member(monitor, attribute)
-    if member is None or member.reference is None:
-        return "all others"
-    return listed(member.reference)[0] if len(member.reference) == 1 else ", ".join(label_of(value) for value in member.reference)
-
-
-def _outcome_label(monitor: Monitor | None, *, is_favourable: bool) -> Any:  # noqa: ANN401 - a class, a range, or a text of several
-    if monitor is None:
-        return "favourable" if is_favourable else "unfavourable"
-    values = monitor.outcomes.favourable if is_favourable else monitor.outcomes.unfavourable
-    return listed(values)[0] if len(values) == 1 else ", ".join(label_of(value) for value in values)

@@ -68,3 +68,8 @@ def test_a_password_goes_into_an_address_that_has_none(url: str, effective: str,
 
     assert found is not None
     assert found.get_secret_value() == effective
+
+
+def test_a_connection_outlasts_the_pauses_of_the_openscale_sdk() -> None:
+    """It asks for a state every 5 seconds, and for recommendations every 10, over one connection: the next call must not meet its end."""
+    assert load_settings().keep_alive_seconds > 10

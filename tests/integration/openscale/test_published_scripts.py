@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.openscale import measurements
 from app.security.principals import Role
 from app.security.users import create_user
 from app.store.database.engine import Database
@@ -154,6 +155,58 @@ def test_the_first_run_of_a_fairness_instance_begins_by_itself(scripted: Scripte
         ended(scripted.service, f"/v1/deployments/{subscription_id}", {"id": run["metadata"]["id"]})
         (measured,) = read(client, f"monitor_instances/{instance}/measurements")["measurements"]
         assert measured["entity"]["values"][0]["metrics"][0] == {"id": "fairness_value", "value": 50.0, "lower_limit": 95.0}
+
+
+def test_measurements_of_a_range_in_the_past_are_found_on_the_page_they_are_on(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks of the range are neither the newest ones nor on the first page."""
+    client, name = scripted.client, scripted.subscribe("Past")
+    (call,) = payload(applicants(20), "past")
+    for hour in (9, 10, 11, 12):
+        posted = [{**call, "scoring_id": f"at {hour}", "scoring_timestamp": f"2026-03-01 {hour:02}:30:00"}]
+        added(client, f"data_sets/payload_logging.{name}/records?is_historical_data=true", posted)
+        wanted = {"from": f"2026-03-01T{hour:02}:00:00Z", "to": f"2026-03-01T{hour + 1:02}:00:00Z"}
+        check = client.post(f"/v1/deployments/{name}/checks", json=wanted).json()
+        assert ended(scripted.service, f"/v1/deployments/{name}", check)["state"] == "succeeded"
+    monkeypatch.setattr(measurements, "_PAGE", 1)
+    address = f"monitor_instances/fairness.{name}"
+    window = {"start": "2026-03-01T10:00:00Z", "end": "2026-03-01T13:00:00Z"}
+
+    found = [one["entity"]["timestamp"][:16] for one in read(client, f"{address}/measurements", **window)["measurements"]]
+    assert found == ["2026-03-01T12:00", "2026-03-01T11:00", "2026-03-01T10:00"]  # the end of a window is not in it
+    listed = [read(client, f"{address}/measurements", limit=1, offset=place, **window)["measurements"] for place in range(4)]
+    assert [one["entity"]["timestamp"][:16] for page in listed for one in page] == found
+    (group,) = read(client, f"{address}/metrics", agg="count", interval="hour", filter="feature:eq:sex", **window)["groups"]
+    assert group["metrics"][0]["count"]["value"] == [1, 1, 1]
+
+    monkeypatch.setattr(measurements, "MAX_CHECKS", 2)
+    refused = client.get(f"{BASE}/{address}/metrics", params=window)
+    assert (refused.status_code, "ask for a shorter window" in message_of(refused)) == (422, True)
+
+
+def test_a_run_shows_the_parameters_of_its_own_monitor_or_none(scripted: Scripted) -> None:
+    client, name = scripted.client, scripted.subscribe("Versions")
+    before = scripted.run("fairness", name)["parameters"]
+    patch = [{"op": "replace", "path": "/parameters/favourable_class", "value": [0]}]
+    patch += [{"op": "replace", "path": "/parameters/unfavourable_class", "value": [1]}]
+    assert client.patch(f"{BASE}/monitor_instances/fairness.{name}", json=patch).status_code == 200
+    after = read(client, f"monitor_instances/fairness.{name}/runs/{before['measurement_id']}")["entity"]["parameters"]
+
+    assert before["favourable_class"] == [1]
+    assert after == {one: before[one] for one in ("measurement_id", "is_group_bias_completed", "total_records_processed")}
+
+
+def test_a_patch_of_limits_sets_them_although_features_were_read_with_their_thresholds(scripted: Scripted) -> None:
+    client, name = scripted.client, scripted.subscribe("Limits")
+    address = f"{BASE}/monitor_instances/fairness.{name}"
+
+    def lowest(path: str, value: object) -> list[float]:
+        assert client.patch(address, json=[{"op": "replace", "path": path, "value": value}]).status_code == 200
+        monitor = client.get(f"/v1/deployments/{name}/fairness-monitor").json()
+        return [one["threshold"] for one in monitor["attributes"]]
+
+    assert lowest("/thresholds", [{"metric_id": "fairness_value", "type": "lower_limit", "value": 70}]) == [0.7]
+    assert lowest("/parameters/features/0/threshold", 0.6) == [0.6]
+    assert lowest("/parameters/min_records", 11) == [0.6]
 
 
 def test_quality_that_is_run_before_there_is_a_fairness_instance_ends_as_an_error_and_is_measured_by_its_first_run(

@@ -117,3 +117,32 @@ def test_a_call_of_which_nothing_is_stored_answers_an_error_that_names_the_field
 
     assert answer.status_code == 422
     assert "records[0].income: must be a number, found 'much'" in answer.json()["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("stated", ["2026-03-01 09:00:00.250000", "2026-03-01T09:00:00.250000", "2026-03-01T10:00:00.250000+01:00"])
+def test_a_scoring_time_without_an_offset_is_utc_as_scripts_of_openscale_write_it(
+    service: RunningService, subscribed: str, stated: str
+) -> None:
+    path = f"data_sets/payload_logging.{subscribed}/records"
+    (call,) = payload(applicants(1), "past")
+    added(service.client, f"{path}?is_historical_data=true", [{**call, "scoring_timestamp": stated}])
+
+    assert read(service.client, f"{path}/past-1")["entity"]["values"]["scoring_timestamp"] == "2026-03-01T09:00:00.250000Z"
+    # Placed in its hour, it is in a window of that day.
+    assert len(read(service.client, path, start="2026-03-01 00:00:00", end="2026-03-02 00:00:00")["records"]) == 1
+    address = f"/v1/deployments/{subscribed}/payload-records"
+    refused = service.client.post(address, json=[{**call, "scoring_id": "rest", "scoring_timestamp": stated}])
+    assert refused.json()["accepted"] == ("+" in stated)
+
+
+def test_historical_feedback_is_placed_by_openscales_name_of_its_time(service: RunningService, subscribed: str) -> None:
+    path = f"data_sets/feedback.{subscribed}/records"
+    labelled = {"sex": "female", "income": 20_000, "age": 30, "approved": 1}
+    added(service.client, f"{path}?is_historical_data=true", [{**labelled, "record_timestamp": "2026-03-01 09:00:00"}])
+    # Otherwise it is a column like any other that the schema does not have.
+    added(service.client, path, [{**labelled, "record_timestamp": "last week"}])
+
+    (found,) = read(service.client, path, start="2026-03-01", end="2026-03-02")["records"]
+    assert found["entity"]["values"]["record_timestamp"] == "2026-03-01T09:00:00.000000Z"
+    refused = service.client.post(f"{BASE}/{path}?is_historical_data=true", json=[labelled])
+    assert (refused.status_code, "labelled_at: is missing" in refused.text) == (422, True)

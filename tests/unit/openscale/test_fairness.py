@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.api.schemas.monitors import MonitorIn
 from app.errors import InvalidInput
-from app.openscale.fairness import FairnessIn, ThresholdIn, monitor_json, parameters_of, thresholds_of
+from app.openscale.fairness import FairnessIn, StatedFairness, ThresholdIn, monitor_json, parameters_of, thresholds_of
 
 SEX = {"feature": "Sex", "majority": ["male"], "minority": ["female"], "threshold": 0.95}
 AGE = {"feature": "Age", "majority": [[26, 75]], "minority": [[18, 25]]}
@@ -33,6 +33,36 @@ def test_a_limit_of_a_feature_precedes_its_threshold_which_precedes_the_general_
 
     found = attributes(monitor_json(sent(SEX, AGE), [limit(80, Sex=90)], is_scheduled=True))
     assert (found["Sex"]["threshold"], found["Age"]["threshold"]) == (0.9, 0.8)
+
+
+def read_back(document: dict[str, Any]) -> StatedFairness:
+    """The instance as a script reads it before it patches it."""
+    monitor = MonitorIn.model_validate(document).to_domain()
+    limits = [ThresholdIn.model_validate(one) for one in thresholds_of(monitor, [])]
+    return StatedFairness(FairnessIn.model_validate(parameters_of(monitor, {})), limits)
+
+
+def patched(before: StatedFairness, *, own: dict[str, float] | None = None, limits: list[ThresholdIn] | None = None) -> dict[str, float]:
+    """The lowest fair ratio of each feature after a patch of features' thresholds, or of limits."""
+    features = [one.model_copy(update={"threshold": (own or {}).get(one.feature, one.threshold)}) for one in before.parameters.features]
+    after = StatedFairness(before.parameters.model_copy(update={"features": features}), before.thresholds if limits is None else limits)
+    stated = after.since(before)
+    found = attributes(monitor_json(stated.parameters, stated.thresholds, is_scheduled=True))
+    return {name: one["threshold"] for name, one in found.items()}
+
+
+def test_a_patch_of_one_of_the_two_places_of_a_lowest_ratio_is_not_outweighed_by_the_other() -> None:
+    before = read_back(monitor_json(sent(SEX, {**AGE, "threshold": 0.8}), [], is_scheduled=True))
+
+    assert patched(before) == {"Sex": 0.95, "Age": 0.8}
+    assert patched(before, own={"Sex": 0.7}) == {"Sex": 0.7, "Age": 0.8}
+    assert patched(before, own={"Age": 0.7}) == {"Sex": 0.95, "Age": 0.7}
+    assert patched(before, limits=[limit(90)]) == {"Sex": 0.9, "Age": 0.9}
+    assert patched(before, limits=[limit(90, Age=60)]) == {"Sex": 0.9, "Age": 0.6}
+    # A limit of one feature, or of another metric, says nothing of the others.
+    assert patched(before, limits=[limit(None, Age=60)]) == {"Sex": 0.95, "Age": 0.6}
+    assert patched(before, limits=[limit(-0.1, metric="statistical_parity_difference")]) == {"Sex": 0.95, "Age": 0.8}
+    assert patched(before, own={"Sex": 0.7}, limits=[limit(90)]) == {"Sex": 0.7, "Age": 0.9}
 
 
 def test_limits_of_other_metrics_are_fractions_and_those_of_the_fairness_value_percent() -> None:

@@ -2,13 +2,13 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from app.details import Details
-from app.domain.checks import DataSet, Measurement, Scope
+from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.comparisons import Comparison
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
@@ -24,6 +24,7 @@ from app.openscale.figures import (
     index_figures,
     percent_of,
 )
+from app.openscale.summaries import fairness_sources
 from tests.golden import golden
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -108,6 +109,28 @@ def test_an_empty_monitored_group_has_the_fairness_value_zero_and_an_undefined_o
     assert fairness_values(index_figures([figure(None, 5, "the reference rate is zero")]), None) == []
 
 
+def checked(**changes: Any) -> CheckRun:  # noqa: ANN401 - members of the check
+    """A check that has succeeded."""
+    return CheckRun(
+        no=1,
+        id="one",
+        deployment_no=1,
+        deployment_id="credit",
+        trigger=Trigger.REQUEST,
+        state=CheckState.SUCCEEDED,
+        span=Span(start=NOW - timedelta(hours=1), end=NOW),
+        attempts=1,
+        lease_token=None,
+        progress=None,
+        reason=None,
+        created_at=NOW,
+        started_at=NOW,
+        finished_at=NOW,
+        next_attempt_at=None,
+        **changes,
+    )
+
+
 def watched(**changes: Any) -> Monitor:  # noqa: ANN401 - members of the attribute
     """A monitor of women."""
     attribute = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",), **changes)
@@ -149,3 +172,31 @@ def test_a_difference_has_only_limits_that_were_set(limits: Any, issues: int) ->
     found = fairness_values(index_figures([ratio_of_one, difference]), watched(metric_limits=limits))
 
     assert count_issues(found) == issues
+
+
+def test_a_check_of_an_earlier_monitor_keeps_the_limits_and_names_that_it_was_measured_with() -> None:
+    reference = replace(
+        figure(0.9, 9),
+        metric="favourable_rate",
+        scope=Scope.REFERENCE,
+        group=None,
+        details=Details(subject="male", counts={"n": 9, "favourable": 8}),
+    )
+    own = replace(reference, scope=Scope.GROUP, group="female", details=Details(subject="female", counts={"n": 9, "favourable": 4}))
+    figures = index_figures([replace(figure(0.5, 9), upper_limit=1.6), own, reference])
+    check = checked(monitor_version=1, window={"favourable": ["yes"], "unfavourable": ["no"]})
+    changed = replace(watched(upper_threshold=1.1), version=2, outcomes=OutcomeRule((0,), (1,)))
+
+    (value,) = fairness_values(figures, changed)
+    assert (value["metrics"][0]["lower_limit"], value["metrics"][0]["upper_limit"]) == (80.0, 160.0)
+    distribution, summary = [one["data"] for one in fairness_sources(check, changed, figures)]
+    assert (summary["favourable_class"], summary["unfavourable_class"]) == (["yes"], ["no"])
+    assert [row[1:4] for row in distribution["values"]] == [
+        ["female", "yes", 4],
+        ["female", "no", 5],
+        ["male", "yes", 8],
+        ["male", "no", 1],
+    ]
+
+    distribution, summary = [one["data"] for one in fairness_sources(replace(check, monitor_version=2), changed, figures)]
+    assert (summary["favourable_class"], distribution["values"][0][2]) == ([0], 0)
