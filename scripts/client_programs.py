@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server_environments import make_environment
-from servers import free_port
+from server_processes import free_port
 from service_stand_in import Store, serve
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -24,6 +24,7 @@ from app.security.users import create_user
 from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
+from app.telemetry.logs import configure_logging
 from tests.builders.openscale_figures import find_differences, find_differences_from_published
 from tests.builders.workers import running
 from tests.models.custom_provider import custom_provider
@@ -55,7 +56,7 @@ class Prepared:
         """Runs a program in the environment of that version of the SDK."""
         command = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "scripts" / program), str(self.plan), *more]
         # Where the SDK verifies certificates, it knows that of the proxy.
-        environment = {**os.environ, "REQUESTS_CA_BUNDLE": str(self.plan.with_name(CERTIFICATE))}
+        environment = {**os.environ, "REQUESTS_CA_BUNDLE": str(self.plan.with_name(CERTIFICATE)), "PYTHONWARNINGS": "ignore"}
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - our own program
 
 
@@ -141,6 +142,7 @@ def main() -> int:
     parser.add_argument("--tutorials", action="store_true", help="run the tutorials instead, and compare their figures with the checks")
     parser.add_argument("--speed", action="store_true", help="store 10,000 records in one call and in 1,000, next to REST v1")
     options = parser.parse_args()
+    configure_logging("error")
     failed = 0
     for version in ("3.1.11", "3.0.14"):
         with tempfile.TemporaryDirectory(prefix="evenhand-sdk-") as folder:

@@ -12,9 +12,7 @@ import inspect
 import io
 import json
 import sys
-import time
 import uuid
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
@@ -24,17 +22,17 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     CustomCredentials,
     Distributions,
     JsonPatchOperation,
-    MetricThresholdOverride,
-    MonitorInstanceSchedule,
-    MonitorMeasurementRequest,
     PatchDocument,
-    ScheduleStartTime,
+    Records,
     ScoringEndpointRequest,
     Target,
 )
 from ibm_watson_openscale.supporting_classes.payload_record import PayloadRecord
+from openscale_archive import walk_archive
 from openscale_custom import walk_custom_monitors
+from openscale_monitors import walk_definitions, walk_instances, walk_measurements, walk_recommendations, walk_runs
 from openscale_recording import BROKEN, FEATURES, KINDS, RICH, WORKS, ZERO, Plan, Recorder, Walk, answers, rows, schema
+from openscale_refusals import walk_refusals
 from openscale_speed import measure_speed
 
 
@@ -47,12 +45,14 @@ def walk(way: Walk, plan: Plan, kind: str) -> None:
     subscription = _subscriptions(way, plan, name, mart, provider)
     payload, feedback = _data_sets(way, subscription)
     _records(way, payload, feedback)
-    _definitions(way)
-    fairness = _instances(way, mart, subscription)
-    run = _runs(way, fairness)
-    _measurements(way, fairness, run)
+    walk_definitions(way)
+    fairness = walk_instances(way, mart, subscription)
+    run = walk_runs(way, fairness)
+    walk_measurements(way, fairness, run)
+    walk_recommendations(way, subscription)
     walk_custom_monitors(way, mart, subscription)
-    _refused(way, subscription, payload, fairness)
+    walk_archive(way, provider, add_subscription(client, plan, f"{name} archive", mart, provider).result.metadata.id)
+    walk_refusals(way, provider, subscription, payload, fairness)
     way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())  # noqa: PLW0108
     way.does("data_sets.delete", lambda: client.data_sets.delete(payload))
     way.does("monitor_instances.delete", lambda: client.monitor_instances.delete(fairness))
@@ -92,8 +92,8 @@ def _providers(way: Walk, name: str) -> str:
     return provider
 
 
-def _subscriptions(way: Walk, plan: Plan, name: str, mart: str, provider: str) -> str:
-    client = way.client
+def add_subscription(client: Any, plan: Plan, name: str, mart: str, provider: str) -> Any:  # noqa: ANN401 - the SDK's
+    """Adds the subscription of the applicants' model."""
     properties = AssetPropertiesRequest(
         label_column="approved",
         prediction_field="prediction",
@@ -103,19 +103,21 @@ def _subscriptions(way: Walk, plan: Plan, name: str, mart: str, provider: str) -
         input_data_schema=schema(),
         training_data_schema=schema(with_label=True),
     )
-    added = way.does(
-        "subscriptions.add",
-        lambda: client.subscriptions.add(
-            data_mart_id=mart,
-            service_provider_id=provider,
-            asset=Asset(asset_id=name, name=name, asset_type="model", problem_type="binary", input_data_type="structured"),
-            deployment=AssetDeploymentRequest(
-                deployment_id=name, name=name, deployment_type="online", scoring_endpoint=ScoringEndpointRequest(url=plan.model_url)
-            ),
-            asset_properties=properties,
-            background_mode=True,
+    return client.subscriptions.add(
+        data_mart_id=mart,
+        service_provider_id=provider,
+        asset=Asset(asset_id=name, name=name, asset_type="model", problem_type="binary", input_data_type="structured"),
+        deployment=AssetDeploymentRequest(
+            deployment_id=name, name=name, deployment_type="online", scoring_endpoint=ScoringEndpointRequest(url=plan.model_url)
         ),
+        asset_properties=properties,
+        background_mode=True,
     )
+
+
+def _subscriptions(way: Walk, plan: Plan, name: str, mart: str, provider: str) -> str:
+    client = way.client
+    added = way.does("subscriptions.add", lambda: add_subscription(client, plan, name, mart, provider))
     subscription: str = added.result.metadata.id
     way.does("subscriptions.list", client.subscriptions.list)
     way.does("subscriptions.show", client.subscriptions.show)
@@ -155,8 +157,9 @@ def _data_sets(way: Walk, subscription: str) -> tuple[str, str]:
 
 def _records(way: Walk, payload: str, feedback: str) -> None:
     client, table = way.client, rows()
+    call = uuid.uuid4().hex
     record = PayloadRecord(
-        scoring_id=uuid.uuid4().hex,
+        scoring_id=call,
         request={"fields": FEATURES, "values": table},
         response={"fields": ["prediction", "probability"], "values": answers(table)},
         response_time=460,
@@ -193,179 +196,21 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
     options = {name: value for name, value in narrowed.items() if name in known}
     way.does("data_sets.get_list_of_records (filter)", lambda: client.data_sets.get_list_of_records(payload, limit=5, **options))
     window = {"start": "2026-01-01T00:00:00Z", "end": "2100-01-01T00:00:00Z"}
-    way.does(
+    distributions, records = Distributions(client), Records(client)
+    added = way.does(
         "data_sets.distributions.add",
-        lambda: Distributions(client).add(payload, dataset="payload_logging", group=["sex", "prediction"], agg=["count"], **window),
+        lambda: distributions.add(payload, dataset="payload_logging", group=["sex", "prediction"], agg=["count"], **window),
     )
+    way.does("data_sets.distributions.get", lambda: distributions.get(payload, added.result.metadata.id))
+    way.does("data_sets.distributions.delete", lambda: distributions.delete(payload))
+    way.does("data_sets.records.get", lambda: records.get(payload, f"{call}-1"))
+    way.does("data_sets.records.field", lambda: records.field(payload, f"{call}-1", "sex"))
+    change = [PatchDocument(op="replace", path="/values/sex", value="male")]
+    way.refuses("data_sets.records.update", lambda: records.update(payload, f"{call}-1", patch_document=change))
+    way.refuses("data_sets.records.query", lambda: records.query("payload_logging", record_id=[f"{call}-1"]))
     way.does("data_sets.get_records_count", lambda: client.data_sets.get_records_count(payload))
     way.does("data_sets.show_records", lambda: client.data_sets.show_records(payload))
     way.does("data_sets.print_records_schema", lambda: client.data_sets.print_records_schema(payload))
-
-
-def _definitions(way: Walk) -> None:
-    client = way.client
-    way.does("monitor_definitions.list", client.monitor_definitions.list)
-    way.does("monitor_definitions.show", client.monitor_definitions.show)
-    way.does("monitor_definitions.get", lambda: client.monitor_definitions.get("fairness"))
-
-
-def _instances(way: Walk, mart: str, subscription: str) -> str:
-    client = way.client
-    monitors = client.monitor_definitions.MONITORS
-    target = Target(target_type="subscription", target_id=subscription)
-    parameters = {
-        "features": [
-            {"feature": "sex", "majority": ["male"], "minority": ["female"], "threshold": 0.95},
-            {"feature": "age", "majority": [[40, 99]], "minority": [[18, 39]], "threshold": 0.8},
-        ],
-        "favourable_class": [1],
-        "unfavourable_class": [0],
-        "min_records": 10,
-    }
-    limit = [MetricThresholdOverride(metric_id=monitors.FAIRNESS.METRIC.FAIRNESS_VALUE, type="lower_limit", value=80)]
-    hourly = MonitorInstanceSchedule(
-        repeat_interval=1, repeat_unit="hour", start_time=ScheduleStartTime(type="relative", delay_unit="minute", delay=30)
-    )
-    added = way.does(
-        "monitor_instances.create",
-        lambda: client.monitor_instances.create(
-            data_mart_id=mart,
-            monitor_definition_id=monitors.FAIRNESS.ID,
-            target=target,
-            parameters=parameters,
-            thresholds=limit,
-            schedule=hourly,
-            background_mode=True,
-        ),
-    )
-    fairness: str = added.result.metadata.id
-    way.does(
-        "monitor_instances.create (quality)",
-        lambda: client.monitor_instances.create(
-            data_mart_id=mart,
-            monitor_definition_id=monitors.QUALITY.ID,
-            target=target,
-            parameters={"min_feedback_data_size": 10},
-            thresholds=[MetricThresholdOverride(metric_id="accuracy", type="lower_limit", value=0.8)],
-        ),
-    )
-    way.does("monitor_instances.list", lambda: client.monitor_instances.list(target_target_id=subscription))
-    way.does("monitor_instances.show", client.monitor_instances.show)
-    way.does("monitor_instances.get", lambda: client.monitor_instances.get(fairness))
-    change = [PatchDocument(op="replace", path="/parameters/min_records", value=20)]
-    way.does("monitor_instances.update", lambda: client.monitor_instances.update(fairness, patch_document=change))
-    way.does("monitor_instances.modify_schedule", lambda: client.monitor_instances.modify_schedule(fairness, 1, "hour"))
-    return fairness
-
-
-def _runs(way: Walk, fairness: str) -> str:
-    client = way.client
-    added = way.does("monitor_instances.run", lambda: client.monitor_instances.run(fairness, background_mode=True))
-    run: str = added.result.metadata.id
-    while client.monitor_instances.get_run_details(fairness, run).result.entity.status.state == "running":
-        time.sleep(0.2)
-    details = way.does("monitor_instances.get_run_details", lambda: client.monitor_instances.get_run_details(fairness, run))
-    state = details.result.entity.status.state
-    if state != "finished":
-        way.found["monitor_instances.run"] = BROKEN
-        way.said["monitor_instances.run"] = str(details.result)
-    way.does("monitor_instances.list_runs", lambda: client.monitor_instances.list_runs(fairness))
-    return run
-
-
-def _measurements(way: Walk, fairness: str, run: str) -> None:
-    client = way.client
-    now = datetime.now(timezone.utc)  # noqa: UP017 - the older SDK runs on older Pythons
-    # Far ahead, so that the recorded calls find measurements whenever they are replayed.
-    window = {"start": now - timedelta(days=1), "end": datetime(2100, 1, 1, tzinfo=timezone.utc)}  # noqa: UP017 - as above
-    way.does("monitor_instances.show_metrics", lambda: client.monitor_instances.show_metrics(fairness))
-    quality = fairness.replace("fairness.", "quality.")
-    way.does("monitor_instances.show_metrics (quality)", lambda: client.monitor_instances.show_metrics(quality))
-    measured = client.monitor_instances.measurements
-    way.does("monitor_instances.list_measurements", lambda: client.monitor_instances.list_measurements(fairness, run_id=run, **window))
-    details = way.does("monitor_instances.get_measurement_details", lambda: client.monitor_instances.get_measurement_details(fairness, run))
-    way.said["summary"] = json.dumps([source.to_dict() for source in details.result.entity.sources], default=str)
-    subscription = fairness.partition(".")[2]
-    way.does(
-        "monitor_instances.measurements.query",
-        lambda: measured.query(target_id=subscription, target_type="subscription", monitor_definition_id="fairness", recent_count=1),
-    )
-    way.does("monitor_instances.get_metrics", lambda: client.monitor_instances.get_metrics(fairness, interval="month", **window))
-    of_sex = {"filter": "feature:eq:sex", **window}
-    way.does("monitor_instances.list_measurements (filter)", lambda: client.monitor_instances.list_measurements(fairness, **of_sex))
-    # The older SDK knows no other function than the last value.
-    has_functions = "agg" in inspect.signature(client.monitor_instances.get_metrics).parameters
-    functions = {"agg": ":avg,:count"} if has_functions else {}
-    way.does("monitor_instances.get_metrics (filter)", lambda: client.monitor_instances.get_metrics(fairness, **of_sex, **functions))
-    way.does("monitor_instances.get_metrics_count", lambda: client.monitor_instances.get_metrics_count(fairness, interval="year", **window))
-    past = {
-        "timestamp": "2026-01-01T00:00:00Z",
-        "run_id": "imported",
-        "metrics": [{"fairness_value": 94.7, "feature": "sex", "feature_value": "female", "fairness_metric_type": "fairness"}],
-        "sources": [],
-    }
-    way.does("monitor_instances.add_measurements", lambda: _import(client, fairness, past))
-
-
-def _import(client: Any, fairness: str, past: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's
-    return client.monitor_instances.add_measurements(fairness, monitor_measurement_request=[MonitorMeasurementRequest.from_dict(past)])
-
-
-def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
-    client = way.client
-    target = Target(target_type="subscription", target_id=subscription)
-    way.refuses(
-        "monitor_instances.create (explainability)",
-        lambda: client.monitor_instances.create(data_mart_id=ZERO, monitor_definition_id="explainability", target=target, parameters={}),
-    )
-    way.refuses(
-        "monitor_instances.create (drift)",
-        lambda: client.monitor_instances.create(data_mart_id=ZERO, monitor_definition_id="drift", target=target, parameters={}),
-    )
-    way.refuses(
-        "monitor_instances.explanation_tasks", lambda: client.monitor_instances.explanation_tasks(["one"], subscription_id=subscription)
-    )
-    way.refuses(
-        "monitor_instances.get_explanation_tasks",
-        lambda: client.monitor_instances.get_explanation_tasks("one", subscription_id=subscription),
-    )
-    # The older SDK never forces it.
-    if "force" in inspect.signature(client.data_sets.delete).parameters:
-        way.refuses("data_sets.delete (force)", lambda: client.data_sets.delete(payload, force=True))
-    change = [PatchDocument(op="replace", path="/name", value="other")]
-    way.refuses("data_sets.patch_records", lambda: client.data_sets.patch_records(payload, patch_document=change))
-    patch = [JsonPatchOperation(op="replace", path="/name", value="other")]
-    synchronise = client.subscriptions
-    way.refuses("subscriptions.trigger_configuration_synchrozation", lambda: synchronise.trigger_configuration_synchrozation(subscription))
-    way.refuses("subscriptions.configuration_synchrozation_get", lambda: synchronise.configuration_synchrozation_get(subscription))
-    way.refuses(
-        "monitor_instances.get_all_explaination_tasks",
-        lambda: client.monitor_instances.get_all_explaination_tasks(subscription_id=subscription),
-    )
-    way.refuses("integrated_systems.show", lambda: client.integrated_systems.show())  # noqa: PLW0108 - the older SDK has none
-    way.refuses("integrated_systems.get", lambda: client.integrated_systems.get("one"))
-    way.refuses("integrated_systems.delete", lambda: client.integrated_systems.delete("one"))
-    system = {"name": "one", "type": "spark", "description": "", "credentials": {}, "connection": {}}
-    way.refuses("integrated_systems.add", lambda: client.integrated_systems.add(**system))
-    way.refuses("integrated_systems.update", lambda: client.integrated_systems.update("one", patch))
-    way.refuses("integrated_systems.list", lambda: client.integrated_systems.list())  # noqa: PLW0108 - the older SDK has none
-    way.refuses("monitor_instances.download_drift_model", lambda: client.monitor_instances.download_drift_model(fairness))
-    instances = client.monitor_instances
-    way.refuses("monitor_instances.download_drift_model_metadata", lambda: instances.download_drift_model_metadata(fairness))
-    way.refuses("monitor_instances.get_drift_v2_archive_metadata", lambda: instances.get_drift_v2_archive_metadata(subscription))
-    way.refuses("monitor_instances.download_drift_v2_archive", lambda: instances.download_drift_v2_archive(subscription, "one"))
-    archive = io.BytesIO(b"an archive")
-    archive.name = "explainability.tar.gz"
-    way.refuses(
-        "monitor_instances.upload_explainability_archive",
-        lambda: instances.upload_explainability_archive(subscription_id=subscription, archive=archive),
-    )
-    way.refuses(
-        "monitor_instances.upload_drift_model",
-        lambda: instances.upload_drift_model(model_path=__file__, data_mart_id=ZERO, subscription_id=subscription),
-    )
-    way.refuses("monitor_instances.upload_drift_v2_archive", lambda: instances.upload_drift_v2_archive(subscription, __file__))
-    way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
 
 
 def walk_discovery(way: Walk, plan: Plan, kind: str) -> None:

@@ -13,26 +13,20 @@ import base64
 import contextlib
 import json
 import os
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from server_environments import PACKAGES, find_system_python, make_environment, versions
 from server_events import EventQuestion, events_of
+from server_processes import PROGRAMS, TYPES, Server, Way, documented, real_servers, running
 
 from app.checks.endpoint_tests import Question, find_format
-from app.clock import monotonic_seconds
 from app.domain.definitions import Definition
-from app.domain.deployments import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.domain.deployments import Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range, Scalar
@@ -40,19 +34,15 @@ from app.embedded import embedded_postgres
 from app.errors import ScoringFailed
 from app.outbound.egress import OPEN
 from app.payloads.codec import Asking
-from app.payloads.registry import PayloadFormat, codec_for
+from app.payloads.registry import codec_for
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
 from app.store.writing.targets import read_target
-from tests.models.speaking import MAPPING
 from tests.scenes import NOON, PlainSealer, Scene
 
-PROGRAMS = Path(__file__).resolve().parent / "model_servers"
-REPOSITORY = PROGRAMS.parents[1]
 TOLERANCE = 1e-12
-READY_SECONDS = 240.0
 PAGE = 50
 
 
@@ -60,41 +50,9 @@ TRAINS = "triton"
 """The environment in which the models are made: the one with the oldest numpy, whose files the others can read."""
 
 
-TYPES = {
-    "whole": dict.fromkeys(("sex", "income", "age", "owner"), FieldType.INTEGER),
-    "mixed": {"sex": FieldType.STRING, "income": FieldType.NUMBER, "age": FieldType.INTEGER, "owner": FieldType.BOOLEAN},
-}
 CLASSES: dict[str, tuple[Scalar, Scalar]] = {"whole": (0, 1), "mixed": ("no", "yes")}
-BENTO = BodyMapping(records="$.records[*]")
 
 Figure = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to ask a server: the format, the path of its address, and the outputs' names if they are not ours."""
-
-    payload_format: str
-    path: str
-    mapping: BodyMapping | None = None
-    outputs: tuple[str, str] = ("prediction", "probability")
-
-    @property
-    def has_lists(self) -> bool:
-        """Returns whether the server answers a probability for each class."""
-        return self.outputs != ("prediction", "probability")
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """One server and the ways to ask it, by the model. `is_real` is false for a program in the documented form."""
-
-    name: str
-    command: list[str]
-    ready: str
-    ways: dict[str, list[Way]]
-    environment: dict[str, str] = field(default_factory=dict)
-    is_real: bool = True
 
 
 def main() -> None:
@@ -127,118 +85,6 @@ def main() -> None:
             comparison.try_triton_bytes(pythons["triton"])
     print("\n".join(["", *versions(pythons.values())]))
     sys.exit(comparison.report())
-
-
-def documented(python: str, folder: Path) -> list[Server]:
-    """Returns the programs that speak the documented form of every format, with the reference first."""
-    found = []
-    for kind in TYPES:
-        port = free_port()
-        names = [row.value for row in PayloadFormat if kind == "whole" or row is not PayloadFormat.OPEN_INFERENCE_MATRIX]
-        ways = [Way(name, f"/formats/{name}", BodyMapping(**MAPPING) if name == "mapped" else None) for name in names]
-        command = [python, "documented.py", str(folder), kind, str(port), str(REPOSITORY)]
-        found.append(Server("documented form", command, f":{port}/", {kind: ways}, is_real=False))
-    return found
-
-
-def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> Iterator[Server]:
-    """Returns the real servers."""
-    for name in wanted:
-        port = free_port()
-        python = pythons[name]
-        match name:
-            case "mlflow":
-                yield from _mlflow_servers(python, folder)
-            case "mlserver":
-                _write_mlserver_settings(folder / "mlserver", folder, port)
-                own = {"MLSERVER_PARALLEL_WORKERS": "0"}
-                columns = Way("open_inference", "/v2/models/{kind}/infer", outputs=("predict", "predict_proba"))
-                matrix = Way("open_inference_matrix", columns.path, outputs=columns.outputs)
-                ways = {"whole": [columns, matrix], "mixed": [columns]}
-                yield Server(
-                    "MLServer", [_program(python, "mlserver"), "start", str(folder / "mlserver")], f":{port}/v2/health/ready", ways, own
-                )
-            case "kserve":
-                v1 = [Way(one, "/v1/models/{kind}:predict") for one in ("kserve_v1", "instances")]
-                v2 = [Way(one, "/v2/models/{kind}/infer") for one in ("open_inference", "open_inference_binary")]
-                matrix = Way("open_inference_matrix", "/v2/models/{kind}/infer")
-                ways = {"whole": [*v1, *v2, matrix], "mixed": [*v1, *v2]}
-                yield Server("KServe", [python, "kserve_server.py", str(folder), str(port)], f":{port}/v2/health/ready", ways)
-            case "bentoml":
-                both = [Way("json_records", "/bare/{kind}"), Way("mapped", "/{kind}", BENTO)]
-                command = [_program(python, "bentoml"), "serve", "bento_service:Credit", "--port", str(port)]
-                own = {"CREDIT_MODELS": str(folder), "BENTOML_DO_NOT_TRACK": "1"}
-                yield Server("BentoML", command, f":{port}/readyz", dict.fromkeys(TYPES, both), own)
-            case "triton":
-                both = [Way(one, "/v2/models/{kind}/infer") for one in ("open_inference", "open_inference_binary")]
-                command = [python, "triton_server.py", str(folder), str(port)]
-                yield Server("Triton", command, f":{port}/v2/models/mixed/ready", dict.fromkeys(TYPES, both))
-
-
-def _mlflow_servers(python: str, folder: Path) -> Iterator[Server]:
-    formats = ("mlflow", "mlflow_records", "mlflow_csv", "instances", "mlflow_inputs")
-    for kind in TYPES:
-        # Probabilities alone, as scikit-learn's own flavour answers them: the prediction is the likeliest class.
-        named, alone = [Way(one, "/invocations") for one in formats], [Way("mlflow", "/invocations", outputs=("score", "score"))]
-        for model, ways in ((kind, named), (f"{kind}-proba", alone)):
-            port = free_port()
-            command = [_program(python, "mlflow"), "models", "serve", "--env-manager", "local", "--host", "127.0.0.1"]
-            command += ["--port", str(port), "--workers", "1", "--model-uri", str(folder / f"mlflow-{model}")]
-            own = {"PATH": f"{Path(python).parent}:{os.environ['PATH']}", "MLFLOW_DISABLE_TELEMETRY": "true"}
-            yield Server("MLflow" if model == kind else "MLflow, probabilities", command, f":{port}/ping", {kind: ways}, own)
-
-
-def _write_mlserver_settings(models: Path, folder: Path, port: int) -> None:
-    models.mkdir()
-    (models / "settings.json").write_text(
-        json.dumps({"host": "127.0.0.1", "http_port": port, "grpc_port": free_port(), "metrics_port": free_port(), "debug": False})
-    )
-    for kind in TYPES:
-        settings = {"name": kind, "implementation": "mlserver_sklearn.SKLearnModel", "parameters": {"uri": str(folder / f"{kind}.joblib")}}
-        (models / kind).mkdir()
-        (models / kind / "model-settings.json").write_text(json.dumps(settings))
-
-
-def _program(python: str, name: str) -> str:
-    return str(Path(python).with_name(name))
-
-
-@contextlib.contextmanager
-def running(server: Server, folder: Path) -> Iterator[None]:
-    """Starts the server, waits until it is ready, and ends it and its own children after the block."""
-    log = folder / f"{server.name.replace(' ', '-')}.log"
-    with log.open("ab") as output:
-        process = subprocess.Popen(  # noqa: S603 - the commands above
-            server.command,
-            cwd=PROGRAMS,
-            env={**os.environ, **server.environment, "PYTHONWARNINGS": "ignore"},
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    try:
-        _wait_until_ready(process, f"http://127.0.0.1{server.ready}", log)
-        yield
-    finally:
-        # The group of the process that was started here, and nothing else.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
-    deadline = monotonic_seconds() + READY_SECONDS
-    while monotonic_seconds() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - an address of loopback
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    raise SystemExit(f"The server is not ready:\n{log.read_text(errors='replace')[-3000:]}")
 
 
 class Comparison:
@@ -389,12 +235,6 @@ def _largest_difference(reference: list[Figure], found: list[Figure]) -> float:
             if one is not None and one != other:
                 largest = max(largest, abs(one - other))
     return largest
-
-
-def free_port() -> int:
-    """Returns a port of loopback that nothing uses at this moment."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ class Replay:
         if call["location"]:
             pairs = [(call["location"], answer.headers["location"])]
             self._known |= {old.rpartition("/")[2]: new.rpartition("/")[2] for old, new in pairs}
-        if call["method"] == "POST":
+        # The first run of an instance is not posted.
+        if call["method"] == "POST" or call["path"].endswith("/runs"):
             own = list(ids_of(answer.json()))
             self._known |= dict(zip(call["ids"], own, strict=False))
             # Ids of instances and data sets hold the subscription's.

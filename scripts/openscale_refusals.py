@@ -1,0 +1,98 @@
+"""Methods of the OpenScale SDK that Evenhand does not support: each answers an error that says so."""
+
+import inspect
+import io
+import os
+import tempfile
+from typing import Any
+
+from ibm_watson_openscale.base_classes.watson_open_scale_v2 import JsonPatchOperation, PatchDocument, Target
+from openscale_archive import written_archive
+from openscale_recording import ZERO, Walk
+
+SPARK = {"connection": {"endpoint": "http://127.0.0.1:9", "location_type": "custom"}, "credentials": {"username": "u", "password": "p"}}
+WAREHOUSE: dict[str, Any] = {
+    "type": "jdbc",
+    "connection": {"jdbc_driver": "driver", "use_ssl": False, "jdbc_url": "jdbc:db2://127.0.0.1:9/SAMPLE"},
+    "credentials": {"username": "u", "password": "p"},
+}
+TABLE = {"data": {"auto_create": True, "database": "SAMPLE", "schema": "S", "table": "T"}}
+
+
+def walk_refusals(way: Walk, provider: str, subscription: str, payload: str, fairness: str) -> None:
+    """Walks them all."""
+    client = way.client
+    target = Target(target_type="subscription", target_id=subscription)
+    way.refuses(
+        "monitor_instances.create (explainability)",
+        lambda: client.monitor_instances.create(data_mart_id=ZERO, monitor_definition_id="explainability", target=target, parameters={}),
+    )
+    way.refuses(
+        "monitor_instances.create (drift)",
+        lambda: client.monitor_instances.create(data_mart_id=ZERO, monitor_definition_id="drift", target=target, parameters={}),
+    )
+    way.refuses(
+        "monitor_instances.explanation_tasks", lambda: client.monitor_instances.explanation_tasks(["one"], subscription_id=subscription)
+    )
+    way.refuses(
+        "monitor_instances.get_explanation_tasks",
+        lambda: client.monitor_instances.get_explanation_tasks("one", subscription_id=subscription),
+    )
+    # The older SDK never forces it.
+    if "force" in inspect.signature(client.data_sets.delete).parameters:
+        way.refuses("data_sets.delete (force)", lambda: client.data_sets.delete(payload, force=True))
+    change = [PatchDocument(op="replace", path="/name", value="other")]
+    way.refuses("data_sets.patch_records", lambda: client.data_sets.patch_records(payload, patch_document=change))
+    patch = [JsonPatchOperation(op="replace", path="/name", value="other")]
+    synchronise = client.subscriptions
+    way.refuses("subscriptions.trigger_configuration_synchrozation", lambda: synchronise.trigger_configuration_synchrozation(subscription))
+    way.refuses("subscriptions.configuration_synchrozation_get", lambda: synchronise.configuration_synchrozation_get(subscription))
+    way.refuses(
+        "monitor_instances.get_all_explaination_tasks",
+        lambda: client.monitor_instances.get_all_explaination_tasks(subscription_id=subscription),
+    )
+    way.refuses("integrated_systems.show", lambda: client.integrated_systems.show())  # noqa: PLW0108 - the older SDK has none
+    way.refuses("integrated_systems.get", lambda: client.integrated_systems.get("one"))
+    way.refuses("integrated_systems.delete", lambda: client.integrated_systems.delete("one"))
+    system = {"name": "one", "type": "spark", "description": "", "credentials": {}, "connection": {}}
+    way.refuses("integrated_systems.add", lambda: client.integrated_systems.add(**system))
+    way.refuses("integrated_systems.update", lambda: client.integrated_systems.update("one", patch))
+    way.refuses("integrated_systems.list", lambda: client.integrated_systems.list())  # noqa: PLW0108 - the older SDK has none
+    way.refuses("monitor_instances.download_drift_model", lambda: client.monitor_instances.download_drift_model(fairness))
+    instances = client.monitor_instances
+    way.refuses("monitor_instances.download_drift_model_metadata", lambda: instances.download_drift_model_metadata(fairness))
+    way.refuses("monitor_instances.get_drift_v2_archive_metadata", lambda: instances.get_drift_v2_archive_metadata(subscription))
+    way.refuses("monitor_instances.download_drift_v2_archive", lambda: instances.download_drift_v2_archive(subscription, "one"))
+    archive = io.BytesIO(b"an archive")
+    archive.name = "explainability.tar.gz"
+    way.refuses(
+        "monitor_instances.upload_explainability_archive",
+        lambda: instances.upload_explainability_archive(subscription_id=subscription, archive=archive),
+    )
+    way.refuses(
+        "monitor_instances.upload_drift_model",
+        lambda: instances.upload_drift_model(model_path=__file__, data_mart_id=ZERO, subscription_id=subscription),
+    )
+    way.refuses("monitor_instances.upload_drift_v2_archive", lambda: instances.upload_drift_v2_archive(subscription, __file__))
+    way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
+    _refused_subscriptions(way, provider)
+
+
+def _refused_subscriptions(way: Walk, provider: str) -> None:
+    """Subscriptions that the SDK makes of archives and tables, over systems that Evenhand does not have."""
+    subscriptions = way.client.subscriptions
+    with written_archive() as archive:
+        way.refuses(
+            "subscriptions.create_subscription",
+            lambda: subscriptions.create_subscription("batch", ZERO, provider, archive, SPARK, WAREHOUSE, TABLE, TABLE),
+        )
+    info = {"label_column": "approved", "prediction": "prediction", "probability": "probability"}
+    with tempfile.NamedTemporaryFile(suffix=".csv") as sample:
+        sample.write(b"sex,approved\nmale,1\n")
+        sample.flush()
+        way.refuses(
+            "subscriptions.create_subscription_using_training_data",
+            lambda: subscriptions.create_subscription_using_training_data(
+                "batch", ZERO, provider, info, os.fspath(sample.name), SPARK, WAREHOUSE, TABLE, TABLE, TABLE, "self"
+            ),
+        )
