@@ -1,5 +1,6 @@
 """Parameters and thresholds of a fairness instance as a fairness monitor, and a monitor as those."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,6 +118,15 @@ def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_sche
         **without_none({"min_records": sent.min_records, "max_records": sent.max_records}),
         "schedule": (Schedule.HOURLY if is_scheduled else Schedule.OFF).value,
     }
+
+
+def field_as_sent(field: str) -> str:
+    """Returns the path of a monitor's field as a path in what the SDK sends; one that it does not send stays."""
+    found = re.sub(r"^attributes\b", "parameters.features", field)
+    if found != field:
+        return found.replace(".monitored", ".minority").replace(".reference", ".majority")
+    found = re.sub(r"^(un)?favourable\b", r"parameters.\1favourable_class", field)
+    return re.sub(r"^(m(?:in|ax)_records)\b", r"parameters.\1", found)
 
 
 def parameters_of(monitor: Monitor, kept: Mapping[str, Any]) -> Answer:

@@ -104,6 +104,9 @@ def read_measurement(monitor_instance_id: InstanceId, measurement_id: str, calle
         if check.state is not CheckState.SUCCEEDED:
             raise NotFound("measurement", check.id)
         (answer,) = _Measured.of(caller, deployment, kind).answers(caller, [check])
+        # What was not measured is in no list either; of fairness the sources have the counts.
+        if kind != FAIRNESS and not answer["entity"]["values"]:
+            raise NotFound("measurement", check.id)
     answer["entity"]["sources"] = _sources(caller, deployment, kind, measurement_id)
     return answer
 

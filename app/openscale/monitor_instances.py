@@ -14,7 +14,7 @@ from ..checks.picking import picked_on
 from ..domain.checks import DataSet
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
 from ..security.principals import Permission
 from ..store.deployments.monitors import monitor_of
 from ..store.openscale.marts import DEFAULT_MART, find_mart, find_provider
@@ -35,6 +35,7 @@ from .fairness import (
     StatedFairness,
     ThresholdIn,
     features_with_upper_limit,
+    field_as_sent,
     monitor_json,
     parameters_of,
     schedule_of,
@@ -201,7 +202,10 @@ def _put_monitor(caller: Caller, deployment: Deployment, stated: StatedFairness,
         for attribute in written["attributes"]:
             if attribute["feature"] in one_sided:
                 attribute.setdefault("upper_threshold", None)
-    put_fairness_monitor(read_as(MonitorIn, written), deployment, caller.session, caller.principal, validate_only=False)
+    try:
+        put_fairness_monitor(read_as(MonitorIn, written), deployment, caller.session, caller.principal, validate_only=False)
+    except InvalidInput as error:
+        raise InvalidInput([FieldProblem(field_as_sent(one.field), one.message) for one in error.problems]) from error
 
 
 def _measure_quality(caller: Caller, deployment: Deployment) -> None:

@@ -182,3 +182,22 @@ def test_a_provider_that_moves_does_not_take_its_secret_along(service: RunningSe
     answer = service.client.patch(f"{BASE}/service_providers/{provider['metadata']['id']}", json=moved)
     assert answer.status_code == 422
     assert "credentials" in answer.json()["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        ({"features": [{"feature": "sex", "majority": ["m"], "minority": ["f", "m"]}]}, "parameters.features[0].majority[0]"),
+        ({"features": [{"feature": "age", "majority": [[30, 90]], "minority": ["young"]}]}, "parameters.features[0].minority[0]"),
+        ({"features": [{"feature": "beauty", "minority": ["much"]}]}, "parameters.features[0].feature"),
+        ({"unfavourable_class": [1]}, "parameters.unfavourable_class[0]"),
+        ({"min_records": -1}, "parameters.min_records"),
+    ],
+)
+def test_a_refused_monitor_names_the_parameter_as_the_script_wrote_it(
+    service: RunningService, known: dict[str, str], parameters: dict[str, Any], field: str
+) -> None:
+    patch = [{"op": "replace", "path": f"/parameters/{name}", "value": value} for name, value in parameters.items()]
+    answer = service.client.patch(f"{BASE}/monitor_instances/{known['monitor_instance_id']}", json=patch)
+
+    assert (answer.status_code, answer.json()["errors"][0]["message"].split(": ")[0]) == (422, field), answer.text

@@ -122,6 +122,9 @@ def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripte
 
     assert (run["status"]["state"], "measurement_id" in run["parameters"]) == ("error", False)
     assert "no endpoint to ask" in run["status"]["failure"]["errors"][0]["message"]
+    checks = read(scripted.client, f"monitor_instances/quality.{name}/runs")["runs"]
+    address = f"{BASE}/monitor_instances/quality.{name}/measurements/{checks[0]['metadata']['id']}"
+    assert scripted.client.get(address).status_code == 404
     # The same check measured fairness.
     of_fairness = read(scripted.client, f"monitor_instances/fairness.{name}/runs")["runs"]
     assert {one["entity"]["status"]["state"] for one in of_fairness} == {"finished"}
