@@ -135,6 +135,26 @@ def outputs_json(properties: AssetPropertiesIn) -> Answer:
     return {"prediction": prediction, "probability": probability, "label": None if label == prediction else label}
 
 
+_FIELDS_AS_SENT = {
+    "name": "deployment.name",
+    "problem_type": "asset.problem_type",
+    "features": "asset_properties.feature_fields",
+    "meta": "asset_properties.input_data_schema.fields",
+    "outputs.prediction": "asset_properties.prediction_field",
+    "outputs.probability": "asset_properties.probability_fields",
+    "outputs.label": "asset_properties.predicted_target_field",
+    "endpoint": "deployment.scoring_endpoint",
+}
+
+
+def deployment_field_as_sent(field: str) -> str:
+    """Returns the path of a deployment's field as a path in the subscription that the SDK sends; one that it does not send stays."""
+    for name, sent in _FIELDS_AS_SENT.items():
+        if field == name or field.startswith((f"{name}.", f"{name}[")):
+            return sent + field.removeprefix(name)
+    return field
+
+
 def columns_json(columns: Iterable[Column]) -> list[Answer]:
     """Returns columns as REST v1 takes them."""
     return [{"name": column.name, "type": column.type.value, "kind": column.kind.value} for column in columns]

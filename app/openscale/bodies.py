@@ -1,7 +1,8 @@
 """Bodies of this face: what is read of them, and the envelope of what is answered."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -10,7 +11,7 @@ from fastapi import Request
 from jsonpointer import JsonPointerException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import InvalidInput
+from ..errors import FieldProblem, InvalidInput
 from ..web.media import is_json
 from ..web.problems import field_problems
 
@@ -84,6 +85,15 @@ def read_as(model: type[Model], document: object, field: str = "") -> Model:
     except ValidationError as error:
         found = field_problems([{**item, "loc": ("body", *filter(None, (field,)), *item["loc"])} for item in error.errors()])
         raise InvalidInput(found) from error
+
+
+@contextmanager
+def fields_named(as_sent: Callable[[str], str]) -> Iterator[None]:
+    """Lets a refusal of REST v1 within the block name its fields as the SDK's script wrote them: `as_sent` translates a path."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput([FieldProblem(as_sent(one.field), one.message) for one in error.problems]) from error
 
 
 async def storable_only(request: Request) -> None:

@@ -120,7 +120,7 @@ def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_sche
     }
 
 
-def field_as_sent(field: str) -> str:
+def monitor_field_as_sent(field: str) -> str:
     """Returns the path of a monitor's field as a path in what the SDK sends; one that it does not send stays."""
     found = re.sub(r"^attributes\b", "parameters.features", field)
     if found != field:

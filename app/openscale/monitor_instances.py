@@ -14,7 +14,7 @@ from ..checks.picking import picked_on
 from ..domain.checks import DataSet
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
-from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
+from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Permission
 from ..store.deployments.monitors import monitor_of
 from ..store.openscale.marts import DEFAULT_MART, find_mart, find_provider
@@ -25,7 +25,7 @@ from ..store.openscale.subscriptions import (
     put_instance,
     subscriptions_of,
 )
-from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
+from .bodies import Answer, Operation, Sent, active, fields_named, is_among, patched, read_as, resource, without_none
 from .callers import Caller, CallerIn, joined_id, split_id
 from .custom_figures import require_postable
 from .data_sets import TargetIn
@@ -35,7 +35,7 @@ from .fairness import (
     StatedFairness,
     ThresholdIn,
     features_with_upper_limit,
-    field_as_sent,
+    monitor_field_as_sent,
     monitor_json,
     parameters_of,
     schedule_of,
@@ -202,10 +202,8 @@ def _put_monitor(caller: Caller, deployment: Deployment, stated: StatedFairness,
         for attribute in written["attributes"]:
             if attribute["feature"] in one_sided:
                 attribute.setdefault("upper_threshold", None)
-    try:
+    with fields_named(monitor_field_as_sent):
         put_fairness_monitor(read_as(MonitorIn, written), deployment, caller.session, caller.principal, validate_only=False)
-    except InvalidInput as error:
-        raise InvalidInput([FieldProblem(field_as_sent(one.field), one.message) for one in error.problems]) from error
 
 
 def _measure_quality(caller: Caller, deployment: Deployment) -> None:

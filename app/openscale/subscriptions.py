@@ -17,9 +17,18 @@ from ..store.openscale.subscriptions import StoredSubscription, put_subscription
 from ..web.access import Logger as LoggerIn
 from ..web.access import NowIn, ServicesIn
 from ..web.media import is_json, reads_body
-from .assets import AssetIn, AssetPropertiesIn, columns_json, columns_of, outputs_json, problem_type_of, properties_of
+from .assets import (
+    AssetIn,
+    AssetPropertiesIn,
+    columns_json,
+    columns_of,
+    deployment_field_as_sent,
+    outputs_json,
+    problem_type_of,
+    properties_of,
+)
 from .batch_tables import DataSourceIn, data_sources_of, require_engine, tables_json
-from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
+from .bodies import Answer, Operation, Sent, active, fields_named, is_among, patched, read_as, resource, without_none
 from .callers import Caller, CallerIn
 from .credentials import credentials_json, credentials_of, payload_format_of
 
@@ -113,14 +122,15 @@ def add_subscription(body: SubscriptionIn, caller: CallerIn, response: Response)
     """Adds a subscription: registers the deployment."""
     caller.principal.require(Permission.MANAGE)
     find_mart(caller.session, ascii(body.data_mart_id)[1:-1])
-    created = create_deployment(
-        body=read_as(DeploymentIn, _definition_json(body, caller)),
-        principal=caller.principal,
-        session=caller.session,
-        services=caller.services,
-        response=Response(),
-        validate_only=False,
-    )
+    with fields_named(deployment_field_as_sent):
+        created = create_deployment(
+            body=read_as(DeploymentIn, _definition_json(body, caller)),
+            principal=caller.principal,
+            session=caller.session,
+            services=caller.services,
+            response=Response(),
+            validate_only=False,
+        )
     deployment = caller.find(created.id)
     _keep(caller, deployment, body)
     response.headers["Location"] = f"/v2/subscriptions/{deployment.id}"
@@ -142,14 +152,15 @@ def change_subscription(subscription_id: str, body: list[Operation], caller: Cal
     find_mart(caller.session, ascii(changed.data_mart_id)[1:-1])
     if problem_type_of(changed.asset) is not deployment.problem_type:
         raise InvalidInput.of("asset.problem_type", "cannot be changed: stored records would change their meaning. Add a subscription")
-    change_deployment(
-        body=read_as(DeploymentPatch, _patch_json(changed, before)),
-        deployment=deployment,
-        principal=caller.principal,
-        session=caller.session,
-        services=caller.services,
-        validate_only=False,
-    )
+    with fields_named(deployment_field_as_sent):
+        change_deployment(
+            body=read_as(DeploymentPatch, _patch_json(changed, before)),
+            deployment=deployment,
+            principal=caller.principal,
+            session=caller.session,
+            services=caller.services,
+            validate_only=False,
+        )
     deployment = caller.find(subscription_id)
     _keep(caller, deployment, changed)
     return _answer(caller, deployment)

@@ -172,6 +172,22 @@ def test_a_subscription_that_cannot_be_watched_is_refused_and_not_added(
     assert len(service.client.get(f"{BASE}/subscriptions").json()["subscriptions"]) == before
 
 
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"deployment": {"deployment_id": "t", "name": "t", "scoring_endpoint": {"url": "ftp://x"}}}, "deployment.scoring_endpoint.url"),
+        ({"asset_properties": {"prediction_field": "", "feature_fields": ["sex", "sex"]}}, "asset_properties.feature_fields[1].name"),
+        ({"deployment": {"deployment_id": "t", "name": " "}}, "deployment.name"),
+    ],
+)
+def test_a_refused_subscription_names_the_member_as_the_script_wrote_it(
+    service: RunningService, changes: dict[str, Any], field: str
+) -> None:
+    answer = service.client.post(f"{BASE}/subscriptions", json={**subscription("Refused"), **changes})
+
+    assert (answer.status_code, answer.json()["errors"][0]["message"].split(": ")[0]) == (422, field), answer.text
+
+
 def test_a_provider_that_moves_does_not_take_its_secret_along(service: RunningService) -> None:
     own = {"url": "http://127.0.0.1:9", "username": "u", "password": "secret"}
     body = {"name": "moves", "service_type": "custom_machine_learning", "credentials": own}

@@ -130,6 +130,15 @@ def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripte
     assert {one["entity"]["status"]["state"] for one in of_fairness} == {"finished"}
 
 
+def test_a_run_after_a_change_of_columns_says_that_earlier_records_do_not_count(scripted: Scripted) -> None:
+    name = scripted.subscribe("Columns")
+    patch = [{"op": "replace", "path": "/asset_properties/feature_fields", "value": ["sex", "income", "age", "owner"]}]
+    assert scripted.client.patch(f"{BASE}/subscriptions/{name}", json=patch).status_code == 200
+
+    message = scripted.run("fairness", name)["status"]["message"]
+    assert message == "0 records of schema version 2, which is the present one, are there up to the end of the span; 10 are needed."
+
+
 def test_ranges_are_read_as_they_were_sent(scripted: Scripted) -> None:
     name = scripted.subscribe("Ranges")
     feature = {"feature": "age", "majority": [[26, 75]], "minority": [[18, 25.5]], "threshold": 0.8}
