@@ -144,8 +144,7 @@ def _evaluate(subject: Subject, window: _ReadWindow, database: Database, calls: 
     deployment, report = subject.deployment, calls.report
     evidence, details, counted = window.evidence, window.details, window.counted
     if len(evidence.window) < subject.monitor.min_records:
-        version = deployment.schema.version
-        # Records of earlier columns are there, too, which a check does not read.
+        version = deployment.schema.version  # records of earlier ones are not read
         which = f" of schema version {version}, which is the present one," if version > 1 else ""
         reason = f"{len(evidence.window)} records{which} are there up to the end of the span; {subject.monitor.min_records} are needed."
         return Findings(CheckState.INSUFFICIENT_DATA, details, reason)

@@ -36,7 +36,7 @@ class LabelColumns:
 
     @property
     def times(self) -> Sequence[str]:
-        """Returns the names under which the time may stand; the first one that is there counts."""
+        """Returns the names under which the time may be; the first one that is there counts."""
         return (_TIME_COLUMN, _OPENSCALE_TIME_COLUMN) if self.historical else (_TIME_COLUMN,)
 
 

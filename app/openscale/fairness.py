@@ -82,7 +82,7 @@ class ScheduleIn(Sent):
 
 @dataclass(frozen=True, slots=True)
 class StatedFairness:
-    """A fairness instance as a script states it. The lowest fair ratio stands twice: as a feature's `threshold`, and among the limits."""
+    """A fairness instance as a script states it. The lowest fair ratio is there twice: as a feature's `threshold`, and among the limits."""
 
     parameters: FairnessIn
     thresholds: Sequence[ThresholdIn]

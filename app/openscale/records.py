@@ -65,8 +65,7 @@ async def store_records(  # noqa: PLR0913 - the parameters of the SDK
     """Stores records durably before it answers, so that the request is ready at once; a `scoring_id` that is known is stored once."""
     principal.require_role(Permission.LOG)
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    # Before the ingestion service looks it up: the database takes no NUL character.
-    require_id(subscription_id)
+    require_id(subscription_id)  # before the ingestion service looks it up: the database takes no NUL character
     plan = await services.ingestion.plan(subscription_id)
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", subscription_id)  # the same words as for an id that does not exist
@@ -87,9 +86,8 @@ async def store_records(  # noqa: PLR0913 - the parameters of the SDK
                 actor=principal.actor,
                 historical=is_historical_data,
                 label=label,
-                # The SDK stamps a record each time it is sent, unless its caller states when the model answered.
+                # Each time it is sent, the SDK stamps a record that states no time; IBM's own scripts state str(datetime.utcnow()).
                 first_time_counts=True,
-                # As IBM's own scripts write them: str(datetime.utcnow()).
                 without_offset_is_utc=True,
             ),
             now=now,
