@@ -8,6 +8,7 @@ from typing import Final
 
 from ...domain.deployments import Deployment
 from ...domain.monitors import Monitor
+from ...domain.retention import RetentionPolicy, RetentionPreset
 from ...errors import InvalidInput
 from .attribute_names import RACE, SEX, split_name
 from .wanted import PeriodSheet
@@ -27,7 +28,10 @@ class ReportPreset(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetPreset:
-    """Sheets of a rule, and its needs. `attributes` are looked for by these words of the names of the monitor's attributes."""
+    """Sheets of a rule, and its needs. `attributes` are looked for by these words of the names of the monitor's attributes.
+
+    `needs_owner` asks for the purpose, too. `least_months` is the time for which the rule wants records to be kept at least.
+    """
 
     title: str
     sheets: tuple[PeriodSheet, ...]
@@ -35,6 +39,7 @@ class SheetPreset:
     needs_scores: bool = False
     needs_controls: bool = False
     needs_owner: bool = False
+    least_months: int = 0
     elsewhere: tuple[str, ...] = ()
 
 
@@ -80,11 +85,15 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
             sheets=(PeriodSheet.ADVERSE_IMPACT, *ALWAYS, PeriodSheet.FLIPS, PeriodSheet.ALTERNATIVE),
             attributes=MappingProxyType({}),
             needs_owner=True,
-            elsewhere=("the post-market monitoring plan", "retention of the logs for at least six months"),
+            least_months=RetentionPreset.EU.months,
+            elsewhere=("the post-market monitoring plan", "reports of serious incidents to the authority"),
         ),
         ReportPreset.INSURANCE_CO: SheetPreset(
             title="Colorado, insurance",
-            sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
+            sheets=(
+                *(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.INDIRECT_BIAS),
+                *(PeriodSheet.ALTERNATIVE, *ALWAYS),
+            ),
             attributes=MappingProxyType({"race or ethnicity": RACE}),
             needs_scores=True,
             needs_controls=True,
@@ -113,7 +122,9 @@ def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet
     return tuple(one for one in PeriodSheet if one in PRESETS[ReportPreset(preset)].sheets)
 
 
-def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...]) -> Iterator[Missing]:
+def find_missing(
+    preset: ReportPreset, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...], retention: RetentionPolicy
+) -> Iterator[Missing]:
     """Yields what the deployment lacks for a report by this preset. Attributes are recognised by their names, which may mislead."""
     wanted = PRESETS[preset]
     if monitor is None:
@@ -132,3 +143,8 @@ def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor 
         yield Missing("controls", next_step, True)
     if wanted.needs_owner and deployment.owner is None:
         yield Missing("an owner of the model", "Name the owner in the deployment's settings.", False)
+    if wanted.needs_owner and deployment.purpose is None:
+        yield Missing("the purpose of the model", "State the purpose in the deployment's settings: the cover shows it.", False)
+    if retention.records_months is not None and retention.records_months < wanted.least_months:
+        what = f"records that are kept for {wanted.least_months} months: they are erased after {retention.records_months}"
+        yield Missing(what, "Set a longer time in the deployment's retention.", False)

@@ -47,7 +47,7 @@ def test_categories_of_the_address_are_in_the_report_and_in_the_links_of_the_pag
     assert [row["category"] for row in table["rows"]] == ["Female"]
     assert table["unknown"] > 0
     assert f"categories={quote_plus(mapping)}" in page
-    assert "The files on this page have the categories above" in page
+    assert "have the choices above" in page
     (form,) = [one for one in page.split("<form")[1:] if 'id="categories"' in one]
     assert 'name="range" value="week"' in form
     assert form.count('name="categories"') == 1
@@ -60,7 +60,7 @@ def test_categories_that_cannot_be_used_are_named(reported: Reported, mapping: s
 
     assert (answer.status_code, answer.json()["errors"][0]["field"].split(".")[0]) == (422, "categories")
     assert page.status_code == 200
-    assert "The files are without these categories" in page.text
+    assert "The files are without these choices" in page.text
     links = re.findall(r'href="([^"]*regulator-report\.[^"]*)"', page.text)
     assert links
     assert not any("categories" in link for link in links)
