@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEMES, parse_mappings
@@ -75,17 +76,10 @@ def regulator_report_page(
     query = {"since": span.start.isoformat(timespec="seconds"), "until": span.end.isoformat(timespec="seconds")}
     problem = find_problem(chosen, deployment, monitor)
     used = {} if problem else chosen.query()
-    schedules = [
-        {"schedule": one, "wanted": SheetsWanted.from_json(one.content.wanted), "next": first_due(one, now)}
-        for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
-    ]
-    kept = [
-        {"report": one, "wanted": SheetsWanted.from_json(one.wanted)}
-        for one in kept_page(session, deployment.no, before_no=None, limit=MOST_KEPT)
-    ]
+    mappings = parse_mappings(chosen.categories) if "categories" in used else ()
+    controls = tuple(used.get("control", ()))
     values = {
-        "schedules": schedules,
-        "kept": kept,
+        **read_kept(session, deployment, now),
         "most_kept": MOST_KEPT,
         "rhythms": list(ReportRhythm),
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
@@ -96,8 +90,8 @@ def regulator_report_page(
         "lines": [
             {
                 "preset": preset,
-                "sheets": [TITLES[name.value] for name in preset.sheets],
-                "missing": list(find_missing(name, deployment, monitor, tuple(used.get("control", ())), retention)),
+                "sheets": [TITLES[sheet.value] for sheet in preset.sheets],
+                "missing": list(find_missing(name, deployment, monitor, controls, retention, mappings)),
                 "query": urlencode({"preset": name.value, **query, **used}, doseq=True),
             }
             for name, preset in PRESETS.items()
@@ -115,6 +109,18 @@ def regulator_report_page(
         "bar": build_bar(request, time_range, span, usual=RangePreset.YEAR),
     }
     return page(request, "regulator_report.html", values)
+
+
+def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:
+    """Returns the schedules and the newest kept reports of a deployment, as the page shows them."""
+    schedules = schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
+    kept = kept_page(session, deployment.no, before_no=None, limit=MOST_KEPT)
+    return {
+        "schedules": [
+            {"schedule": one, "wanted": SheetsWanted.from_json(one.content.wanted), "next": first_due(one, now)} for one in schedules
+        ],
+        "kept": [{"report": one, "wanted": SheetsWanted.from_json(one.wanted)} for one in kept],
+    }
 
 
 def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor | None) -> str:

@@ -91,7 +91,7 @@ def describe_gaps(session: Session, wanted: SheetsWanted, deployment: Deployment
         return {"missing": [], "elsewhere": []}
     preset = ReportPreset(wanted.preset)
     monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
-    missing = [asdict(one) for one in find_missing(preset, deployment, monitor, controls, retention)]
+    missing = [asdict(one) for one in find_missing(preset, deployment, monitor, controls, retention, wanted.categories)]
     return {"missing": missing, "elsewhere": list(PRESETS[preset].elsewhere)}
 
 

@@ -227,6 +227,9 @@ def describe_left_out(assessed: int, *, least_share: float = LEAST_SHARE) -> str
     )
 
 
+NO_RATIO = f"{ABSENT}: nobody of the reference is above."
+
+
 def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields rates and scores next to the reference."""
     if sheet["reason"]:
@@ -261,7 +264,9 @@ def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         if scored:
             heads = tuple(f"top {round(100 - 100 * one['quantile'])} %" for one in scored[0]["score"]["quantiles"])
             quantiles = tuple((row["category"], *(number(one["ratio"]) for one in row["score"]["quantiles"])) for row in scored)
-            note = "Share with a score above the quantile of everybody's scores, over that of the reference; a tie is not above."
+            note = (
+                f"Share with a score above the quantile of everybody's scores, over that of the reference; a tie is not above. {NO_RATIO}"
+            )
             yield ReportTable(f"AIR by quantile of the score, {label}", (label, *heads), quantiles, note)
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from ..document import Block, Paragraph, ReportTable
-from ..numbers import ABSENT, count, interval, number, share
+from ..numbers import ABSENT, count, interval, moment, number, share
 
 MOST_ROWS = 60
 """Max rows of a table for people, of combinations and alerts; CSV and JSON have all."""
@@ -99,7 +100,7 @@ def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
     if sheet["reason"]:
         yield Paragraph(f"There are no figures: {sheet['reason']}.")
         return
-    span = sheet["span"].replace("T", " ").replace("+00:00", " UTC").replace("/", " to ")
+    span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
     yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are of its window alone.")
     absent = [one["reason"] for one in sheet["rows"] if one["value"] is None]
     if absent:
@@ -118,7 +119,7 @@ def _tabulate_figures(caption: str, rows: Sequence[Mapping[str, Any]], columns: 
     cells = []
     for (attribute, group), figures in found.items():
         shown = (one.show(figures[one.metric]) if one.metric in figures else ABSENT for one in columns)
-        cells.append((attribute, group, *shown, count(max(one["records"] for one in figures.values()))))
+        cells.append((attribute, group, *shown, count(min(one["records"] for one in figures.values()))))
     if cells:
         names = ("Attribute", "Group", *(one.name for one in columns), "Records")
         yield ReportTable(caption, names, tuple(cells[:MOST_ROWS]), f"{note}{name_cut(cells)}")
