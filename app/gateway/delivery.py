@@ -90,7 +90,7 @@ class Delivery:
                     return
                 self._wake.clear()
                 await self._wake.wait()
-                await asyncio.sleep(GATHER_SECONDS)
+                await self._pause(GATHER_SECONDS)
                 continue
             try:
                 await self._store.store(entries)
