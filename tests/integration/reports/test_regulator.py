@@ -33,7 +33,7 @@ from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
 from tests.connections import connect
-from tests.integration.reports.test_pages import page_count
+from tests.integration.reports.reported import page_count
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 
 COLUMNS = (
