@@ -31,6 +31,7 @@ from tests.cheap import (
 )
 from tests.connections import KEEPER
 from tests.databases import UNSAFE, Databases, address_of, execute
+from tests.examples import many
 from tests.progress import Watch, lift_limits
 from tests.scenes import NOON, SceneMemory
 
@@ -41,7 +42,7 @@ compile_statements_once()
 read_types_once()
 share_tls_contexts()
 # Hypothesis gives an example 200 ms by itself, which a busy machine can miss.
-hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=many(100))
 hypothesis.settings.load_profile("unhurried")
 
 LOGGING: dict[str, Any] = {

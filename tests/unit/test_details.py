@@ -13,6 +13,7 @@ from app.metrics import CATALOGUE, Measured
 from tests.builders.every_figure import everything
 from tests.builders.random_records import Records, records
 from tests.builders.row_data import measured, window
+from tests.examples import many
 
 NAMES = st.sampled_from(["n", "monitored_n", "reference_", "whom", "p_value", "monitored", "subject", "counts"]) | st.text(max_size=5)
 NUMBERS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
@@ -26,7 +27,7 @@ def round_trips(results: list[Measured]) -> None:
         assert members["formula"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=many(25))
 @given(records() | records(weighted=True))
 def test_every_figure_of_a_table_is_traced_in_json_and_back(sample: Records) -> None:
     for results in everything(sample).values():

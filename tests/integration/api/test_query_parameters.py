@@ -19,7 +19,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.web.parameters import declared_parameters
 from tests.builders.bodies import deployment, monitor
-from tests.integration.api.open_routes import FOR_EVERYBODY
+from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService
 
 IDENTITY = "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"

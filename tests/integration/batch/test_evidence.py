@@ -25,6 +25,7 @@ from app.tracking.looking import look_at_evidence
 from app.tracking.updating import update_deployment, update_evidence
 from tests.builders.evidence_worlds import SEX, START, import_labels, present_era, update, watched, world
 from tests.builders.lakes import Lake, lake_of
+from tests.examples import many
 from tests.scenes import HOUR, Scene
 from tests.service import RunningService, running_service
 
@@ -85,7 +86,7 @@ def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) ->
             lake.label([(row["id"], row["truth"])], row["at"] + timedelta(minutes=row["delay"]))
 
 
-@settings(max_examples=10, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+@settings(max_examples=many(10), deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 @given(records=RECORDS, cut=st.integers(0, 41), order=st.randoms(use_true_random=False))
 def test_files_have_the_counts_and_states_of_logged_records(
     database: Database, records: list[dict[str, Any]], cut: int, order: Random

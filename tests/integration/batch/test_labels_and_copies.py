@@ -18,6 +18,7 @@ from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.divided import FEW, DividedRecords, assert_same_everywhere
 from tests.builders.lakes import lake_of
+from tests.examples import many
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, scene
@@ -30,7 +31,7 @@ def endpoint() -> Iterator[Endpoint]:
         yield Endpoint(url=server.url)
 
 
-@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(2), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=FEW, cuts=st.lists(st.integers(1, 39), max_size=4), late=st.integers(0, 11), batch=st.integers(1, 9), order=st.integers(0, 99))
 def test_labels_and_copies_of_any_partition_give_the_figures_of_logged_records(
     database: Database, endpoint: Endpoint, rows: list[dict[str, Any]], cuts: list[int], late: int, batch: int, order: int

@@ -7,7 +7,8 @@ from structlog.testing import capture_logs
 
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from app.domain.checks import CheckRun
-from app.mitigation.detector.loading import MOST_KEPT, LoadedDetectors
+from app.mitigation.detector import loading
+from app.mitigation.detector.loading import LoadedDetectors
 from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.store.database.engine import Database
@@ -186,8 +187,11 @@ def test_a_damaged_detector_is_left_out_and_said_once(database: Database, check:
     assert [(entry["log_level"], entry["attribute"]) for entry in logs] == [("warning", "Sex")]
 
 
-def test_only_so_many_detectors_are_kept(database: Database, check: CheckRun, trained: list[NewDetector]) -> None:
-    names = [f"attribute-{number:02}" for number in range(MOST_KEPT + 1)]
+def test_only_so_many_detectors_are_kept(
+    database: Database, check: CheckRun, trained: list[NewDetector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "MOST_KEPT", 3)
+    names = [f"attribute-{number:02}" for number in range(loading.MOST_KEPT + 1)]
     store(database, check, [replace(trained[0], attribute=name) for name in names])
     kept = LoadedDetectors()
 

@@ -19,6 +19,7 @@ from app.imports.files import InputFile
 from app.imports.layouts import find_layout
 from app.payloads.csv_text import write_csv
 from tests.builders.vendor_files import KSERVE_NEW, azure_events, capture_line, inference_row, input_file, json_lines, parquet_file, subject
+from tests.examples import many
 
 SCHEMA = RecordSchema(
     version=1,
@@ -92,7 +93,7 @@ def as_kserve(folder: Path, rows: list[tuple[Any, ...]]) -> list[InputFile]:
 
 
 @pytest.mark.parametrize("write", [as_csv, as_parquet, as_json_lines, as_sagemaker, as_azure, as_databricks, as_kserve])
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_reading_what_was_written_gives_the_rows_back(tmp_path: Path, write: Write, rows: list[tuple[Any, ...]]) -> None:
     about = subject(schema=SCHEMA)

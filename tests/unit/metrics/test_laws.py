@@ -34,6 +34,7 @@ from app.metrics.sentences import sentence
 from tests.builders.every_figure import DRAWS, everything
 from tests.builders.random_records import Records, records
 from tests.builders.results import value
+from tests.examples import many
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 SWAPPED: list[tuple[str, Role]] = [("Female", "reference"), ("Male", "monitored")]
@@ -49,7 +50,7 @@ def within(row: Metric, value: float) -> bool:
     return (row.lowest is None or row.lowest <= value) and (row.highest is None or value <= row.highest)
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(records() | records(weighted=True))
 def test_every_metric_is_a_number_in_its_range_or_a_reason_has_a_sentence_and_is_given_once_for_each_scope(sample: Records) -> None:
     found = everything(sample)

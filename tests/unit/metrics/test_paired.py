@@ -12,6 +12,7 @@ from app.metrics.intervals import paired_difference, paired_ratio
 from app.metrics.sentences import sentence
 from tests.builders.random_records import Records, records
 from tests.builders.results import found, value
+from tests.examples import many
 
 EXACT = 1e-9
 HUNDRED = r"(fewer than 0\.1|more than 99\.9|[\d.]+)"
@@ -43,7 +44,7 @@ def by_definition(sample: Records, of: list[int], against: list[int]) -> tuple[f
     return float(np.mean([first[place] for place in both])), float(np.mean([second[place] for place in both]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(records())
 def test_balanced_rates_are_the_means_over_every_record_once_on_each_side(sample: Records) -> None:
     cells = sample.balanced_cells()
@@ -83,7 +84,7 @@ def told_is_true(impact: Measured, rates: tuple[float, float]) -> None:
         assert shown == pytest.approx(share, abs=0.0051)
 
 
-@settings(max_examples=100)
+@settings(max_examples=many(100))
 @given(records(), st.integers(1, 5))
 def test_a_model_that_does_not_look_at_the_attribute_gets_exactly_one(sample: Records, draws: int) -> None:
     monitored = np.array([role == "monitored" for _, role in sample.groups], dtype=bool)

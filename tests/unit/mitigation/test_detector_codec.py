@@ -17,6 +17,7 @@ from app.errors import InvalidInput
 from app.mitigation.detector import model as module
 from app.mitigation.detector.model import LIBRARY, TRUSTED, BiasDetector
 from tests.builders.refused_women import refused
+from tests.examples import many
 
 MARK = b"evenhand bias detector 1\n"
 DETECTOR = refused(400).detector()
@@ -35,7 +36,7 @@ def sealed(content: object) -> bytes:
 
 
 @given(st.lists(st.tuples(records, scores), max_size=20))
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 def test_a_detector_that_was_stored_gives_the_same_scores(asked: list[tuple[tuple[Scalar | None, ...], float | None]]) -> None:
     rows, own = [row for row, _ in asked], [score for _, score in asked]
 

@@ -14,6 +14,7 @@ from app.reports.document import Bullets
 from app.reports.headlines import headline_section
 from app.views.figures import explained, judged_figure, limits_of, sentence_of, statements_of
 from app.views.headlines import headlines, word_figure
+from tests.examples import many
 from tests.worlds import figures  # noqa: F401 - the first registers its sentences
 from tests.worlds import truths as said
 from tests.worlds.reading import Facts, UnknownSentenceError, read
@@ -51,7 +52,7 @@ def comparisons(world: World) -> list[Measurement]:
     return [one for one in world.measurements if one.scope in {Scope.GROUP, Scope.POOLED, Scope.WORST, Scope.WORST_PAIR}]
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @example(FAVOURED)
 @example(HALF_WATCHED)
 @example(NOBODY)
@@ -64,7 +65,7 @@ def test_every_sentence_on_every_figure_is_known_and_true(world: World) -> None:
             read(limits_of(one), facts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @example(FAVOURED)
 @example(HALF_WATCHED)
 @given(worlds())
@@ -83,7 +84,7 @@ def test_who_is_at_a_disadvantage_is_whom_the_outcomes_favour_less_beyond_a_limi
             assert figure.disadvantaged_group == said.favoured_less(facts)
 
 
-@settings(max_examples=40)
+@settings(max_examples=many(40))
 @example(HALF_WATCHED)
 @given(worlds())
 def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: World) -> None:
@@ -95,7 +96,7 @@ def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: Worl
             assert not said.is_above(said.true_value(facts), upper)
 
 
-@settings(max_examples=40)
+@settings(max_examples=many(40))
 @example(FAVOURED)
 @example(HALF_WATCHED)
 @given(worlds())

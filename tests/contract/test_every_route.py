@@ -16,7 +16,7 @@ from app.security.principals import Role
 from app.store.tables import DeploymentRow
 from app.web.access import principal_of
 from tests.builders.bodies import deployment, monitor
-from tests.integration.api.open_routes import FOR_EVERYBODY
+from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService
 
 FOR_ANY_KEY = {"/v1/me", "/v1/metrics", "/v1/metrics/{metric_key}", "/docs", "/docs/{name}", "/openapi.json"}
