@@ -24,6 +24,9 @@ from tests.progress import wait_until
 
 WIDTH, HEIGHT = 1280, 800
 
+NO_LIMIT_MS = 2**31 - 1
+"""Milliseconds that a script or a page may take: the most that a timer of Firefox takes."""
+
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """Key of an element's reference, as the WebDriver standard fixes it."""
 
@@ -193,6 +196,8 @@ def running_firefox(base_url: str) -> Iterator[FirefoxTab]:
                 read_message(both)
                 tab = FirefoxTab(both, base_url, downloads)
                 tab.call("WebDriver:NewSession", capabilities={})
+                # Firefox itself gives a script 30 seconds, which a busy machine can miss.
+                tab.call("WebDriver:SetTimeouts", script=NO_LIMIT_MS, pageLoad=NO_LIMIT_MS)
                 tab.call("WebDriver:SetWindowRect", width=WIDTH, height=HEIGHT)
                 yield tab
         finally:

@@ -18,6 +18,7 @@ from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, ReportPreset, choose_sheets, find_missing
 from ..reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ..store.deployments.monitors import monitor_of
+from ..store.retention.policies import policy_of
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from .answers import Answers, problems_of_deployment
 from .exports import exported
@@ -114,9 +115,9 @@ def read_report_presets(
 ) -> ReportPresetsOut:
     """Returns the presets of a regulator's report, and what the deployment lacks for each."""
     require_columns(deployment, control or ())
-    monitor = monitor_of(session, deployment.no)
+    monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
     presets = [
-        ReportPresetOut.of(name, preset, list(find_missing(name, deployment, monitor, tuple(control or ()))))
+        ReportPresetOut.of(name, preset, list(find_missing(name, deployment, monitor, tuple(control or ()), retention)))
         for name, preset in PRESETS.items()
     ]
     return ReportPresetsOut(presets=presets, notice=NOT_LEGAL_ADVICE)

@@ -1,11 +1,14 @@
 """Page of the report that a regulator keeps: the presets, what is missing for each, the files, kept reports and schedules."""
 
-from collections.abc import Mapping
-from datetime import timedelta
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEMES, parse_mappings
@@ -16,24 +19,46 @@ from ..domain.report_schedules import MAX_SCHEDULES, ReportRhythm
 from ..domain.time_ranges import RangePreset
 from ..errors import InvalidInput
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
+from ..reports.regulator.data import choose_controls
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, find_missing
 from ..reports.regulator.sections import TITLES
-from ..reports.regulator.wanted import SheetsWanted
+from ..reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ..store.deployments.monitors import monitor_of
 from ..store.reports.kept import kept_page
 from ..store.reports.schedules import first_due, schedules_page
+from ..store.retention.policies import policy_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/regulator-report", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
+MOST_NAMES = 20
+"""Max attributes, and max controls, of an address."""
+
 MOST_KEPT = 50
 """Max kept reports that the page lists; REST lists all."""
 
 USUAL_PERIOD: Final = timedelta(days=365)
 """Period of a report where no range is chosen: LL144 asks for data of at most a year."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenContent:
+    """Content of the files that a person chose on the page: attributes (none: all), controls, kind of tool, categories as JSON."""
+
+    attribute: Annotated[list[str] | None, Query(max_length=MOST_NAMES)] = None
+    control: Annotated[list[str] | None, Query(max_length=MOST_NAMES)] = None
+    tool: Annotated[ToolKind, Query()] = ToolKind.SELECTING
+    categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
+
+    def query(self) -> dict[str, list[str]]:
+        """Returns it as the addresses of files have it; without what nobody chose."""
+        tool = [] if self.tool is ToolKind.SELECTING else [self.tool.value]
+        categories = [self.categories] if self.categories.strip() else []
+        members = {"attribute": self.attribute or [], "control": self.control or [], "tool": tool, "categories": categories}
+        return {name: values for name, values in members.items() if values}
 
 
 @router.get("")
@@ -43,26 +68,18 @@ def regulator_report_page(
     session: SessionIn,
     now: NowIn,
     time_range: RangeIn,
-    categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = "",
+    chosen: Annotated[ChosenContent, Depends()],
 ) -> Response:
-    """Returns the page. `categories` is a mapping as JSON, which the addresses of the files get."""
-    monitor = monitor_of(session, deployment.no)
+    """Returns the page. What is chosen is in the addresses of its files."""
+    monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
     query = {"since": span.start.isoformat(timespec="seconds"), "until": span.end.isoformat(timespec="seconds")}
-    problem = find_problem(categories)
-    if categories.strip() and not problem:
-        query["categories"] = categories
-    schedules = [
-        {"schedule": one, "wanted": SheetsWanted.from_json(one.content.wanted), "next": first_due(one, now)}
-        for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
-    ]
-    kept = [
-        {"report": one, "wanted": SheetsWanted.from_json(one.wanted)}
-        for one in kept_page(session, deployment.no, before_no=None, limit=MOST_KEPT)
-    ]
+    problem = find_problem(chosen, deployment, monitor)
+    used = {} if problem else chosen.query()
+    mappings = parse_mappings(chosen.categories) if "categories" in used else ()
+    controls = tuple(used.get("control", ()))
     values = {
-        "schedules": schedules,
-        "kept": kept,
+        **read_kept(session, deployment, now),
         "most_kept": MOST_KEPT,
         "rhythms": list(ReportRhythm),
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
@@ -70,37 +87,58 @@ def regulator_report_page(
         "now": now,
         "deployment": deployment,
         "monitor": monitor,
-        "lines": describe_presets(deployment, monitor, query),
+        "lines": [
+            {
+                "preset": preset,
+                "sheets": [TITLES[sheet.value] for sheet in preset.sheets],
+                "missing": list(find_missing(name, deployment, monitor, controls, retention, mappings)),
+                "query": urlencode({"preset": name.value, **query, **used}, doseq=True),
+            }
+            for name, preset in PRESETS.items()
+        ],
         "span": span,
-        "query": urlencode(query),
+        "query": urlencode(query | used, doseq=True),
+        "all_sheets": len(PeriodSheet),
         "forms": [form.value for form in ReportForm],
         "notice": NOT_LEGAL_ADVICE,
-        "mapping": {"text": categories, "problem": problem, "is_used": "categories" in query},
+        "chosen": chosen,
+        "problem": problem,
+        "body": used_in_body(used),
+        "tools": {ToolKind.SELECTING: "selects: who got the favourable outcome", ToolKind.SCORING: "scores: who is above the median score"},
         "mappings": {"most": MAX_MAPPING_LENGTH, "example": EXAMPLE_MAPPING, "schemes": list(SCHEMES)},
         "bar": build_bar(request, time_range, span, usual=RangePreset.YEAR),
     }
     return page(request, "regulator_report.html", values)
 
 
-def describe_presets(deployment: Deployment, monitor: Monitor | None, query: Mapping[str, str]) -> list[dict[str, object]]:
-    """Returns each preset with its sheets, what the deployment lacks for it, and the query of its files."""
-    return [
-        {
-            "preset": preset,
-            "sheets": [TITLES[name.value] for name in preset.sheets],
-            "missing": list(find_missing(name, deployment, monitor, ())),
-            "query": urlencode({"preset": name.value, **query}),
-        }
-        for name, preset in PRESETS.items()
-    ]
+def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:
+    """Returns the schedules and the newest kept reports of a deployment, as the page shows them."""
+    schedules = schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
+    kept = kept_page(session, deployment.no, before_no=None, limit=MOST_KEPT)
+    return {
+        "schedules": [
+            {"schedule": one, "wanted": SheetsWanted.from_json(one.content.wanted), "next": first_due(one, now)} for one in schedules
+        ],
+        "kept": [{"report": one, "wanted": SheetsWanted.from_json(one.wanted)} for one in kept],
+    }
 
 
-def find_problem(mapping: str) -> str:
-    """Returns what is wrong with a mapping of categories, as JSON; empty where nothing is, or where there is none."""
-    if not mapping.strip():
+def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor | None) -> str:
+    """Returns why the files cannot have what a person chose; empty where they can, or without a monitor."""
+    if monitor is None:
         return ""
     try:
-        parse_mappings(mapping)
+        mappings = parse_mappings(chosen.categories) if chosen.categories.strip() else ()
+        names = (tuple(chosen.attribute or ()), tuple(chosen.control or ()))
+        choose_controls(deployment, monitor, SheetsWanted(sheets=(), attributes=names[0], controls=names[1], categories=mappings))
     except InvalidInput as error:
         return str(error)
     return ""
+
+
+def used_in_body(used: Mapping[str, Sequence[str]]) -> dict[str, object]:
+    """Returns the members of a body that asks for a kept report of what a person chose."""
+    found: dict[str, object] = {"attributes": used.get("attribute"), "controls": used.get("control")}
+    found["tool"] = next(iter(used.get("tool", ())), None)
+    found["categories"] = json.loads(used["categories"][0]) if "categories" in used else None
+    return {name: value for name, value in found.items() if value}

@@ -18,6 +18,7 @@ class Definition:
     model_revision: str
     endpoint: Endpoint | None
     owner: str | None = None
+    purpose: str | None = None
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
 
@@ -33,6 +34,7 @@ def definition_of(deployment: Deployment) -> Definition:
         model_revision=deployment.model_revision,
         endpoint=deployment.endpoint,
         owner=deployment.owner,
+        purpose=deployment.purpose,
         payload=deployment.payload,
         feedback=deployment.feedback,
     )

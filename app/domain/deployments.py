@@ -202,7 +202,8 @@ class Endpoint:
 class Deployment:
     """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint.
 
-    `owner` is the person or team that answers for it; None: nobody is named. With `payload`, its records lie in files, and are not logged.
+    `owner` is the person or team that answers for it; None: nobody is named. `purpose` says which decisions it is used for; None: it is not
+    stated. With `payload`, its records lie in files, and are not logged.
     """
 
     no: int
@@ -216,6 +217,7 @@ class Deployment:
     created_at: datetime
     updated_at: datetime
     owner: str | None = None
+    purpose: str | None = None
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
     health: EndpointHealth = HEALTHY

@@ -100,9 +100,9 @@ def report_selections(  # noqa: PLR0913 - one keyword for each column, as in mea
     `reference` names the categories of an attribute that others are compared with, by default the one with the highest rate among those
     with at least 2 % of the people; `control` columns that decisions may depend on.
 
-    Categories with less than `least_share` (0 to below 1) of the people are left out of the impact ratios of `ll144`. An empty value of
-    an attribute is an unknown category. `categories` map values of attributes to the categories of a scheme, or name columns of weights,
-    which make a sheet of their own.
+    Categories with less than `least_share` (0 to below 1) of the assessed people are left out of the impact ratios of `ll144`. An empty
+    value of an attribute is an unknown category. `categories` map values of attributes to the categories of a scheme, or name columns of
+    weights, which make a sheet of their own.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -146,7 +146,7 @@ def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -
     """Yields the sheets of the preset that need only counts of categories, in its order."""
     for sheet in preset.sheets:
         if sheet is SheetName.LL144:
-            yield audit_tables(selection.tables, unknown=selection.unknown, least_share=least_share)
+            yield audit_tables(selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share)
         elif sheet is SheetName.ADVERSE_IMPACT:
             yield ImpactSheet(tuple(compare_categories(one) for one in selection.tables), selection.unknown)
 

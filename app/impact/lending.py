@@ -16,6 +16,7 @@ Rows: TypeAlias = npt.NDArray[np.bool_]
 """Whether each row of the people is meant."""
 
 NO_REFERENCE = "nobody is of the reference, so there is nothing to compare with"
+NO_OTHER = "everybody of known category is of the reference, {name}, so there is nobody to compare"
 
 
 def lending_sheet(people: CountedPeople) -> Json:
@@ -45,7 +46,7 @@ def lending_sheet(people: CountedPeople) -> Json:
                     "score": _score_part(people, attribute, place, reference),
                 }
             )
-        reason = None if has_reference else NO_REFERENCE
+        reason = None if rows else (NO_OTHER.format(name=name) if has_reference else NO_REFERENCE)
         tables.append({"attribute": attribute.feature, "reference": name, "rows": rows, "reason": reason})
     no_scores = people.no_scores if people.scores is None else None
     return {"tables": tables, "no_scores": no_scores, "controls": [one.name for one in people.controls], "sigma": SIGMA, "reason": None}

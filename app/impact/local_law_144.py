@@ -35,20 +35,28 @@ class AuditTable:
 
 @dataclass(frozen=True, slots=True)
 class AuditSheet:
-    """Tables of the attributes and of their intersection. `unknown` counts assessed people who are missing in at least one of them."""
+    """Tables of the attributes and of their intersection. `unknown` counts assessed people who are missing in at least one of them.
+
+    `assessed` counts all of them, of which a category must have `least_share` to be in the ratios.
+    """
 
     tables: tuple[AuditTable, ...]
+    assessed: int
     unknown: int
     least_share: float
 
 
-def audit_tables(tables: Sequence[CategoryTable], *, unknown: int, least_share: float = LEAST_SHARE) -> AuditSheet:
-    """Returns the impact ratios of these tables; categories below `least_share` of their table's people are left out of them."""
+def audit_tables(tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = LEAST_SHARE) -> AuditSheet:
+    """Returns the impact ratios of these tables.
+
+    A category with less than `least_share` of the `assessed` people, those of unknown categories among them, is left out. The rule says
+    "of the data being used for the bias audit", which are the same for each of its tables.
+    """
     audits = []
     for table in tables:
-        excluded = table.below(least_share)
+        excluded = {one for one in table.categories if one.applicants < least_share * assessed}
         best = highest_rate([one for one in table.categories if one not in excluded])
         divisor = 0.0 if best is None else best.rate
         rows = [AuditRow(one, one.rate / divisor if divisor and one not in excluded else None, one in excluded) for one in table.categories]
         audits.append(AuditTable(table, tuple(rows), best))
-    return AuditSheet(tuple(audits), unknown, least_share)
+    return AuditSheet(tuple(audits), assessed, unknown, least_share)

@@ -19,12 +19,13 @@ def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
     """
     strengths = np.zeros((len(columns), len(columns)))
     for one, other in combinations(range(len(columns)), 2):
-        found = _associate(columns[one], columns[other]).strength()
+        found = associate(columns[one], columns[other]).strength()
         strengths[one, other] = strengths[other, one] = np.nan if isinstance(found, Undefined) else found.corrected
     return strengths
 
 
-def _associate(first: Codes | FloatArray, second: Codes | FloatArray) -> AssociationCounts:
+def associate(first: Codes | FloatArray, second: Codes | FloatArray) -> AssociationCounts:
+    """Returns the association of two columns, each as `measure_strengths` takes it, counted over their records."""
     if _is_categories(first) and _is_categories(second):
         categories = CramersV(_count_values(first), _count_values(second))
         categories.add(first, second)

@@ -54,7 +54,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     if not ranked:
         notes = [NONE_MEASURED]
     elif len(ranked) > MOST_TIMES:
-        notes.append(f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the annex has all.")
+        notes.append(f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the report of checks with its annex has all.")
     return SecondPage(
         time_notes=tuple(notes),
         ticks=tuple(list_ticks(source.span)) if ranked else (),

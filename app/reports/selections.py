@@ -11,7 +11,7 @@ from ..impact.local_law_144 import AuditSheet, AuditTable
 from ..impact.presets import NOTICE, SheetName
 from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section
 from .numbers import count, number, share
-from .regulator.sections import TITLES, controls_blocks, describe_best, impact_blocks, lending_blocks, weighted_blocks
+from .regulator.sections import TITLES, controls_blocks, describe_best, describe_left_out, impact_blocks, lending_blocks, weighted_blocks
 
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
@@ -29,7 +29,7 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
     sections = [Section("What was counted", (Bullets(lines), Paragraph(NOTICE, is_caution=True)))]
     for sheet in report.sheets:
         if isinstance(sheet, AuditSheet):
-            tables = tuple(_audit_table(one, sheet.least_share, is_score=report.score is not None) for one in sheet.tables)
+            tables = tuple(_audit_table(one, sheet, is_score=report.score is not None) for one in sheet.tables)
             sections.append(Section("Impact ratios", tables))
     for name, found in report.sheets_json().items():
         if name in _BLOCKS:
@@ -65,7 +65,7 @@ def _name_references(report: SelectionReport, name: SheetName) -> tuple[Block, .
     return (Paragraph(f"{text} people."),)
 
 
-def _audit_table(audit: AuditTable, least_share: float, *, is_score: bool) -> ReportTable:
+def _audit_table(audit: AuditTable, sheet: AuditSheet, *, is_score: bool) -> ReportTable:
     rate = "Scoring rate" if is_score else "Selection rate"
     rows = tuple(
         (
@@ -79,8 +79,8 @@ def _audit_table(audit: AuditTable, least_share: float, *, is_score: bool) -> Re
     )
     note = f"People with an unknown category, who are not in this table: {audit.table.unknown:,}."
     most_selected = None if audit.most_selected is None else audit.most_selected.label
-    note += describe_best(most_selected, [row.impact_ratio for row in audit.rows], least_share=least_share)
+    note += describe_best(most_selected, [row.impact_ratio for row in audit.rows], least_share=sheet.least_share)
     if any(row.is_excluded for row in audit.rows):
-        note += f" Categories with less than {100 * least_share:g} % of the people are left out of the ratios; say why."
+        note += f" {describe_left_out(sheet.assessed, least_share=sheet.least_share)}"
     columns = (audit.table.comparison.label, "People", "Above the median" if is_score else "Selected", rate, "Impact ratio")
     return ReportTable(f"By {audit.table.comparison.label}", columns, rows, note)

@@ -12,8 +12,8 @@ from tests.service import running_service
 
 def test_no_operation_fails_or_answers_anything_undocumented(database: Database, tmp_path: Path) -> None:
     with running_service(database, tmp_path) as service:
-        outcome = fuzz_every_operation(service, tmp_path, examples=8, phases=("examples", "fuzzing", "stateful"))
-        own_key = fuzz_own_key(service, tmp_path, examples=8)
+        outcome = fuzz_every_operation(service, tmp_path, examples=4, phases=("examples", "fuzzing", "stateful"))
+        own_key = fuzz_own_key(service, tmp_path, examples=4)
 
     assert outcome.returncode == 0, outcome.stdout
     assert own_key.returncode == 0, own_key.stdout

@@ -85,13 +85,15 @@ def fuzz_own_key(service: RunningService, folder: Path, examples: int) -> "subpr
     return _schemathesis(service, folder, "", *_operations("include", ON_OWN_KEY), "--max-examples", str(examples))
 
 
-def fuzz_a_deployment(service: RunningService, folder: Path, examples: int) -> "subprocess.CompletedProcess[str]":
+def fuzz_a_deployment(
+    service: RunningService, folder: Path, examples: int, phases: Sequence[str] = PHASES
+) -> "subprocess.CompletedProcess[str]":
     """Returns how schemathesis ended: the operations on a deployment that exists, but for those that delete it."""
     existing = '[parameters]\n"path.deployment_id" = "credit-risk"\n'
-    kept = _operations("exclude", (*DESTRUCTIVE, *REPAIRED))
+    of_it = ("--include-path-regex", "deployment_id", *_operations("exclude", (*DESTRUCTIVE, *REPAIRED)))
     with row_server(_refusing) as model:
         _set_up(service, model)
-        return _schemathesis(service, folder, existing, "--include-path-regex", "deployment_id", *kept, "--max-examples", str(examples))
+        return _schemathesis(service, folder, existing, *of_it, "--max-examples", str(examples), "--phases", ",".join(phases))
 
 
 def _operations(choice: str, names: Sequence[str]) -> list[str]:

@@ -50,6 +50,7 @@ _EXAMPLE: dict[str, Any] = {
     "id": "credit-risk",
     "name": "Credit risk",
     "owner": "Retail credit, Ada Brandt",
+    "purpose": "Decides on consumer loans up to 10,000 euros.",
     "problem_type": "binary",
     "features": _COLUMNS,
     "meta": [{"name": "Postcode", "type": "string", "storage": {"kind": "pseudonym"}}],
@@ -190,6 +191,7 @@ _PAYLOAD = "The table of files that holds the scoring records, for a batch deplo
 _FEEDBACK = "The table of files that holds the ground-truth labels of a batch deployment."
 
 _OWNER = "The person or team that answers for the model, as pages and reports name them."
+_PURPOSE = "The decisions that the model is used for, as the cover of reports says it."
 
 
 class DeploymentIn(In):
@@ -200,6 +202,7 @@ class DeploymentIn(In):
     id: str | None = Field(default=None, pattern=ID_PATTERN, description="Chosen by you, or made from the name.")
     name: str = Field(max_length=200, json_schema_extra=_FILLED)
     owner: str | None = Field(default=None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK})
+    purpose: str | None = Field(default=None, max_length=300, description=_PURPOSE, json_schema_extra={"pattern": NOT_BLANK})
     problem_type: Annotated[ProblemType, Field(strict=False)]
     features: list[ColumnIn] = Field(json_schema_extra=_SOME, description="The columns that are sent to the model, in this order.")
     meta: list[ColumnIn] = Field(default_factory=list, description="Logged along with the features, never sent to the model.")
@@ -216,6 +219,7 @@ class DeploymentIn(In):
         return Definition(
             name=self.name,
             owner=self.owner,
+            purpose=self.purpose,
             problem_type=self.problem_type,
             features=tuple(column.to_domain() for column in self.features),
             meta=tuple(column.to_domain() for column in self.meta),
@@ -260,6 +264,7 @@ class DeploymentPatch(Patch):
 
     name: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
     owner: str | None = Field(default=None, max_length=200, description=f"{_OWNER} Null: nobody is named any more.")
+    purpose: str | None = Field(default=None, max_length=300, description=f"{_PURPOSE} Null: it is not stated any more.")
     features: list[ColumnIn] = Field(default_factory=list, json_schema_extra=_SOME)
     meta: list[ColumnIn] = Field(default_factory=list)
     outputs: OutputsPatch = OutputsPatch()
@@ -346,6 +351,7 @@ class DeploymentOut(Out):
     id: str
     name: str
     owner: str | None = Field(description=_OWNER)
+    purpose: str | None = Field(description=_PURPOSE)
     problem_type: ProblemType
     schema_version: int = Field(description="Grows with every change of features or meta.")
     features: list[ColumnOut]

@@ -50,7 +50,7 @@ export class DeploymentForm {
   fill(stored) {
     const { elements } = this.form;
     const put = (name, value) => { elements.namedItem(name).value = value ?? ""; };
-    ["name", "owner", "model_revision"].forEach((name) => put(name, stored[name]));
+    ["name", "owner", "purpose", "model_revision"].forEach((name) => put(name, stored[name]));
     ["prediction", "probability", "label"].forEach((name) => put(`outputs.${name}`, stored.outputs[name]));
     put("outputs.classes", writeValues(stored.outputs.classes ?? [], "any"));
     const listed = (part) => stored[part].map((column) => ({ ...column, use: part }));

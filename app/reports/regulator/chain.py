@@ -17,6 +17,9 @@ from ...domain.checks import Span
 from ...domain.deployments import Deployment
 from ...store.checks.digests import digest_checks, digest_configuration
 
+CONFIGURATION = "configuration "
+"""Beginning of the names of parts that are configurations."""
+
 START = "0" * 64
 """Link before the first."""
 
@@ -75,7 +78,8 @@ def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) 
         elif now[part] != digest:
             yield Difference(part, "was changed since the report was made")
     for part in now:
-        if part not in then:
+        # A report of an earlier version has fewer parts of the configuration, of which it can say nothing.
+        if part not in then and not part.startswith(CONFIGURATION):
             yield Difference(part, "was added since the report was made")
 
 
@@ -92,7 +96,7 @@ def list_parts(session: Session, deployment: Deployment, span: Span) -> Iterator
     """Yields the name and the digest of each part, in the order of the chain."""
     configured: Mapping[str, Any] = digest_configuration(session, deployment.no)
     for name, digest in configured.items():
-        yield f"configuration {name}", digest
+        yield f"{CONFIGURATION}{name}", digest
     for check_id, digest in digest_checks(session, deployment.no, span):
         yield f"check {check_id}", digest
 

@@ -22,7 +22,7 @@ CLAUSES = (
     RuleClause("New York City Local Law 144", "6 RCNY 5-300 to 5-304", "in force", ("ll144",)),
     RuleClause("Uniform Guidelines (UGESP)", "29 CFR 1607.4 D", "in force; rescission announced", ("adverse_impact", "controls")),
     RuleClause("New Jersey", "N.J.A.C. 13:16", "in force since 2025-12-15", ("adverse_impact", "alternative")),
-    RuleClause("Illinois", "HB 3773", "in force since 2026-01-01", ("adverse_impact", "controls")),
+    RuleClause("Illinois", "HB 3773", "in force since 2026-01-01", ("adverse_impact", "indirect_bias", "controls")),
     RuleClause("Colorado, insurance", "Regulation 10-1-1", "in force", ("lending", "probabilistic", "controls")),
     RuleClause(
         "EU AI Act", "Art. 10, 12, 15, 19, 26, 72, 73", "for Annex III from 2027-12-02", ("population", "evidence", "alerts", "limits")

@@ -24,15 +24,16 @@ from ..document import Made
 from ..source import read_period
 from .chain import digest_json, head_of, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
+from .indirect import indirect_sheet
 from .parts import UNEQUALLY_SAMPLED, SheetParts, make_sheet
 from .people import PeopleWanted, choose_attributes, read_people
 from .wanted import PeriodSheet, SheetsWanted, ToolKind
 
 KIND = "evenhand-regulator-report"
-FORMAT = 3
+FORMAT = 4
 """Number of this form of the data; it grows with every change of a member."""
 
-READABLE_FORMATS = (1, 2, FORMAT)
+READABLE_FORMATS = (1, 2, 3, FORMAT)
 """Formats whose seal and chain this version computes again."""
 
 
@@ -61,12 +62,18 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     logged = count_revisions(reader, deployment.no, span)
     sampling = describe_sampling(logged)
     refusal = UNEQUALLY_SAMPLED if sampling is not None and sampling["is_unequal"] else None
-    parts = SheetParts(people=people, source=source, monitor=monitor, wanted=wanted, features=features, no_counts=refusal)
+    indirect = None
+    if PeriodSheet.INDIRECT_BIAS in wanted.sheets and refusal is None:
+        records = sum(one.records for one in logged if one.schema_version == deployment.schema.version)
+        indirect = indirect_sheet(reader, deployment, monitor, span, features, records=records, categories=wanted.categories)
+    parts = SheetParts(
+        people=people, source=source, monitor=monitor, wanted=wanted, features=features, no_counts=refusal, indirect=indirect
+    )
     population = describe_population(session, deployment, span, people, logged)
     return {
         "kind": KIND,
         "format": FORMAT,
-        "deployment": {"id": deployment.id, "name": deployment.name, "owner": deployment.owner},
+        "deployment": {"id": deployment.id, "name": deployment.name, "owner": deployment.owner, "purpose": deployment.purpose},
         "period": {"start": span.start.isoformat(), "end": span.end.isoformat()},
         "preset": wanted.preset,
         "software": f"Evenhand {VERSION}",

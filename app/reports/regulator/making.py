@@ -6,19 +6,22 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from ...domain.checks import Span
 from ...domain.deployments import Deployment
-from ...domain.monitors import Monitor
 from ...domain.spreadsheets import harmless
 from ...domain.values import number_of
 from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
 from ...store.deployments.monitors import monitor_of
+from ...store.retention.policies import policy_of
 from ..document import Attachment, Document, Made
 from ..html import as_html
 from ..pdf import as_pdf
 from ..period_report import period_report
 from .carrying import seal_csv, seal_html, seal_pdf
+from .cover import extend_cover
 from .data import read_report, seal_report
 from .presets import PRESETS, ReportPreset, find_missing
 from .sections import chapters
@@ -77,17 +80,18 @@ def read_content(
     with database.transaction() as session:
         with arrow_reader(database) as reader:
             data = read_report(session, reader, deployment, span, wanted)
-        gaps = describe_gaps(wanted, deployment, monitor_of(session, deployment.no), tuple(data["controls"]))
+        gaps = describe_gaps(session, wanted, deployment, tuple(data["controls"]))
         report = seal_report(data | gaps, made)
         return ReadContent(report, period_report(session, deployment, span, made) if has_cover else None, made)
 
 
-def describe_gaps(wanted: SheetsWanted, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...]) -> dict[str, Any]:
+def describe_gaps(session: Session, wanted: SheetsWanted, deployment: Deployment, controls: tuple[str, ...]) -> dict[str, Any]:
     """Returns what the deployment lacks for the preset, and what its rule asks for that no log holds; both empty without a preset."""
     if wanted.preset is None:
         return {"missing": [], "elsewhere": []}
     preset = ReportPreset(wanted.preset)
-    missing = [asdict(one) for one in find_missing(preset, deployment, monitor, controls)]
+    monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
+    missing = [asdict(one) for one in find_missing(preset, deployment, monitor, controls, retention, wanted.categories)]
     return {"missing": missing, "elsewhere": list(PRESETS[preset].elsewhere)}
 
 
@@ -115,7 +119,9 @@ def flatten_sheet(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str,
                 for other, part in table.items():
                     if other == "rows":
                         for row in part:
-                            yield from _leaves(sheet, table["attribute"], row["category"], row)
+                            title = "category" if "category" in row else "column"
+                            figures = {figure: found for figure, found in row.items() if figure != title}
+                            yield from _leaves(sheet, table["attribute"], row[title], figures)
                     elif other != "attribute":
                         yield from _leaves(sheet, table["attribute"], "", {other: part})
         else:
@@ -126,8 +132,7 @@ def _leaves(sheet: str, attribute: str, category: str, found: Any, name: str = "
     match found:
         case dict():
             for key, value in found.items():
-                if not (name == "" and key == "category"):
-                    yield from _leaves(sheet, attribute, category, value, f"{name}.{key}" if name else key)
+                yield from _leaves(sheet, attribute, category, value, f"{name}.{key}" if name else key)
         case list() if all(isinstance(one, str) for one in found):
             yield sheet, attribute, category, name, " ".join(found)
         case list():
@@ -153,7 +158,7 @@ def _document(report: Mapping[str, Any], cover: Document, made: Made) -> Documen
         title=cover.title,
         subtitle=subtitle,
         made=made,
-        first=cover.first,
+        first=None if cover.first is None else extend_cover(cover.first, report, made),
         second=cover.second,
         annex=tuple(chapters(report)),
         attachments=(*cover.attachments, *attachments),

@@ -1,5 +1,6 @@
 """Sheets of a report on a period as data, each by its name. Nothing here is rounded."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from ...impact.lending import lending_sheet
 from ...impact.people import CountedPeople
 from ...impact.weighted import weighted_json
 from ...tracking.wording import name_figure, order_by_gravity, say_limit
+from ...views.renaming import rename_evidence
 from ..second_page import alert_row, describe_alerts
 from ..source import ReportSource
 from .attribute_names import order_for_audit
@@ -19,7 +21,10 @@ from .wanted import PeriodSheet, SheetsWanted, ToolKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetParts:
-    """Data that sheets are made of. `no_counts` says why tables of people cannot be made; None where they can."""
+    """Data that sheets are made of. `no_counts` says why tables of people cannot be made; None where they can.
+
+    `indirect` is the sheet on indirect bias, which is read from records of its own; None where it is not wanted or cannot be made.
+    """
 
     people: CountedPeople
     source: ReportSource
@@ -27,17 +32,19 @@ class SheetParts:
     wanted: SheetsWanted
     features: tuple[str, ...]
     no_counts: str | None
+    indirect: Mapping[str, Any] | None
 
 
-def make_sheet(name: PeriodSheet, parts: SheetParts) -> dict[str, Any]:
+def make_sheet(name: PeriodSheet, parts: SheetParts) -> Mapping[str, Any]:
     """Returns one sheet as data."""
     return _sheet_of_people(name, parts) if name in OF_PEOPLE else _sheet_of_checks(name, parts.source)
 
 
-def _sheet_of_people(name: PeriodSheet, parts: SheetParts) -> dict[str, Any]:
+def _sheet_of_people(name: PeriodSheet, parts: SheetParts) -> Mapping[str, Any]:
     if parts.no_counts is not None:
         return {"tables": [], "reason": parts.no_counts}
     people = parts.people
+    found: Mapping[str, Any]
     match name:
         case PeriodSheet.ADVERSE_IMPACT:
             found = impact_sheet(people, parts.monitor, parts.features)
@@ -49,6 +56,8 @@ def _sheet_of_people(name: PeriodSheet, parts: SheetParts) -> dict[str, Any]:
             found = weighted_json(people.weighted) | {"reason": None if people.weighted else NO_WEIGHTS}
         case PeriodSheet.CONTROLS:
             found = controls_sheet(people)
+        case PeriodSheet.INDIRECT_BIAS if parts.indirect is not None:
+            found = parts.indirect
         case _:
             raise ValueError(name)
     return found
@@ -77,7 +86,12 @@ def _sheet_of_checks(name: PeriodSheet, source: ReportSource) -> dict[str, Any]:
     return found
 
 
-OF_PEOPLE = frozenset({PeriodSheet.ADVERSE_IMPACT, PeriodSheet.LL144, PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS})
+OF_PEOPLE = frozenset(
+    {
+        *(PeriodSheet.ADVERSE_IMPACT, PeriodSheet.LL144, PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS),
+        PeriodSheet.INDIRECT_BIAS,
+    }
+)
 """Sheets that count people."""
 
 UNEQUALLY_SAMPLED = (
@@ -102,7 +116,8 @@ NOT_MEASURED = "the newest check of the period measured none of these figures"
 
 def evidence_sheet(source: ReportSource) -> dict[str, Any]:
     """Returns the state of every comparison when the report is made."""
-    if source.evidence is None:
+    known = rename_evidence(source.forest.words, source.evidence)
+    if known is None:
         return {"rows": [], "reason": "the deployment has no evidence over time"}
     rows = [
         {
@@ -112,7 +127,7 @@ def evidence_sheet(source: ReportSource) -> dict[str, Any]:
             "words": one.words,
             "since": None if one.since is None else one.since.isoformat(),
         }
-        for one in order_by_gravity(source.evidence.comparisons)
+        for one in order_by_gravity(known.comparisons)
     ]
     return {"rows": rows, "reason": None if rows else "no comparison has evidence yet"}
 

@@ -1,13 +1,17 @@
 """Presets of a regulator's report: the sheets that a rule asks for, and what a deployment still lacks for it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from ...domain.category_schemes import SCHEMES, CategoryMapping
 from ...domain.deployments import Deployment
+from ...domain.group_words import GroupWords
 from ...domain.monitors import Monitor
+from ...domain.retention import RetentionPolicy, RetentionPreset
+from ...domain.values import Range, label_of
 from ...errors import InvalidInput
 from .attribute_names import RACE, SEX, split_name
 from .wanted import PeriodSheet
@@ -27,7 +31,11 @@ class ReportPreset(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetPreset:
-    """Sheets of a rule, and its needs. `attributes` are looked for by these words of the names of the monitor's attributes."""
+    """Sheets of a rule, and its needs. `attributes` are looked for by these words of the names of the monitor's attributes.
+
+    `needs_owner` asks for the purpose, too. `least_months` is the time for which the rule wants records to be kept at least. `schemes`
+    are those whose categories the rule names, by attribute.
+    """
 
     title: str
     sheets: tuple[PeriodSheet, ...]
@@ -35,6 +43,8 @@ class SheetPreset:
     needs_scores: bool = False
     needs_controls: bool = False
     needs_owner: bool = False
+    least_months: int = 0
+    schemes: Mapping[str, str] = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
 
 
@@ -55,6 +65,7 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
             title="New York City Local Law 144",
             sheets=(PeriodSheet.LL144, *ALWAYS),
             attributes=_PEOPLE,
+            schemes=MappingProxyType({"sex": "sex", "race or ethnicity": "eeo-1"}),
             elsewhere=(
                 "the independent auditor, and the date of the audit",
                 "the date since which the tool is in use",
@@ -80,11 +91,15 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
             sheets=(PeriodSheet.ADVERSE_IMPACT, *ALWAYS, PeriodSheet.FLIPS, PeriodSheet.ALTERNATIVE),
             attributes=MappingProxyType({}),
             needs_owner=True,
-            elsewhere=("the post-market monitoring plan", "retention of the logs for at least six months"),
+            least_months=RetentionPreset.EU.months,
+            elsewhere=("the post-market monitoring plan", "reports of serious incidents to the authority"),
         ),
         ReportPreset.INSURANCE_CO: SheetPreset(
             title="Colorado, insurance",
-            sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
+            sheets=(
+                *(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.INDIRECT_BIAS),
+                *(PeriodSheet.ALTERNATIVE, *ALWAYS),
+            ),
             attributes=MappingProxyType({"race or ethnicity": RACE}),
             needs_scores=True,
             needs_controls=True,
@@ -113,7 +128,14 @@ def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet
     return tuple(one for one in PeriodSheet if one in PRESETS[ReportPreset(preset)].sheets)
 
 
-def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor | None, controls: tuple[str, ...]) -> Iterator[Missing]:
+def find_missing(
+    preset: ReportPreset,
+    deployment: Deployment,
+    monitor: Monitor | None,
+    controls: tuple[str, ...],
+    retention: RetentionPolicy,
+    categories: Sequence[CategoryMapping] = (),
+) -> Iterator[Missing]:
     """Yields what the deployment lacks for a report by this preset. Attributes are recognised by their names, which may mislead."""
     wanted = PRESETS[preset]
     if monitor is None:
@@ -124,6 +146,7 @@ def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor 
         if watched.isdisjoint(words):
             next_step = f"Add a column for {name} to the monitor's attributes. If one is there under another name, there is nothing to do."
             yield Missing(f"an attribute that is named like {name}", next_step, False)
+    yield from find_unnamed_categories(wanted, monitor, {one.attribute for one in categories})
     if PeriodSheet.LENDING in wanted.sheets and wanted.needs_scores and deployment.outputs.probability is None:
         next_step = "Name the column of the probability in the deployment's outputs: gaps in scores stay empty without it."
         yield Missing("a score", next_step, True)
@@ -132,3 +155,24 @@ def find_missing(preset: ReportPreset, deployment: Deployment, monitor: Monitor 
         yield Missing("controls", next_step, True)
     if wanted.needs_owner and deployment.owner is None:
         yield Missing("an owner of the model", "Name the owner in the deployment's settings.", False)
+    if wanted.needs_owner and deployment.purpose is None:
+        yield Missing("the purpose of the model", "State the purpose in the deployment's settings: the cover shows it.", False)
+    if retention.records_months is not None and retention.records_months < wanted.least_months:
+        what = f"records that are kept for {wanted.least_months} months: they are erased after {retention.records_months}"
+        yield Missing(what, "Set a longer time in the deployment's retention.", False)
+
+
+def find_unnamed_categories(wanted: SheetPreset, monitor: Monitor, mapped: Collection[str]) -> Iterator[Missing]:
+    """Yields groups of the monitor that are not called as the rule calls its categories, but for attributes that are `mapped`."""
+    words = GroupWords.of(monitor)
+    for name, scheme in wanted.schemes.items():
+        for one in monitor.attributes:
+            if one.feature in mapped or split_name(one.feature).isdisjoint(wanted.attributes[name]):
+                continue
+            values = [value for value in (*one.monitored, *(one.reference or ())) if not isinstance(value, Range)]
+            shown = dict.fromkeys(words.label(one.feature, label_of(value)) for value in values)
+            known = {category.casefold() for category in SCHEMES[scheme]}
+            others = [label for label in shown if label.casefold() not in known]
+            if others:
+                what = f"categories of {one.feature} as the rule names them: {', '.join(others)} is none of {', '.join(SCHEMES[scheme])}"
+                yield Missing(what, "Map the values to these categories where you make the report, or give the groups these names.", False)

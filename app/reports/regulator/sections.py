@@ -7,6 +7,9 @@ from ...impact.local_law_144 import LEAST_SHARE
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
 from ..numbers import ABSENT, count, interval, number, share
 from ..weighted_tables import weighted_tables
+from .cover import count_checks
+from .glossary import list_terms
+from .sections_of_checks import MOST_ROWS, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut
 
 FLAGS = {
     "below_four_fifths": "below 4/5",
@@ -24,6 +27,7 @@ TITLES = {
     "alerts": "Alerts, and who acknowledged what",
     "flips": "Counterfactual flips",
     "alternative": "Less discriminatory alternative: before and after mitigation",
+    "indirect_bias": "Indirect bias: columns that reveal an attribute",
 }
 CHAPTERS = {
     "adverse_impact": "adverse impact",
@@ -35,15 +39,13 @@ CHAPTERS = {
     "alerts": "alerts",
     "flips": "flips",
     "alternative": "less discriminatory alternative",
+    "indirect_bias": "indirect bias",
     "population": "who is in the report",
     "limits": "limits",
 }
 """Short names of the chapters."""
 
-SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are few people, else by two standard deviations."
-
-_MOST_ROWS = 60
-"""Max rows of a table for people, of combinations and alerts; CSV and JSON have all."""
+SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are few people, else by z (beyond 1.96 standard deviations)."
 
 
 def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
@@ -64,9 +66,9 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     columns = ("Rule", "Place", "State", "Chapters of this report")
     clauses = ReportTable("Rules, and what this report has for them", columns, tuple(rows), is_last_wide=True)
     yield Section("Clause map", (Paragraph(data["notice"], is_caution=True), clauses))
-    checks = sum(1 for one in data["chain"] if one["part"].startswith("check "))
+    yield Section("Glossary", (Bullets(tuple(list_terms(data["sheets"]))),))
     verified = (
-        f"The chain has {count(checks)} checks and the configuration as it was when the report was made. Its last link is"
+        f"The chain has {count(count_checks(data))} checks and the configuration as it was when the report was made. Its last link is"
         f" {data['chain_head']}. `evenhand report verify FILE` of any form of this report computes it again from the database,"
         " and names a changed measurement, a deleted check and a changed configuration. It is no signature: somebody who can write to"
         " the database and to the file can change both."
@@ -152,12 +154,12 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
                 *((number(row["ratio_to_reference"]),) if table["reference"] else ()),
                 ", ".join(FLAGS[flag] for flag in row["flags"]) or ABSENT,
             )
-            for row in rows[:_MOST_ROWS]
+            for row in rows[:MOST_ROWS]
         )
         against = f" To the reference: {table['reference']}." if table["reference"] else ""
         note = (
             f"Ratio: to {table['compared_with']}, the highest rate among categories with at least 2 % of the people.{against}"
-            f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}.{_cut(rows)}"
+            f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}.{name_cut(rows)}"
         )
         of_reference = ("To the reference",) if table["reference"] else ()
         columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", *of_reference, "Remarks")
@@ -171,9 +173,9 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
                 number(row["odds_ratio"]),
                 _ends(row, "odds_ratio"),
                 ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
-                number(row["shortfall_to_parity"]),
+                ABSENT if row["shortfall_to_parity"] is None else f"{row['shortfall_to_parity']:,.1f}",
             )
-            for row in compared[:_MOST_ROWS]
+            for row in compared[:MOST_ROWS]
         )
         heads = (label, "z", "Fisher p", "Odds ratio", "95 % interval", "Short of 0.8", "Short of equal rates")
         reasons = {row[name] for row in compared for name in ("impact_ratio_reason", "z_reason", "odds_ratio_reason") if row[name]}
@@ -197,11 +199,11 @@ def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
                 *(row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])),
                 "left out" if row["excluded"] else number(row["impact_ratio"]),
             )
-            for row in table["rows"][:_MOST_ROWS]
+            for row in table["rows"][:MOST_ROWS]
         )
-        small = " Categories under 2 % are left out of the ratios; say why." if any(row["excluded"] for row in table["rows"]) else ""
+        small = f" {describe_left_out(sheet['assessed'])}" if any(row["excluded"] for row in table["rows"]) else ""
         best = describe_best(table["most_selected"], [row["impact_ratio"] for row in table["rows"]])
-        note = f"Unknown category, in no row: {count(table['unknown'])}.{best}{small}{_cut(table['rows'])}"
+        note = f"Unknown category, in no row: {count(table['unknown'])}.{best}{small}{name_cut(table['rows'])}"
         last = ("Above the median", "Scoring rate") if is_scoring else ("Selected", "Selection rate")
         yield ReportTable(f"By {table['attribute']}", (table["attribute"], "People", *last, "Impact ratio"), rows, note)
 
@@ -215,6 +217,17 @@ def describe_best(most_selected: str | None, ratios: Sequence[float | None], *, 
     if all(ratio is None for ratio in ratios):
         return " Nobody of an included category was selected, so there are no ratios."
     return f" Ratios are taken to {most_selected}, the most selected of the included categories."
+
+
+def describe_left_out(assessed: int, *, least_share: float = LEAST_SHARE) -> str:
+    """Returns which categories an audit leaves out of the ratios."""
+    return (
+        f"Categories with less than {100 * least_share:g} % of the {count(assessed)} people of the data, unknown ones among them, are left"
+        " out of the ratios; say why."
+    )
+
+
+NO_RATIO = f"{ABSENT}: nobody of the reference is above."
 
 
 def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
@@ -251,7 +264,9 @@ def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         if scored:
             heads = tuple(f"top {round(100 - 100 * one['quantile'])} %" for one in scored[0]["score"]["quantiles"])
             quantiles = tuple((row["category"], *(number(one["ratio"]) for one in row["score"]["quantiles"])) for row in scored)
-            note = "Share with a score above the quantile of everybody's scores, over that of the reference; a tie is not above."
+            note = (
+                f"Share with a score above the quantile of everybody's scores, over that of the reference; a tie is not above. {NO_RATIO}"
+            )
             yield ReportTable(f"AIR by quantile of the score, {label}", (label, *heads), quantiles, note)
 
 
@@ -308,59 +323,37 @@ def weighted_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     yield from weighted_tables(sheet)
 
 
+def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields which columns go together with each attribute, and with a favourable outcome."""
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=True)
+        return
+    part = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
+    yield Paragraph(
+        "A column that goes together with an attribute, such as a postcode, can carry a difference into decisions although the model never"
+        " sees the attribute. It may also be a legitimate reason: these figures do not tell. Strengths of association are from 0 to 1,"
+        f" corrected for chance, of {count(sheet['records'])} records{part}. Columns that reveal an attribute only together are not found."
+    )
+    for table in sheet["tables"]:
+        rows = tuple(
+            (
+                *(row["column"], "yes" if row["sent_to_model"] else "no", number(row["strength"]), number(row["chance_level"])),
+                number(row["outcome_strength"]),
+                row["reason"] or ("reveals it" if row["reveals"] else ABSENT),
+            )
+            for row in table["rows"][:MOST_ROWS]
+        )
+        columns = ("Column", "Sent to the model", "Strength", "Level of chance", "With the outcome", "Remarks")
+        note = f"Reveals it: a strength above {sheet['limit']:g}, a small effect by convention, and above chance.{name_cut(table['rows'])}"
+        yield ReportTable(f"Columns that go together with {table['attribute']}", columns, rows, note, is_last_wide=True)
+
+
 def describe_mapping(mapping: Mapping[str, Any]) -> str:
     """Returns a mapping of categories in one sentence."""
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
     of = mapping["values"] or mapping["weights"]
     named = ", ".join(f"{value} → {category}" for value, category in of.items())
     return f"{mapping['attribute']}{scheme}: {'values' if mapping['values'] else 'columns of weights'} {named}."
-
-
-def evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields since when each comparison is unfair or fair."""
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.")
-        return
-    rows = tuple((one["comparison"], one["limit"], one["words"]) for one in sheet["rows"][:_MOST_ROWS])
-    yield Paragraph("The state of every comparison when this report was made, whatever the period.")
-    yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, _cut(sheet["rows"]).strip() or None, is_last_wide=True)
-
-
-def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields the alerts of the period."""
-    for note in sheet["notes"]:
-        yield Paragraph(note)
-    if sheet["alerts"]:
-        names = ("opened", "about", "sentence", "acknowledged", "resolved")
-        rows = tuple(tuple(one[name] for name in names) for one in sheet["alerts"][:_MOST_ROWS])
-        columns = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
-        yield ReportTable("Alerts of the period", columns, rows, _cut(sheet["alerts"]).strip() or None)
-
-
-def measured_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields figures of the newest check."""
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.")
-        return
-    yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded; they are of its window alone.")
-    measured = [one for one in sheet["rows"] if one["value"] is not None]
-    reasons = dict.fromkeys(one["reason"] for one in sheet["rows"] if one["value"] is None)
-    if reasons:
-        absent = len(sheet["rows"]) - len(measured)
-        yield Paragraph(f"{count(absent)} of {count(len(sheet['rows']))} figures have no value: {'; '.join(map(str, reasons))}.")
-    if not measured:
-        return
-    rows = tuple(
-        (
-            *(one["metric"].replace("_", " "), one["attribute"] or ABSENT, one["group"] or one["scope"]),
-            number(one["value"]),
-            ABSENT if one["low"] is None and one["high"] is None else interval(one["low"], one["high"]),
-            count(one["records"]),
-        )
-        for one in measured[:_MOST_ROWS]
-    )
-    columns = ("Figure", "Attribute", "Group", "Value", "95 % interval", "Records")
-    yield ReportTable("Figures", columns, rows, _cut(measured).strip() or None)
 
 
 _SHEETS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Block]]] = {
@@ -371,8 +364,9 @@ _SHEETS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Block]]] = {
     "controls": controls_blocks,
     "evidence": evidence_blocks,
     "alerts": alert_blocks,
-    "flips": measured_blocks,
-    "alternative": measured_blocks,
+    "flips": flip_blocks,
+    "alternative": alternative_blocks,
+    "indirect_bias": indirect_blocks,
 }
 
 
@@ -389,7 +383,3 @@ def _odds(odds: Mapping[str, Any]) -> str:
 
 def _p(test: Mapping[str, Any]) -> str:
     return ABSENT if test["p_value"] is None else f"{test['p_value']:.4g}"
-
-
-def _cut(rows: list[Any]) -> str:
-    return f" The first {_MOST_ROWS} of {count(len(rows))} rows; CSV and JSON have all." if len(rows) > _MOST_ROWS else ""

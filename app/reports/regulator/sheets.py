@@ -40,14 +40,20 @@ def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: b
         assessed = np.zeros(0, dtype=np.bool_) if people.scores is None else ~np.isnan(people.scores)
         if people.scores is None or not people.count(assessed):
             reason = people.no_scores if people.scores is None else NO_SCORED
-            return {"tables": [], "unknown": 0, "tool": "scoring", "median_score": None, "reason": reason}
+            return {"tables": [], "unknown": 0, "assessed": 0, "tool": "scoring", "median_score": None, "reason": reason}
         median = float(np.median(np.repeat(people.scores[assessed], people.records[assessed])))
         # NaN is above no number.
         selected = people.scores > median
     tables = [tabulate(people, one, assessed, selected) for one in audit_comparisons(features)]
     is_missing = np.logical_or.reduce([one.codes == MISSING for one in people.attributes if one.feature in features])
-    audit = audit_tables(tables, unknown=people.count(is_missing & assessed), least_share=LEAST_SHARE)
-    written = as_json(audit) | {"tool": "scoring" if is_scoring else "selecting", "median_score": median, "reason": None}
+    counts = {"assessed": people.count(assessed), "unknown": people.count(is_missing & assessed)}
+    audit = audit_tables(tables, **counts, least_share=LEAST_SHARE)
+    written = as_json(audit) | {
+        "assessed": audit.assessed,
+        "tool": "scoring" if is_scoring else "selecting",
+        "median_score": median,
+        "reason": None,
+    }
     for one, table in zip(audit.tables, written["tables"], strict=True):
         table["unknown"] = one.table.unknown
         table["most_selected"] = None if one.most_selected is None else one.most_selected.label

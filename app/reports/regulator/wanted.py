@@ -18,6 +18,7 @@ class PeriodSheet(StrEnum):
     LENDING = "lending"
     PROBABILISTIC = "probabilistic"
     CONTROLS = "controls"
+    INDIRECT_BIAS = "indirect_bias"
     EVIDENCE = "evidence"
     ALERTS = "alerts"
     FLIPS = "flips"

@@ -25,9 +25,13 @@ _CHECKS = """
 """
 _CONFIGURATION = """
     SELECT encode(sha256(convert_to(jsonb_build_array(m.version, m.schedule, m.config)::text, 'UTF8')), 'hex') AS monitor,
-           encode(sha256(convert_to(jsonb_build_array(s.version, s.settings)::text, 'UTF8')), 'hex') AS mitigation
+           encode(sha256(convert_to(jsonb_build_array(s.version, s.settings)::text, 'UTF8')), 'hex') AS mitigation,
+           encode(sha256(convert_to(jsonb_build_array(p.problem_type, p.outputs, c.version, c.features, c.meta)::text, 'UTF8')), 'hex')
+             AS model
     FROM (SELECT CAST(:no AS integer) AS no) d LEFT JOIN monitors m ON m.deployment_no = d.no
     LEFT JOIN mitigation_settings s ON s.deployment_no = d.no
+    LEFT JOIN deployments p ON p.no = d.no
+    LEFT JOIN deployment_schemas c ON c.deployment_no = p.no AND c.version = p.schema_version
 """
 
 
@@ -38,6 +42,6 @@ def digest_checks(session: Session, deployment_no: int, span: Span) -> Sequence[
 
 
 def digest_configuration(session: Session, deployment_no: int) -> dict[str, str]:
-    """Returns the digests of the monitor and of the settings of mitigation as they are now, by name."""
+    """Returns the digests of the monitor, of the settings of mitigation and of the model's columns and outputs as they are now, by name."""
     row = session.execute(text(_CONFIGURATION), {"no": deployment_no}).mappings().one()
-    return {name: str(row[name]) for name in ("monitor", "mitigation")}
+    return {name: str(row[name]) for name in ("monitor", "mitigation", "model")}

@@ -270,6 +270,7 @@ class Deployments:
         return {
             "name": definition.name,
             "owner": definition.owner,
+            "purpose": definition.purpose,
             "outputs": asdict(definition.outputs),
             "model_revision": definition.model_revision,
             "endpoint": stored_endpoint,
@@ -316,6 +317,7 @@ class Deployments:
             created_at=row.created_at,
             updated_at=row.updated_at,
             owner=row.owner,
+            purpose=row.purpose,
             payload=read_payload_table(row.record_tables),
             feedback=read_feedback_table(row.record_tables),
             health=health,

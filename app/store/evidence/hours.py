@@ -114,7 +114,8 @@ def last_counted(session: Session, deployment_no: int) -> datetime | None:
     """Returns the end of the newest hour in which any era of the deployment has counted records or labels; None if there is none."""
     # Labels are counted further than records where no payload file has come for a while.
     latest = func.max(func.greatest(EvidenceEraRow.counted_until, EvidenceEraRow.labels_until))
-    return session.scalar(select(latest).where(EvidenceEraRow.deployment_no == deployment_no))
+    found: datetime | None = session.scalar(select(latest).where(EvidenceEraRow.deployment_no == deployment_no))
+    return found
 
 
 def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:

@@ -64,6 +64,15 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
     return table.sort_by([(name, "ascending") for name in columns])
 
 
+def sample_period(reader: ArrowReader, query: WindowQuery, span: Span, *, one_in: int) -> pa.Table:
+    """Returns about one record of the period in `one_in`, evenly spread, always the same ones: outcome (JSON text), value_0 …."""
+    return reader.table(
+        f"""SELECT coalesce(label, prediction)::text AS outcome {query.values("features", "meta")}
+            {_IN_PERIOD} AND schema_version = $4 AND mod(hashint8(record_no)::bigint, $5) = 0 ORDER BY logged_at, record_no""",
+        [query.deployment_no, span.start, span.end, query.schema.version, one_in],
+    )
+
+
 def count_revisions(reader: ArrowReader, deployment_no: int, span: Span) -> list[RevisionCount]:
     """Returns the records of the period by model revision and version of the schema."""
     table = reader.table(

@@ -30,6 +30,7 @@ class DeploymentRow(Row):
     credentials: Mapped[bytes | None]
     column_key: Mapped[bytes | None]
     owner: Mapped[str | None]
+    purpose: Mapped[str | None]
     record_tables: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -1,4 +1,4 @@
-"""The owner of a deployment: stored, changed, shown and filtered by."""
+"""The owner and the purpose of a deployment: stored, changed, shown and filtered by."""
 
 import pytest
 
@@ -18,6 +18,17 @@ def test_an_owner_is_stored_changed_and_removed_and_every_change_is_an_activity(
     assert (stored["owner"], changed["owner"], removed["owner"]) == (OWNER, "Team B", None)
     assert {one["schema_version"] for one in (stored, changed, removed)} == {1}
     assert [one["details"]["owner"] for one in activities] == [["Team B", None], [OWNER, "Team B"], [None, OWNER]]
+
+
+def test_a_purpose_is_stored_changed_shown_and_removed(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment(id="meant", purpose="Decides on loans.")).raise_for_status()
+    page = service.client.get("/deployments/meant/configure/model", headers={"Accept": "text/html"}).text
+    found = [service.client.patch("/v1/deployments/meant", json={"purpose": purpose}).json()["purpose"] for purpose in ("Loans.", None)]
+    refused = service.client.post("/v1/deployments", json=deployment(id="blank", purpose=" "))
+
+    assert found == ["Loans.", None]
+    assert "Decides on loans." in page
+    assert [problem["field"] for problem in refused.json()["errors"]] == ["purpose"]
 
 
 @pytest.mark.parametrize("owner", ["", "  ", "x" * 201, "a\0b", 7, ["Ada"]])

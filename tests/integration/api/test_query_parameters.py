@@ -117,7 +117,9 @@ def test_a_list_may_be_repeated_on_the_page_and_in_the_api(client: httpx.Client,
 
     of_states = {("/v1/overview", "state"), ("/", "state")}
     report, presets = "/v1/deployments/{deployment_id}/regulator-report.{form}", "/v1/deployments/{deployment_id}/report-presets"
-    assert lists == of_states | {(report, "sheet"), (report, "attribute"), (report, "control"), (presets, "control")}
+    page = "/deployments/{deployment_id}/regulator-report"
+    on_pages = {(page, "attribute"), (page, "control")}
+    assert lists == of_states | on_pages | {(report, "sheet"), (report, "attribute"), (report, "control"), (presets, "control")}
     for address, _ in of_states:
         assert client.get(address, params=[("state", "fair"), ("state", "stale")]).status_code == 200
 

@@ -13,7 +13,7 @@ from app.reports.document import Made
 from app.reports.making import Form, Order, make_report
 from app.views.forest import read_forest
 from app.views.forest_headline import word_forest
-from tests.integration.reports.reported import Reported
+from tests.integration.reports.reported import Reported, page_count
 from tests.scenes import HOUR, NOON
 
 pytestmark = pytest.mark.usefixtures("reports_in_this_process")
@@ -102,9 +102,3 @@ def test_an_unknown_value_of_the_annex_is_refused(reported: Reported) -> None:
 
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "annex"
-
-
-def page_count(pdf: bytes) -> int:
-    """The number of pages that the page tree has."""
-    (found,) = re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", pdf)
-    return int(found)

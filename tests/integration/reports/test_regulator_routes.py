@@ -47,10 +47,22 @@ def test_categories_of_the_address_are_in_the_report_and_in_the_links_of_the_pag
     assert [row["category"] for row in table["rows"]] == ["Female"]
     assert table["unknown"] > 0
     assert f"categories={quote_plus(mapping)}" in page
-    assert "The files on this page have the categories above" in page
+    assert "have the choices above" in page
     (form,) = [one for one in page.split("<form")[1:] if 'id="categories"' in one]
     assert 'name="range" value="week"' in form
     assert form.count('name="categories"') == 1
+
+
+def test_choices_on_the_page_are_in_its_files_and_what_is_missing_heeds_them(reported: Reported) -> None:
+    chosen = {"control": "income", "attribute": "sex", "tool": "scoring"}
+    page = reported.service.client.get("/deployments/a-model/regulator-report", params=chosen).text
+    wrong = reported.service.client.get("/deployments/a-model/regulator-report", params={"control": "sex"}).text
+
+    assert page.count("attribute=sex&amp;control=income&amp;tool=scoring") == 4 * 6
+    assert "<strong>controls</strong>" not in page
+    assert 'name="controls" data-as="json" value=\'["income"]\'' in page
+    assert "The files are without these choices: control: sex is an attribute" in wrong
+    assert "&amp;control=sex" not in wrong
 
 
 @pytest.mark.parametrize("mapping", ["{", "[]", '{"sex": {"scheme": "eeo-1", "values": {"female": "Female"}}}'])
@@ -60,7 +72,7 @@ def test_categories_that_cannot_be_used_are_named(reported: Reported, mapping: s
 
     assert (answer.status_code, answer.json()["errors"][0]["field"].split(".")[0]) == (422, "categories")
     assert page.status_code == 200
-    assert "The files are without these categories" in page.text
+    assert "The files are without these choices" in page.text
     links = re.findall(r'href="([^"]*regulator-report\.[^"]*)"', page.text)
     assert links
     assert not any("categories" in link for link in links)
@@ -86,6 +98,10 @@ def test_what_a_preset_lacks_is_listed_before_the_report_is_made(reported: Repor
     assert "controls" not in [
         one["what"] for one in json.loads(reported.text("/report-presets", control="income"))["presets"][2]["missing"]
     ]
+    assert {"an owner of the model", "the purpose of the model"} <= {one["what"] for one in presets["eu-ai-act"]["missing"]}
+    reported.service.client.put("/v1/deployments/a-model/retention", json={"records_months": 3}).raise_for_status()
+    (kept,) = [one["what"] for one in json.loads(reported.text("/report-presets"))["presets"][3]["missing"] if "kept" in one["what"]]
+    assert kept == "records that are kept for 6 months: they are erased after 3"
     for preset in presets.values():
         assert preset["title"] in page
     assert "an attribute that is named like race or ethnicity" in page

@@ -62,6 +62,13 @@ def test_people_without_an_answer_are_in_no_table() -> None:
         assert [one.applicants for one in counted.tables[0].categories] == [1, 1]
 
 
+def test_an_attribute_with_one_category_says_that_there_is_nobody_to_compare() -> None:
+    frame = pd.DataFrame({"sex": ["F", "F", None], "hired": ["yes", "no", "yes"]})
+    found = report_selections(frame, preset="lending", attribute="sex", prediction="hired", favourable="yes").to_json()
+    (table,) = found["sheets"]["lending"]["tables"]
+    assert (table["rows"], table["reason"]) == ([], "everybody of known category is of the reference, F, so there is nobody to compare")
+
+
 @given(st.lists(st.tuples(st.sampled_from(SEXES), st.sampled_from(RACES), st.booleans()), min_size=1, max_size=60))
 def test_tables_count_what_a_loop_over_the_people_counts(people: list[tuple[str | None, str | None, bool]]) -> None:
     frame = pd.DataFrame(people, columns=["sex", "race", "hired"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, fisher_exact
 from scipy.stats.contingency import odds_ratio
+from statsmodels.stats.proportion import proportions_ztest
 
 from app.domain.comparisons import Comparison
 from app.errors import InvalidInput
@@ -22,7 +23,7 @@ def row(people: int, selected: int, others: int, others_selected: int) -> Impact
     return ImpactRow(Category(("f",), people, selected), Category(("m",), others, others_selected), is_small=False)
 
 
-def test_figures_of_a_thousand_random_tables_are_those_of_scipy() -> None:
+def test_figures_of_a_thousand_random_tables_are_those_of_scipy_and_statsmodels() -> None:
     rng = np.random.default_rng(7)
     for _ in range(1_000):
         people, others = (int(size) for size in rng.integers(1, rng.choice([5, 60, 3_000]), 2))
@@ -35,6 +36,10 @@ def test_figures_of_a_thousand_random_tables_are_those_of_scipy() -> None:
             chi2 = chi2_contingency(cells, correction=False).statistic
             assert one.z is not None
             assert one.z**2 == pytest.approx(chi2, rel=1e-9, abs=1e-12)
+            oracle = proportions_ztest([selected, others_selected], [people, others])
+            assert one.z == pytest.approx(oracle[0], rel=1e-9, abs=1e-12)
+            if not one.is_exact:
+                assert one.p_value == pytest.approx(oracle[1], rel=1e-9, abs=1e-12)
         else:
             assert one.z is None
         assert (one.ratio is None) == (one.ratio_reason is not None)

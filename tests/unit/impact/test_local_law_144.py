@@ -21,7 +21,7 @@ def ratios(rows: tuple[AuditRow, ...]) -> dict[str, float | None]:
 
 def test_an_audit_whose_smallest_category_has_the_highest_rate_takes_the_highest_of_the_included_ones() -> None:
     # Asian: 1 of 1 selected, which is 1 of 501 people, below 2 %. By hand: White 200/400 = 0.5, Black 30/100 = 0.3; 0.3 / 0.5 = 0.6.
-    sheet = audit_tables([table(("Asian", 1, 1), ("Black", 100, 30), ("White", 400, 200))], unknown=0)
+    sheet = audit_tables([table(("Asian", 1, 1), ("Black", 100, 30), ("White", 400, 200))], assessed=501, unknown=0)
 
     (audit,) = sheet.tables
     assert ratios(audit.rows) == {"Asian": None, "Black": pytest.approx(0.6), "White": 1.0}
@@ -32,18 +32,24 @@ def test_an_audit_whose_smallest_category_has_the_highest_rate_takes_the_highest
 
 
 def test_exactly_two_percent_is_included() -> None:
-    (audit,) = audit_tables([table(("A", 2, 1), ("B", 98, 49))], unknown=0).tables
+    (audit,) = audit_tables([table(("A", 2, 1), ("B", 98, 49))], assessed=100, unknown=0).tables
     assert ratios(audit.rows) == {"A": 1.0, "B": 1.0}
 
 
+def test_two_percent_are_of_all_data_of_the_audit_with_those_of_unknown_categories() -> None:
+    # A has 2 of the 98 people of its table, which is more than 2 %, and of the 110 people of the data, which is less.
+    (audit,) = audit_tables([table(("A", 2, 2), ("B", 96, 48), unknown=12)], assessed=110, unknown=12).tables
+    assert ratios(audit.rows) == {"A": None, "B": 1.0}
+
+
 def test_where_nobody_is_selected_there_is_no_ratio() -> None:
-    (audit,) = audit_tables([table(("A", 50, 0), ("B", 50, 0))], unknown=0).tables
+    (audit,) = audit_tables([table(("A", 50, 0), ("B", 50, 0))], assessed=100, unknown=0).tables
     assert ratios(audit.rows) == {"A": None, "B": None}
     assert [row.is_excluded for row in audit.rows] == [False, False]
 
 
 def test_without_categories_there_are_no_rows() -> None:
-    (audit,) = audit_tables([table(unknown=5)], unknown=5).tables
+    (audit,) = audit_tables([table(unknown=5)], assessed=5, unknown=5).tables
     assert (audit.rows, audit.most_selected) == ((), None)
 
 
@@ -53,7 +59,7 @@ def test_ratios_lie_between_0_and_1_and_the_most_selected_included_category_has_
 ) -> None:
     everybody = sum(people for people, _ in counts)
     named = [(f"c{place}", people, selected) for place, (people, selected) in enumerate(counts)]
-    (audit,) = audit_tables([table(*named)], unknown=0, least_share=least_share).tables
+    (audit,) = audit_tables([table(*named)], assessed=everybody, unknown=0, least_share=least_share).tables
 
     for row in audit.rows:
         assert row.is_excluded == (row.category.applicants < least_share * everybody)

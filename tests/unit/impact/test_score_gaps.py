@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind
+from scipy.stats.contingency import relative_risk
 from statsmodels.regression.linear_model import OLS
 
 from app.impact.score_gaps import NO_SPREAD, NOT_APART, quantile_ratios, residual_gap, score_gap
@@ -12,7 +13,7 @@ from app.impact.score_gaps import NO_SPREAD, NOT_APART, quantile_ratios, residua
 
 def test_standardised_differences_are_those_of_the_t_test() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(1_000):
         women, men = rng.normal(0, 2, int(rng.integers(2, 50))), rng.normal(0.4, 1, int(rng.integers(2, 50)))
         everybody = np.concatenate([women, men, rng.normal(5, 1, 7)])
         found = score_gap(women, men, everybody, name="women", reference_name="men")
@@ -31,7 +32,7 @@ def test_gaps_that_are_not_there_have_a_reason() -> None:
 
 def test_the_residual_gap_is_the_coefficient_of_a_least_squares_fit() -> None:
     rng = np.random.default_rng(2)
-    for _ in range(100):
+    for _ in range(1_000):
         strata = rng.integers(0, 4, 60)
         is_woman = rng.random(60) < 0.2 + 0.15 * strata
         scores = rng.normal(strata - 0.5 * is_woman, 1)
@@ -60,6 +61,28 @@ def test_a_gap_that_the_controls_explain_leaves_none() -> None:
         found = residual_gap(is_woman, scores, income, float(scores.std(ddof=1)))
         inside += (found.lower or 0) <= 0 <= (found.upper or 0)
     assert 180 <= inside <= 198
+
+
+def test_a_thousand_tables_have_the_ratios_by_quantile_of_a_count_and_of_scipy() -> None:
+    """Scores have many ties, and cuts above which nobody of the reference is."""
+    rng = np.random.default_rng(5)
+    without = 0
+    for _ in range(1_000):
+        spread = int(rng.choice([2, 9, 1_000]))
+        women, men, others = (rng.integers(0, spread, int(size)) / spread for size in rng.integers(1, 60, 3))
+        everybody = np.sort(np.concatenate([women, men, others]))
+        for found in quantile_ratios(women, men, everybody):
+            cut = everybody[math.ceil(round(found.quantile * everybody.size, 9)) - 1]
+            above, men_above = int((women > cut).sum()), int((men > cut).sum())
+            assert (found.cut, found.rate, found.reference_rate) == (cut, above / women.size, men_above / men.size)
+            if men_above:
+                oracle = relative_risk(above, women.size, men_above, men.size).relative_risk
+                assert found.ratio == pytest.approx(oracle, rel=1e-9)
+            else:
+                without += 1
+                assert (found.ratio, found.lower, found.upper) == (None, None, None)
+                assert found.reason
+    assert without > 100
 
 
 def test_ratios_by_quantile_are_computed_by_hand() -> None:

@@ -1,0 +1,71 @@
+"""Cover of a regulator's report: the facts on the period that the cover of a report on checks does not have."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ..document import Fact, FirstPage, Made
+from ..numbers import count
+
+NOT_OVER = "The period was not over when this report was made: records and checks that come later are not in it."
+SOURCE = "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran on them"
+
+_MOST_REVISIONS = 4
+"""Max model revisions that the cover names; a table has all."""
+
+
+def count_checks(data: Mapping[str, Any]) -> int:
+    """Returns the number of checks in the hash chain of a report."""
+    return sum(1 for one in data["chain"] if one["part"].startswith("check "))
+
+
+def extend_cover(first: FirstPage, data: Mapping[str, Any], made: Made) -> FirstPage:
+    """Returns the first page with what a regulator looks for: purpose, owner, the whole population, who is not in it, and the chain."""
+    facts = [replace(one, name="Records of the check") if one.name == "Population" else one for one in first.facts]
+    is_over = datetime.fromisoformat(data["period"]["end"]) <= made.at
+    cautions = first.cautions if is_over else (*first.cautions, NOT_OVER)
+    return replace(first, facts=(*list_cover_facts(data), *facts), cautions=cautions)
+
+
+def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
+    """Yields the facts on the whole period."""
+    deployment, population = data["deployment"], data["population"]
+    yield Fact(name="Purpose", value=deployment["purpose"] or "not stated in the deployment's settings")
+    yield Fact(name="Owner", value=deployment["owner"] or "nobody is named in the deployment's settings")
+    named = [f"{one['model_revision']} ({count(one['records'])} records)" for one in data["revisions"][:_MOST_REVISIONS]]
+    more = len(data["revisions"]) - len(named)
+    revisions = ", ".join(named) + (f" and {more} more" if more > 0 else "")
+    yield Fact(name="Model revisions", value=revisions or "none: no record was logged in the period")
+    logged, counted, chosen = (count(population[name]) for name in ("logged", "in_report", "selected"))
+    yield Fact(
+        name="Population", value=f"{logged} records logged in the period; {counted} in this report, {chosen} with a favourable outcome"
+    )
+    yield Fact(name="Not in the figures", value="; ".join(list_left_out(population)) or "nobody that is known of")
+    yield Fact(name="Source", value=SOURCE)
+    yield Fact(name="Software", value=data["software"])
+    yield Fact(name="Hash chain", value=f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration")
+
+
+def list_left_out(population: Mapping[str, Any]) -> Iterator[str]:
+    """Yields who is in no figure, or not in those of an attribute, and why, as far as there is anybody."""
+    for name, words in _LEFT_OUT.items():
+        if population["not_in_report"][name]:
+            yield f"{count(population['not_in_report'][name])} {words}"
+    for one in population["by_attribute"]:
+        if one["unknown"]:
+            yield f"{count(one['unknown'])} of unknown {one['attribute']} (in none of its tables)"
+        if one["under_2_percent"]:
+            names = ", ".join(one["under_2_percent"])
+            yield f"{names} ({one['attribute']}, under 2 %: shown, but not in the choice of the highest rate)"
+    if population["without_label"]:
+        yield f"{count(population['without_label'])} without a label (in no accuracy)"
+
+
+_LEFT_OUT: Mapping[str, str] = {
+    "other_schema_version": "logged under another version of the schema",
+    "outcome_in_neither_list": "with an outcome in neither list",
+    "rejected_at_ingestion": "rejected at ingestion",
+    "not_received": "not received",
+    "sampled_out": "left out by a sender's sample",
+}

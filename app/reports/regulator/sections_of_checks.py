@@ -1,0 +1,140 @@
+"""Chapters of a regulator's report that are made of checks: evidence, alerts, counterfactual flips, and mitigation before and after."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ..document import Block, Paragraph, ReportTable
+from ..numbers import ABSENT, count, interval, moment, number, share
+
+MOST_ROWS = 60
+"""Max rows of a table for people, of combinations and alerts; CSV and JSON have all."""
+
+FLIPS = (
+    "The model was asked again about copies in which the attribute is changed. Flips: share of outcomes that change. Gained: share that"
+    " becomes favourable; lost: share that stops being favourable. A group that gains more than it loses is at a disadvantage."
+)
+ALTERNATIVES = (
+    "Before: outcomes as they were logged. After: outcomes as the deployment's mitigation gives them for the same records. Ratio: to the"
+    " selection rate of the reference."
+)
+ACCURACY = "Accuracy of the outcomes, on records with a ground-truth label."
+
+_EVERYBODY = frozenset({"attribute", "overall"})
+_NO_GROUP = "everybody"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureColumn:
+    """Column of a table for people: the metric, its name there, and how a row of the sheet is shown."""
+
+    metric: str
+    name: str
+    show: Callable[[Mapping[str, Any]], str]
+
+
+def evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields since when each comparison is unfair or fair."""
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.")
+        return
+    rows = tuple((one["comparison"], one["limit"], one["words"]) for one in sheet["rows"][:MOST_ROWS])
+    yield Paragraph("The state of every comparison when this report was made, whatever the period.")
+    yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, name_cut(sheet["rows"]).strip() or None, is_last_wide=True)
+
+
+def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields the alerts of the period."""
+    for note in sheet["notes"]:
+        yield Paragraph(note)
+    if sheet["alerts"]:
+        names = ("opened", "about", "sentence", "acknowledged", "resolved")
+        rows = tuple(tuple(one[name] for name in names) for one in sheet["alerts"][:MOST_ROWS])
+        columns = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
+        yield ReportTable("Alerts of the period", columns, rows, name_cut(sheet["alerts"]).strip() or None)
+
+
+def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields the flip rates of each attribute and group, side by side."""
+    yield from _introduce(sheet)
+    columns = (
+        FigureColumn("flip_rate", "Flips", _share_with_ends),
+        FigureColumn("flip_rate_gained", "Gained", _share_with_ends),
+        FigureColumn("flip_rate_lost", "Lost", _share_with_ends),
+    )
+    yield from _tabulate_figures("Flips when the attribute is changed", sheet["rows"], columns, FLIPS)
+
+
+def alternative_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields rates and ratios before and after mitigation side by side, then what it costs in accuracy."""
+    yield from _introduce(sheet)
+    selections = (
+        FigureColumn("selection_rate_before", "Rate before", share_of),
+        FigureColumn("selection_rate_after", "Rate after", share_of),
+        FigureColumn("disparate_impact_before", "Ratio before", _number_with_ends),
+        FigureColumn("disparate_impact_after", "Ratio after", _number_with_ends),
+        FigureColumn("changed_rate", "Outcomes changed", share_of),
+    )
+    yield from _tabulate_figures("Selection before and after mitigation", sheet["rows"], selections, ALTERNATIVES)
+    accuracies = (
+        FigureColumn("accuracy_before", "Accuracy before", share_of),
+        FigureColumn("accuracy_after", "Accuracy after", share_of),
+        FigureColumn("accuracy_change", "Change, in points", _points_with_ends),
+    )
+    yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], accuracies, ACCURACY)
+
+
+def share_of(row: Mapping[str, Any]) -> str:
+    """Returns the value of a row as a percentage."""
+    return share(row["value"])
+
+
+def name_cut(rows: Sequence[Any]) -> str:
+    """Returns that a table for people does not have all rows; empty if it has."""
+    return f" The first {MOST_ROWS} of {count(len(rows))} rows; CSV and JSON have all." if len(rows) > MOST_ROWS else ""
+
+
+def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
+    """Yields which check the figures are of, and why some have no value."""
+    if sheet["reason"]:
+        yield Paragraph(f"There are no figures: {sheet['reason']}.")
+        return
+    span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
+    yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are of its window alone.")
+    absent = [one["reason"] for one in sheet["rows"] if one["value"] is None]
+    if absent:
+        reasons = "; ".join(map(str, dict.fromkeys(absent)))
+        yield Paragraph(f"{count(len(absent))} of {count(len(sheet['rows']))} figures have no value: {reasons}.")
+
+
+def _tabulate_figures(caption: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[FigureColumn], note: str) -> Iterator[ReportTable]:
+    """Yields a table with a row for each attribute and group that has one of the figures. CSV and JSON also have those of pooled groups."""
+    found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    wanted = {one.metric for one in columns}
+    for row in rows:
+        is_shown = row["scope"] == "group" or row["scope"] in _EVERYBODY
+        if is_shown and row["metric"] in wanted and row["value"] is not None:
+            found.setdefault((row["attribute"] or ABSENT, row["group"] or _NO_GROUP), {})[row["metric"]] = row
+    cells = []
+    for (attribute, group), figures in found.items():
+        shown = (one.show(figures[one.metric]) if one.metric in figures else ABSENT for one in columns)
+        cells.append((attribute, group, *shown, count(min(one["records"] for one in figures.values()))))
+    if cells:
+        names = ("Attribute", "Group", *(one.name for one in columns), "Records")
+        yield ReportTable(caption, names, tuple(cells[:MOST_ROWS]), f"{note}{name_cut(cells)}")
+
+
+def _share_with_ends(row: Mapping[str, Any]) -> str:
+    ends = "" if row["low"] is None or row["high"] is None else f" ({100 * row['low']:.2f} to {share(row['high'])})"
+    return f"{share(row['value'])}{ends}"
+
+
+def _number_with_ends(row: Mapping[str, Any]) -> str:
+    has_ends = row["low"] is not None or row["high"] is not None
+    return f"{number(row['value'])} ({interval(row['low'], row['high'])})" if has_ends else number(row["value"])
+
+
+def _points_with_ends(row: Mapping[str, Any]) -> str:
+    ends = "" if row["low"] is None or row["high"] is None else f" ({100 * row['low']:+.2f} to {100 * row['high']:+.2f})"
+    return f"{100 * row['value']:+.2f}{ends}"
