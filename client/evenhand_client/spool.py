@@ -77,9 +77,14 @@ class Spool:
             self.folder.mkdir(parents=True, exist_ok=True)
             # Locked before it has its name: others take an unlocked one for a dead owner's.
             hidden = self.folder / f".{self.owner}.tmp"
-            descriptor = os.open(hidden, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            hidden.rename(name)
+            while True:
+                descriptor = os.open(hidden, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                try:
+                    hidden.rename(name)
+                    break
+                except FileNotFoundError:  # another process took it for a dead owner's, before it was locked
+                    os.close(descriptor)
             self._locks[name] = descriptor
 
     def append(self, entries: Iterable[Entry]) -> None:
@@ -175,6 +180,7 @@ class Spool:
             OSError: the folder cannot be read.
         """
         found = {}
+        self._delete_unnamed_locks()
         for path in sorted(self.folder.glob("*.lock")):
             with self._lock:
                 descriptor = None if path in self._locks else _lock_of_dead(path)
@@ -236,12 +242,22 @@ class Spool:
     def _losses_path(self, owner: str) -> Path:
         return self.folder / f"{owner}.losses"
 
+    def _delete_unnamed_locks(self) -> None:
+        """Deletes the locks of owners that were killed before they named them."""
+        for path in self.folder.glob(".*.tmp"):
+            descriptor = _lock_of_dead(path)
+            if descriptor is not None:
+                path.unlink(missing_ok=True)
+                os.close(descriptor)
+
     def _release_emptied(self, *, of_all: bool = False) -> None:
         """Deletes the locks of owners that left nothing more; that of this process only at its end."""
         own = self.folder / f"{self.owner}.lock"
         for path in [path for path in self._locks if of_all or path != own]:
             owner = path.name[: -len(".lock")]
             if not any(self.folder.glob(f"{owner}-*.jsonl")) and not self._losses_path(owner).exists():
+                # Left by an owner that was killed while it wrote its losses.
+                self._losses_path(owner).with_suffix(".tmp").unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
                 os.close(self._locks.pop(path))
 

@@ -120,6 +120,19 @@ def test_the_files_of_a_living_process_are_its_own(tmp_path: Path) -> None:
     other.close()
 
 
+def test_what_a_process_left_that_was_killed_before_it_named_its_lock_is_deleted(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path), 10**6)
+    spool.start()
+    (tmp_path / ".dead.tmp").touch()
+    (tmp_path / "other.lock").touch()
+    (tmp_path / "other.tmp").write_text("{")
+    spool.adopt()
+
+    assert list(tmp_path.iterdir()) == [tmp_path / f"{spool.owner}.lock"]
+    spool.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_beyond_its_cap_the_oldest_are_dropped_and_counted_by_hour(make: Make, collector: Collector, tmp_path: Path) -> None:
     collector.respond = lambda _: Reply(503)
     client = make(spool_dir=tmp_path, max_spool_bytes=20_000)
