@@ -47,6 +47,14 @@ def test_a_process_that_ends_leaves_what_it_cannot_store_in_time_to_the_next(
         assert set(scene.await_records(1)) == {"late"}
 
 
+def test_a_process_that_ends_does_not_wait_for_more_records(database: Database, tmp_path: Path, model: ModelServer) -> None:
+    with patch.object(delivery, "GATHER_SECONDS", 86_400.0):
+        with open_scene(database, tmp_path, model) as scene:
+            assert scene.predict(headers={"Evenhand-Record-Id": "last"}).status_code == 200
+        with database.transaction() as session:
+            assert session.scalars(text("SELECT record_id FROM payload_records")).all() == ["last"]
+
+
 def test_an_answer_beyond_the_size_that_is_logged_is_passed_on_and_counted(scene: GatewayScene) -> None:
     with patch.object(route, "MAX_LOGGED_ANSWER_BYTES", 10):
         answer = scene.predict([WOMAN, MAN])
