@@ -70,7 +70,7 @@ def series_chart(series: Series, *, theme: Theme = Theme.LIGHT, alerts: Sequence
         *labels,
         *([] if points or rows.absent or rows.gaps else [empty_chart("No measurements in this time.", height=HEIGHT, look=look)]),
     ]
-    chart = alt.layer(*layers).properties(width="container", height=HEIGHT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    chart = alt.layer(*layers, width="container", height=HEIGHT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
     # Checking against the schema takes longer than drawing; the tests do it.
     spec: Spec = chart.to_dict(validate=False)
     named = {
@@ -171,9 +171,9 @@ def _line_layers(rows: ChartRows, axis: NumberAxis, x: alt.X) -> list[alt.Chart]
     colour = alt.Color("g:N", scale=alt.Scale(domain=list(rows.names), range=list(rows.shades)), legend=legend)
     dash = alt.StrokeDash("g:N", scale=alt.Scale(domain=list(rows.names), range=dashes), legend=legend)
 
-    base = alt.Chart(alt.NamedData("lines")).encode(x=x, detail=["g:N", "k:O"])
+    base = alt.Chart(alt.NamedData("lines")).encode(x=x, detail=[alt.Detail("g:N"), alt.Detail("k:O")])
     opacity = _BAND if len(rows.names) <= _FEW_GROUPS else _FAINT_BAND
-    band = base.mark_area(opacity=opacity, clip=True).encode(y=_value_axis("l", axis), y2="u:Q", fill=_SHADE)
+    band = base.mark_area(opacity=opacity, clip=True).encode(y=_value_axis("l", axis), y2=alt.Y2("u:Q"), fill=_SHADE)
     line = base.mark_line(strokeWidth=2, clip=True).encode(y=_value_axis("v", axis), color=colour, strokeDash=dash)
     return [band, line]
 
@@ -205,7 +205,7 @@ def _point_layers(rows: ChartRows, axis: NumberAxis, look: ThemeLook, x: alt.X) 
         if not found:
             continue
         base = alt.Chart(alt.NamedData(name)).encode(x=x)
-        whisker = base.mark_rule(strokeWidth=1, opacity=0.5, clip=True).encode(y=_value_axis("l", axis), y2="u:Q", stroke=_SHADE_OF_STROKE)
+        whisker = base.mark_rule(strokeWidth=1, opacity=0.5, clip=True).encode(y=_value_axis("l", axis), y2=alt.Y2("u:Q"), stroke=_SHADE_OF_STROKE)
         shade = {"fill": _SHADE} if mark["filled"] else {"stroke": _SHADE_OF_STROKE}
         point = base.mark_point(**mark, opacity=1, clip=True).encode(y=_value_axis("v", axis), tooltip=tooltip, **shade)
         layers += [whisker, point] if len(found) <= len(rows.names) * _FEW_GROUPS else [point]
@@ -219,11 +219,11 @@ def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: dat
     layers: list[alt.Chart] = []
     if rows.absent:
         runs = alt.Chart(alt.NamedData("absent")).mark_rule(strokeWidth=6, strokeCap="square", color=look.muted)
-        layers.append(runs.encode(x=x, x2="b:T", y=alt.value(HEIGHT - 4), tooltip=tooltip))
+        layers.append(runs.encode(x=x, x2=alt.X2("b:T"), y=alt.YValue(HEIGHT - 4), tooltip=tooltip))
     if rows.gaps:
-        base = alt.Chart(alt.NamedData("gaps")).encode(x=x, y=alt.value(HEIGHT - 14), tooltip=tooltip)
+        base = alt.Chart(alt.NamedData("gaps")).encode(x=x, y=alt.YValue(HEIGHT - 14), tooltip=tooltip)
         layers += [
-            base.mark_rule(strokeWidth=3, color=look.limit).encode(x2="b:T"),
+            base.mark_rule(strokeWidth=3, color=look.limit).encode(x2=alt.X2("b:T")),
             base.mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=60, strokeWidth=2, color=look.limit, filled=False, opacity=1),
         ]
 
@@ -232,7 +232,7 @@ def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: dat
         base = alt.Chart(alt.NamedData("alerts")).encode(x=x, tooltip=tooltip)
         layers += [
             base.mark_rule(color=look.alert, strokeDash=[1, 3], strokeWidth=1.5),
-            base.mark_point(shape="triangle-down", filled=True, size=90, color=look.alert, opacity=1).encode(y=alt.value(6)),
+            base.mark_point(shape="triangle-down", filled=True, size=90, color=look.alert, opacity=1).encode(y=alt.YValue(6)),
         ]
 
     if redefined_at is not None:
@@ -242,7 +242,7 @@ def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: dat
         label = base.mark_text(align="right", baseline="top", dx=-4, fontSize=12, color=look.muted)
         layers += [
             base.mark_rule(color=look.muted, strokeWidth=2),
-            label.encode(y=alt.value(HEIGHT - 32), text=alt.value("earlier definition")),
+            label.encode(y=alt.YValue(HEIGHT - 32), text=alt.TextValue("earlier definition")),
         ]
     return layers
 
@@ -282,6 +282,6 @@ def _level_lines(
     rule = base.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5)
     at: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -2, "fontSize": 12}
     halo = base.mark_text(**at, color=look.surface, stroke=look.surface, strokeWidth=4, opacity=0.8)
-    x = time_axis() if is_part else alt.value(0)
-    labels = [one.encode(x=x, text="name:N") for one in (halo, base.mark_text(**at, color=colour))]
-    return [rule.encode(x=x, x2="b:T") if is_part else rule], labels
+    x = time_axis() if is_part else alt.XValue(0)
+    labels = [one.encode(x=x, text=alt.Text("name:N")) for one in (halo, base.mark_text(**at, color=colour))]
+    return [rule.encode(x=x, x2=alt.X2("b:T")) if is_part else rule], labels

@@ -87,14 +87,14 @@ def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: 
     if labels:
         up = -20 if is_pair else -10
         mark = alt.Chart(alt.InlineData(labels)).mark_text(align="left", dx=2, dy=up, limit=_LABEL_LIMIT, color=look.text)
-        layers.append(mark.encode(x=alt.value(0), y=y, text="label:N", tooltip=alt.Tooltip("label:N", title="Group")))
+        layers.append(mark.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"), tooltip=alt.Tooltip("label:N", title="Group")))
     else:
         layers.append(empty_chart("There are no groups to show.", height=_STEP, look=look))
     layers += [] if equality is None else _equality_layers(equality, look)
 
     height = max(len(shown), 1) * (_STEP_OF_PAIR if is_pair else _STEP)
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    spec: Spec = alt.layer(*layers).properties(width="container", height=height, autosize=fit).to_dict(validate=False)
+    spec: Spec = alt.layer(*layers, width="container", height=height, autosize=fit).to_dict(validate=False)
 
     notes = f"{records[0].upper()}{records[1:]}. Lines on the bars are 95 % intervals."
     notes += " Hollow: before mitigation; filled: after." if is_pair else " Filled: monitored; hollow: reference."
@@ -141,7 +141,7 @@ def _bar_layers(places: Sequence[Sequence[_Bar]], stage: str, y: alt.Y, below: i
     )
     tick = base.mark_tick(size=9, thickness=1.5, color=look.text, yOffset=below)
     sides = [tick.encode(x=_share_axis(side)) for side in ("lower", "upper")]
-    whisker = base.mark_rule(color=look.text, strokeWidth=1.5, yOffset=below).encode(x=_share_axis("lower"), x2="upper:Q")
+    whisker = base.mark_rule(color=look.text, strokeWidth=1.5, yOffset=below).encode(x=_share_axis("lower"), x2=alt.X2("upper:Q"))
     return [bar_mark, whisker, *sides]
 
 
@@ -162,4 +162,4 @@ def _equality_layers(level: float, look: ThemeLook) -> list[alt.Chart]:
     side: Literal["left", "right"] = "right" if level > _RIGHT_HALF else "left"
     rule = base.mark_rule(color=look.limit, strokeDash=[7, 4], strokeWidth=1.5)
     label = base.mark_text(align=side, baseline="bottom", dy=-3, color=look.limit, fontSize=12)
-    return [rule, label.encode(y=alt.value(0), text="name:N")]
+    return [rule, label.encode(y=alt.YValue(0), text=alt.Text("name:N"))]

@@ -43,9 +43,8 @@ def volume_chart(volumes: Sequence[Volume], *, theme: Theme = Theme.LIGHT, span:
     else:
         # A bar on a time axis needs an explicit width: the chart does not know the step between the points.
         drawn = chart.mark_bar(color=look.groups[0], opacity=0.8, width=min(_WIDEST, max(2, 480 // max(len(rows), 1)))).encode(tooltip=tips)
-    sized = alt.layer(*([] if span is None or not rows else [whole_span(span)]), drawn).properties(
-        width="container", height=HEIGHT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
-    )
+    layers = [*([] if span is None or not rows else [whole_span(span)]), drawn]
+    sized = alt.layer(*layers, width="container", height=HEIGHT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
     spec: Spec = sized.to_dict(validate=False)
     total = sum(one.records for one in volumes)
     described = (
