@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ..domain.records import Prediction
@@ -53,6 +52,8 @@ class KeptAnswers:
         found = sorted(self._of(key).glob("*.parquet"))
         if not found:
             return pa.table({name: pa.array([], _SCHEMA[name]) for name in ("record_id", "draw", "outcome", "probability")})
+        import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
+
         wanted = pc.field("record_id").isin(ids)
         rows = ds.dataset(found, format="parquet").to_table(filter=wanted, columns=["record_id", "draw", "outcome", "probability"])
         # Two checks may have asked for the same copy at the same time: the first answer counts.

@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from ..domain.checks import Span
 from ..errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 BATCH_ROWS = 131_072
 """Max rows of a batch: large enough for Arrow's speed, small enough for memory."""
@@ -39,7 +42,7 @@ class FilePiece(msgspec.Struct, frozen=True):
         return msgspec.json.decode(stored, type=cls)
 
 
-def find_pieces(dataset: ds.Dataset, time: str, span: Span) -> Iterator[FilePiece]:
+def find_pieces(dataset: "ds.Dataset", time: str, span: Span) -> Iterator[FilePiece]:
     """Yields the pieces that may have rows in the span, by the footers of the files."""
     for fragment in dataset.get_fragments():
         for group in fragment.row_groups:
@@ -54,7 +57,7 @@ def find_pieces(dataset: ds.Dataset, time: str, span: Span) -> Iterator[FilePiec
                 yield FilePiece(fragment.path, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
 
 
-def _has_all(fragment: ds.ParquetFileFragment, row_group: int, column: str) -> bool:
+def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) -> bool:
     group = fragment.metadata.row_group(row_group)
     # By name: a nested column takes several places.
     found = next(one for one in map(group.column, range(group.num_columns)) if one.path_in_schema == column)
@@ -78,6 +81,8 @@ class PieceReader:
         Raises:
             InvalidInput: the file changed or vanished, or cannot be read.
         """
+        import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
+
         kind = self.schema.field(time).type
         start, end = (pa.scalar(moment, kind) for moment in (span.start, span.end))
         within = None if piece.is_within else (pc.field(time) >= start) & (pc.field(time) < end)

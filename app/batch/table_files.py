@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
@@ -14,6 +14,9 @@ from ..errors import InvalidInput
 from . import pieces
 from .locations import batch_of, list_files
 from .pieces import FilePiece, PieceReader, find_pieces
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 READAHEAD = 2
 """Batches and files that are read ahead; Arrow's own default holds hundreds of megabytes."""
@@ -41,12 +44,14 @@ class TableFiles:
         self.files = [one for one in listed if batch is None or batch_of(one.path, table.partition_by) == batch]
         self._location = table.location
         self._partition_base = None if table.partition_by is None else table.location
-        self._dataset: ds.Dataset | None = None
+        self._dataset: Dataset | None = None
         paths = [str(Path(table.location) / one.path) for one in self.files if one.bytes]
         if paths:
-            partitioning = None if table.partition_by is None else ds.partitioning(flavor="hive")
+            from pyarrow import dataset as arrow_dataset  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few have files
+
+            partitioning = None if table.partition_by is None else arrow_dataset.partitioning(flavor="hive")
             try:
-                self._dataset = ds.dataset(paths, format="parquet", partitioning=partitioning, partition_base_dir=table.location)
+                self._dataset = arrow_dataset.dataset(paths, format="parquet", partitioning=partitioning, partition_base_dir=table.location)
             except (pa.ArrowInvalid, OSError) as error:
                 raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {error}") from error
 
@@ -66,7 +71,7 @@ class TableFiles:
             # A timestamp without a zone would be in another hour on another machine.
             raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
 
-    def read(self, columns: Sequence[str], time: str, span: Span, only: ds.Expression | None = None) -> Iterator[pa.Table]:
+    def read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
         """Yields the rows whose time lies in the span, a batch at a time.
 
         Raises:

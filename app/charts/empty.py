@@ -2,6 +2,7 @@
 
 import altair as alt
 
+from .channels import x_at, y_at
 from .theme import ThemeLook
 
 
@@ -9,4 +10,4 @@ def empty_chart(what: str, *, height: float, look: ThemeLook) -> alt.Chart:
     """Returns the sentence, as a layer or a chart of that height."""
     base = alt.Chart(alt.InlineData([{"what": what}]))
     mark: alt.Chart = base.mark_text(color=look.muted, fontSize=13, align="left")
-    return mark.encode(x=alt.XValue(12), y=alt.YValue(height / 2), text=alt.Text("what:N"))
+    return mark.encode(x=x_at(12), y=y_at(height / 2), text=alt.Text("what:N"))

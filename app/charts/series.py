@@ -11,6 +11,7 @@ import altair as alt
 from ..domain.checks import DataSet, Span
 from ..metrics.catalogue import CATALOGUE
 from ..views.series import Series
+from .channels import fixed_text, x_at, y_at
 from .empty import empty_chart
 from .numbers import NumberAxis, number_axis
 from .points import ChartRows, LimitRun, Row, collect_rows, format_moment, limit_runs, milliseconds
@@ -205,7 +206,9 @@ def _point_layers(rows: ChartRows, axis: NumberAxis, look: ThemeLook, x: alt.X) 
         if not found:
             continue
         base = alt.Chart(alt.NamedData(name)).encode(x=x)
-        whisker = base.mark_rule(strokeWidth=1, opacity=0.5, clip=True).encode(y=_value_axis("l", axis), y2=alt.Y2("u:Q"), stroke=_SHADE_OF_STROKE)
+        whisker = base.mark_rule(strokeWidth=1, opacity=0.5, clip=True).encode(
+            y=_value_axis("l", axis), y2=alt.Y2("u:Q"), stroke=_SHADE_OF_STROKE
+        )
         shade = {"fill": _SHADE} if mark["filled"] else {"stroke": _SHADE_OF_STROKE}
         point = base.mark_point(**mark, opacity=1, clip=True).encode(y=_value_axis("v", axis), tooltip=tooltip, **shade)
         layers += [whisker, point] if len(found) <= len(rows.names) * _FEW_GROUPS else [point]
@@ -219,9 +222,9 @@ def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: dat
     layers: list[alt.Chart] = []
     if rows.absent:
         runs = alt.Chart(alt.NamedData("absent")).mark_rule(strokeWidth=6, strokeCap="square", color=look.muted)
-        layers.append(runs.encode(x=x, x2=alt.X2("b:T"), y=alt.YValue(HEIGHT - 4), tooltip=tooltip))
+        layers.append(runs.encode(x=x, x2=alt.X2("b:T"), y=y_at(HEIGHT - 4), tooltip=tooltip))
     if rows.gaps:
-        base = alt.Chart(alt.NamedData("gaps")).encode(x=x, y=alt.YValue(HEIGHT - 14), tooltip=tooltip)
+        base = alt.Chart(alt.NamedData("gaps")).encode(x=x, y=y_at(HEIGHT - 14), tooltip=tooltip)
         layers += [
             base.mark_rule(strokeWidth=3, color=look.limit).encode(x2=alt.X2("b:T")),
             base.mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=60, strokeWidth=2, color=look.limit, filled=False, opacity=1),
@@ -232,7 +235,7 @@ def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: dat
         base = alt.Chart(alt.NamedData("alerts")).encode(x=x, tooltip=tooltip)
         layers += [
             base.mark_rule(color=look.alert, strokeDash=[1, 3], strokeWidth=1.5),
-            base.mark_point(shape="triangle-down", filled=True, size=90, color=look.alert, opacity=1).encode(y=alt.YValue(6)),
+            base.mark_point(shape="triangle-down", filled=True, size=90, color=look.alert, opacity=1).encode(y=y_at(6)),
         ]
 
     if redefined_at is not None:
@@ -242,7 +245,7 @@ def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: dat
         label = base.mark_text(align="right", baseline="top", dx=-4, fontSize=12, color=look.muted)
         layers += [
             base.mark_rule(color=look.muted, strokeWidth=2),
-            label.encode(y=alt.YValue(HEIGHT - 32), text=alt.TextValue("earlier definition")),
+            label.encode(y=y_at(HEIGHT - 32), text=fixed_text("earlier definition")),
         ]
     return layers
 
@@ -282,6 +285,6 @@ def _level_lines(
     rule = base.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5)
     at: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -2, "fontSize": 12}
     halo = base.mark_text(**at, color=look.surface, stroke=look.surface, strokeWidth=4, opacity=0.8)
-    x = time_axis() if is_part else alt.XValue(0)
+    x = time_axis() if is_part else x_at(0)
     labels = [one.encode(x=x, text=alt.Text("name:N")) for one in (halo, base.mark_text(**at, color=colour))]
     return [rule.encode(x=x, x2=alt.X2("b:T")) if is_part else rule], labels

@@ -9,6 +9,7 @@ import altair as alt
 
 from ..domain.groups import Role
 from ..views.check_views import AttributeView, ViewKind
+from .channels import x_at, y_at
 from .empty import empty_chart
 from .rendering import Spec
 from .theme import LOOKS, Theme, ThemeLook, clip_name, config
@@ -87,7 +88,7 @@ def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: 
     if labels:
         up = -20 if is_pair else -10
         mark = alt.Chart(alt.InlineData(labels)).mark_text(align="left", dx=2, dy=up, limit=_LABEL_LIMIT, color=look.text)
-        layers.append(mark.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"), tooltip=alt.Tooltip("label:N", title="Group")))
+        layers.append(mark.encode(x=x_at(0), y=y, text=alt.Text("label:N"), tooltip=alt.Tooltip("label:N", title="Group")))
     else:
         layers.append(empty_chart("There are no groups to show.", height=_STEP, look=look))
     layers += [] if equality is None else _equality_layers(equality, look)
@@ -162,4 +163,4 @@ def _equality_layers(level: float, look: ThemeLook) -> list[alt.Chart]:
     side: Literal["left", "right"] = "right" if level > _RIGHT_HALF else "left"
     rule = base.mark_rule(color=look.limit, strokeDash=[7, 4], strokeWidth=1.5)
     label = base.mark_text(align=side, baseline="bottom", dy=-3, color=look.limit, fontSize=12)
-    return [rule, label.encode(y=alt.YValue(0), text=alt.Text("name:N"))]
+    return [rule, label.encode(y=y_at(0), text=alt.Text("name:N"))]

@@ -8,7 +8,6 @@ from enum import StrEnum
 from pathlib import Path
 
 import typer
-from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -20,7 +19,7 @@ from ..security.secrets import KEY_FILE, find_secret_box
 from ..settings import Settings
 from ..store.checks.checks import current_time
 from ..store.database.engine import cause_of, public_address
-from ..store.database.migrate import alembic_config, is_known, revision_of
+from ..store.database.migrate import is_known, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.restoring import unreadable_secrets
 from ..store.people.audit_sinks import failing_sinks
@@ -123,7 +122,7 @@ def look_at_secrets(settings: Settings) -> Finding:
 
 def look_at_schema(session: Session) -> Finding:
     """Returns whether this version of the program can work with the schema."""
-    revision, head = revision_of(session.connection()), ScriptDirectory.from_config(alembic_config()).get_current_head()
+    revision, head = revision_of(session.connection()), newest_revision()
     if revision is None:
         return Finding("schema", ExamResult.FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
     if revision == head:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
 from scipy.special import expit
 
 from ..metrics.groups import FloatArray
@@ -126,6 +125,8 @@ def is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected
     both = design[(selected > 0) & (rejected > 0)]
     if np.linalg.matrix_rank(both) == design.shape[1]:
         return False
+    from scipy.optimize import linprog  # noqa: PLC0415 - a tenth of a second to load, and few tables come here
+
     signed = np.vstack([design[selected > 0], -design[rejected > 0]])
     found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=[(-1, 1)] * design.shape[1], method="highs")
     return bool(-found.fun > _SEPARATES)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.spatial import cKDTree
 
 from ..groups import FloatArray, IntArray
 
@@ -69,6 +68,8 @@ def neighbour_shares(asked: FloatArray, among: Points, k: int) -> csr_array:
 
 def _find_neighbours(asked: FloatArray, among: Points, k: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Yields rows, points and shares in parts. Rows whose ties may extend past the searched neighbours are searched further."""
+    from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
+
     tree, width, pending = cKDTree(among.places), k + 1, np.arange(len(asked))
     yield np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     while pending.size:

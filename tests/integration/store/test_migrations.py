@@ -2,10 +2,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from alembic import command
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from app.store.database.engine import Database
-from app.store.database.migrate import alembic_config, newest_revision, upgrade
+from app.store.database.migrate import alembic_config, is_known, newest_revision, upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months
 
 
@@ -43,3 +44,11 @@ def test_processes_that_miss_the_same_month_at_once_make_it_once(database: Datab
 
     with database.transaction() as session:
         assert session.scalar(text("SELECT count(*) FROM pg_inherits WHERE inhrelid = 'payload_records_2019_05'::regclass")) == 1
+
+
+def test_the_revisions_by_the_names_of_files_are_those_of_alembic() -> None:
+    found = ScriptDirectory.from_config(alembic_config())
+
+    assert newest_revision() == found.get_current_head()
+    assert all(is_known(script.revision) for script in found.walk_revisions())
+    assert not is_known("9999")
