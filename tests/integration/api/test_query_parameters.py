@@ -88,6 +88,7 @@ def _errors(answer: httpx.Response) -> dict[str, str]:
     return {one["field"]: one["message"] for one in answer.json().get("errors", [])} if is_problem else {}
 
 
+@pytest.mark.thorough
 def test_a_parameter_that_a_route_does_not_know_is_refused_by_its_name_with_the_known_ones(client: httpx.Client, ways: list[Way]) -> None:
     passed_over = {}
     for way in ways:
@@ -100,6 +101,7 @@ def test_a_parameter_that_a_route_does_not_know_is_refused_by_its_name_with_the_
     assert client.get("/v1/deployments/credit-risk/fairness-monitor").status_code == 200  # nothing was deleted on the way
 
 
+@pytest.mark.thorough
 def test_a_parameter_that_is_no_list_is_refused_where_it_is_given_twice(client: httpx.Client, ways: list[Way]) -> None:
     single = [(way, name) for way in ways for name, is_list in way.parameters.items() if not is_list]
     wrong = {}

@@ -79,6 +79,7 @@ def put(stage: Scene, lake: Lake, rows: Sequence[dict[str, Any]], *more: Any, **
     lake.write(rows, *more, **others)
 
 
+@pytest.mark.thorough
 def test_every_metric_of_the_catalogue_is_the_same(stage: Scene, tmp_path: Path) -> None:
     lake, rows = lake_of(stage, tmp_path), people(60)
     put(stage, lake, rows[:50], NOON)

@@ -86,6 +86,7 @@ def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) ->
             lake.label([(row["id"], row["truth"])], row["at"] + timedelta(minutes=row["delay"]))
 
 
+@pytest.mark.thorough
 @settings(max_examples=many(10), deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 @given(records=RECORDS, cut=st.integers(0, 41), order=st.randoms(use_true_random=False))
 def test_files_have_the_counts_and_states_of_logged_records(
@@ -205,6 +206,7 @@ def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
         yield service
 
 
+@pytest.mark.thorough
 def test_the_rule_that_a_deployment_starts_with_opens_an_alert_with_its_page_and_report(lake: Lake, service: RunningService) -> None:
     falling(lake, [1.0] * 20 + [0.3] * 15)
     lake.check(START + 34 * HOUR)

@@ -30,6 +30,7 @@ def figures(result: Result) -> dict[tuple[object, ...], Any]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", WATCHED)
 def test_golden_data_give_the_same_figures_from_files(database: Database, tmp_path: Path, case: str) -> None:
     feature, monitored = WATCHED[case]

@@ -47,6 +47,7 @@ def whole(result: Result) -> dict[tuple[object, ...], Any]:
     return {(one.metric, one.data, one.scope, one.comparison, one.group): (one.value, one.n, one.reason) for one in result.measurements}
 
 
+@pytest.mark.thorough
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=people, cuts=st.lists(st.integers(1, 59), max_size=5), batch=st.integers(1, 9), shuffled=st.randoms(use_true_random=False))
 def test_any_partition_in_any_order_gives_the_same_figures(

@@ -141,6 +141,7 @@ def balanced(result: Result) -> tuple[float, str | None]:
     return found.value, found.verdict
 
 
+@pytest.mark.thorough
 def test_the_features_found_to_be_correlated_with_the_sex(adults: Scene, people: pd.DataFrame) -> None:
     (found,) = processed(adults, people).correlated
 
@@ -149,6 +150,7 @@ def test_the_features_found_to_be_correlated_with_the_sex(adults: Scene, people:
     assert figures == {feature: pytest.approx(known, abs=0.0005) for feature, known in STRENGTHS.items()}
 
 
+@pytest.mark.thorough
 def test_plain_flipping_shows_the_payload_and_correlated_features_show_what_the_model_makes_of_them(
     adults: Scene, model: ModelServer
 ) -> None:
@@ -168,6 +170,7 @@ def test_plain_flipping_shows_the_payload_and_correlated_features_show_what_the_
     assert flips(through) == pytest.approx([0.184, 0.049, 0.135], abs=0.02)
 
 
+@pytest.mark.thorough
 def test_all_features_that_are_recommended_show_more_of_it(adults: Scene) -> None:
     adults.watch(watched_through(*RECOMMENDED))
 
@@ -177,6 +180,7 @@ def test_all_features_that_are_recommended_show_more_of_it(adults: Scene) -> Non
     assert flips(through) == pytest.approx([0.201, 0.062, 0.139], abs=0.02)
 
 
+@pytest.mark.thorough
 def test_of_features_that_go_together_one_alone_makes_people_who_are_nobody(adults: Scene) -> None:
     adults.watch(watched_through("relationship"))
     alone = adults.check(NOON)
@@ -189,6 +193,7 @@ def test_of_features_that_go_together_one_alone_makes_people_who_are_nobody(adul
     assert balanced(together) == (pytest.approx(0.444, abs=0.02), "unfair")
 
 
+@pytest.mark.thorough
 def test_a_donor_of_the_own_group_flips_outcomes_too(adults: Scene, people: pd.DataFrame, fitted: LogisticModel) -> None:
     picked = ("relationship", "marital_status", "occupation")
     donors = processed(adults, people).correlated[0].donors

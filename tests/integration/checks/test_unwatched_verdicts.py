@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
+import pytest
 from sqlalchemy import insert, select, text
 
 from app.metrics.catalogue import CATALOGUE
@@ -42,6 +43,7 @@ def stored() -> Iterator[tuple[str, float, Limits, Verdict | None]]:
         yield metric.key, value, (lower, upper), found
 
 
+@pytest.mark.thorough
 def test_stored_verdicts_become_those_that_a_check_gives_today(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     check = stage.check(NOON).run

@@ -49,6 +49,7 @@ def checked(stage: Scene, rows: Rows) -> Result:
     return stage.check(NOON)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_metric_has_a_row_for_each_of_its_scopes_and_groups(stage: Scene, world: str) -> None:
     result = checked(stage, WORLDS[world](people()))

@@ -8,6 +8,7 @@ import textwrap
 import threading
 from pathlib import Path
 
+import pytest
 from evenhand_client import Evenhand, Report
 from sqlalchemy import text
 
@@ -85,6 +86,7 @@ def test_what_is_sent_twice_is_stored_once(service: RunningService) -> None:
     assert stored_ids(service.database) == {"a": 1}
 
 
+@pytest.mark.thorough
 def test_a_process_killed_at_fifty_moments_loses_nothing_durable_and_stores_nothing_twice(service: RunningService, tmp_path: Path) -> None:
     folder, chosen = tmp_path / "spool", random.Random(20)
     durable: list[str] = []

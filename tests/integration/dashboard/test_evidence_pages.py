@@ -4,6 +4,7 @@ import html
 import re
 
 import httpx
+import pytest
 
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.monitors import EvidenceSettings
@@ -132,6 +133,7 @@ def test_an_open_alert_of_evidence_can_be_closed_and_says_who_did_it(
     assert "Close the alert" not in browser.get(f"/alerts/{alert_id}").text
 
 
+@pytest.mark.thorough
 def test_an_alarm_without_new_evidence_is_marked_where_it_is_shown(database: Database, reader: httpx.Client) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([1.0] * 20 + [0.3] * 12 + [0.82] * 220, seed=2, records=60), first_no=1)

@@ -206,6 +206,7 @@ def twenty(database: Database) -> Scene:
     return stage
 
 
+@pytest.mark.thorough
 def test_of_many_groups_together_one_feature_makes_lines_and_the_other_marks(twenty: Scene, reader: httpx.Client) -> None:
     text = reader.get(PAGE).text
     table = text.partition('class="forest"')[2].partition("</table>")[0]

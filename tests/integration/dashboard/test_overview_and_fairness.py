@@ -185,6 +185,7 @@ def test_a_person_who_is_bound_to_one_deployment_sees_no_other(service: RunningS
         assert browser.get(f"/deployments/other{path}").status_code == 404, path
 
 
+@pytest.mark.thorough
 def test_the_statements_of_a_page_do_not_grow_with_what_is_stored(
     service: RunningService, checked: Scene, reader: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

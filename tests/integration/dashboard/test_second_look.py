@@ -38,6 +38,7 @@ def statements(page: str) -> list[str]:
     return [html.unescape(one) for one in re.findall(r"<strong data-statement>(.*?)</strong>", page)]
 
 
+@pytest.mark.thorough
 def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, reader: httpx.Client, tmp_path: Path) -> None:
     # The model approves every man, and a woman only if she is rich: as a man, each woman who is not would be approved.
     with serve(RuleScorer()) as server:

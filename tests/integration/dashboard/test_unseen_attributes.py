@@ -41,6 +41,7 @@ def everywhere(stage: Scene, reader: httpx.Client) -> list[str]:
     ]
 
 
+@pytest.mark.thorough
 def test_a_figure_through_a_column_of_chance_stands_nowhere_without_the_warning(world: Scene, reader: httpx.Client) -> None:
     world.watch(watched_through("charge"))
 

@@ -70,6 +70,7 @@ def consuming_from(cluster: Cluster, scene: GatewayScene, folder: Path) -> Itera
         client.close()
 
 
+@pytest.mark.thorough
 def test_halves_of_mlserver_seldon_and_cloudevents_become_records_and_are_committed(scene: GatewayScene, tmp_path: Path) -> None:
     cluster = Cluster()
     for call, (request, answer) in {

@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from app.clock import utc_now
@@ -56,6 +57,7 @@ def answer_where(service: RunningService, use: str, *applicants: dict[str, Any])
     return answer
 
 
+@pytest.mark.thorough
 def test_the_answer_and_the_record_name_the_training_that_chose(service: RunningService, database: Database) -> None:
     with row_server() as server:
         register(service, server, SEX)

@@ -166,6 +166,7 @@ def test_a_check_that_fails_stores_nothing_of_mitigation(database: Database) -> 
     assert stage.count("check_tables") == 0
 
 
+@pytest.mark.thorough
 def test_the_detector_is_trained_in_checks_only_when_it_is_switched_on(stage: Scene) -> None:
     rows = [row for _ in range(6) for row in everybody()]
     stage.log(rows, NOON)

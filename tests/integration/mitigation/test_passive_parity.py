@@ -31,6 +31,7 @@ def use(stage: Scene, mode: Mode) -> None:
         put_settings(session, stage.deployment.no, MitigationSettings(mode=mode))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_a_check_gives_the_golden_figures_before_and_after_in_both_modes(database: Database, case: str) -> None:
     expected = json.loads((golden(case) / "debias.json").read_text())

@@ -34,6 +34,7 @@ def changed(result: Result, attribute: str) -> str:
     return str(result.run.window["mitigation"]["attributes"][attribute]["changed"])
 
 
+@pytest.mark.thorough
 def test_the_run_on_adult(database: Database) -> None:
     goal = ParityGoal(attribute="sex", disparate_impact=0.8, min_group_size=100)
     quoted = list(table(PAGE, "Mode | Changed"))
@@ -55,6 +56,7 @@ def test_the_run_on_adult(database: Database) -> None:
     assert found == quoted
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("attribute", ["Sex", "Housing"])
 def test_the_run_on_credit_risk(database: Database, attribute: str) -> None:
     quoted = [row[1:] for row in table(PAGE, "Attribute") if row[0] == attribute]

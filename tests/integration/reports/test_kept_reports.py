@@ -61,6 +61,7 @@ def test_calendar_periods_are_months_quarters_and_years() -> None:
     assert not list(periods_between(ReportRhythm.YEARLY, datetime(2027, 1, 1, tzinfo=UTC), end))
 
 
+@pytest.mark.thorough
 def test_periods_that_ended_while_nothing_ran_are_made_up_for_once(kept: Reported) -> None:
     database = kept.stage.database
     look_for_reports(database, SEALER)
@@ -80,6 +81,7 @@ def test_periods_that_ended_while_nothing_ran_are_made_up_for_once(kept: Reporte
     assert "is ready" in bodies[0]["sentence"]
 
 
+@pytest.mark.thorough
 def test_a_kept_report_has_all_forms_and_never_changes(kept: Reported) -> None:
     client = kept.service.client
     asked = client.post("/v1/deployments/a-model/kept-reports", json=PERIOD | {"preset": "ugesp"})
@@ -106,6 +108,7 @@ def test_a_kept_report_has_all_forms_and_never_changes(kept: Reported) -> None:
     assert client.get(f"{address}/file.csv").content == files["csv"]
 
 
+@pytest.mark.thorough
 def test_a_report_whose_worker_died_is_made_by_the_next_one(kept: Reported) -> None:
     database = kept.stage.database
     kept.service.client.post("/v1/deployments/a-model/kept-reports", json=PERIOD).raise_for_status()
@@ -182,6 +185,7 @@ def test_a_period_that_is_not_over_is_not_kept(kept: Reported) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "until")
 
 
+@pytest.mark.thorough
 def test_the_command_lists_kept_reports_writes_their_files_and_sets_schedules(
     kept: Reported, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("reports_in_this_process")
 PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
 
 
+@pytest.mark.thorough
 def test_the_route_gives_each_form_of_one_report(reported: Reported) -> None:
     content = reported.text("/regulator-report.json", **PERIOD, preset="ugesp", control="income")
     report = read_report_file(content.encode())
@@ -89,6 +90,7 @@ def test_a_deployment_without_a_monitor_has_no_report(reported: Reported) -> Non
     assert "Set one" in reported.service.client.get("/deployments/a-model/regulator-report").text
 
 
+@pytest.mark.thorough
 def test_what_a_preset_lacks_is_listed_before_the_report_is_made(reported: Reported) -> None:
     presets = {one["preset"]: one for one in json.loads(reported.text("/report-presets"))["presets"]}
     page = reported.service.client.get("/deployments/a-model/regulator-report").text

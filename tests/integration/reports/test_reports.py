@@ -44,6 +44,7 @@ class Outline(HTMLParser):
             assert self.open.pop() == tag
 
 
+@pytest.mark.thorough
 def test_a_report_is_one_html_file_that_loads_nothing_and_names_its_parts(reported: Reported) -> None:
     text = reported.text(f"{reported.address}/report.html", **ANNEX)
 
@@ -74,6 +75,7 @@ def test_a_strange_name_stands_in_a_report_as_it_is(reported: Reported) -> None:
     assert "&lt;b&gt;#eval(&#34;1&#34;)&lt;/b&gt; $x$ @y \\ *z* _q_ =1+1 <bdi>العربية</bdi> 東京 😀" in text
 
 
+@pytest.mark.thorough
 def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> None:
     text = reported.text(f"{reported.address}/report.html", **ANNEX)
     details = reported.service.client.get(f"/v1/deployments/a-model{reported.address}").json()
@@ -102,6 +104,7 @@ def test_the_same_check_gives_the_same_report(reported: Reported) -> None:
     assert re.sub(r"Made on [^<]*", "", first) == re.sub(r"Made on [^<]*", "", second)
 
 
+@pytest.mark.thorough
 def test_a_check_that_was_carried_forward_says_so(reported: Reported) -> None:
     text = reported.text(f"/checks/{reported.checks[3].run.id}/report.html", **ANNEX)
 
@@ -132,6 +135,7 @@ def test_a_report_is_a_tagged_pdf_with_a_title_and_a_language(reported: Reported
         assert entry in answer.content
 
 
+@pytest.mark.thorough
 def test_a_period_is_told_with_its_verdicts_its_series_and_its_newest_check(reported: Reported) -> None:
     short, text = reported.text("/report.html", **PERIOD), reported.text("/report.html", **PERIOD, **ANNEX)
 
@@ -160,6 +164,7 @@ def test_a_period_in_which_nothing_could_be_judged_is_not_called_fair(reported: 
     assert "Nothing that was judged" not in text
 
 
+@pytest.mark.thorough
 def test_the_worst_of_a_period_lies_furthest_beyond_the_limits_on_whichever_side(reported: Reported) -> None:
     long_ago = NOON - 50 * HOUR
     men = MonitoredAttribute(feature="sex", monitored=("male",), reference=("female",), upper_threshold=1.25)
@@ -175,6 +180,7 @@ def test_the_worst_of_a_period_lies_furthest_beyond_the_limits_on_whichever_side
     assert f"<td>as logged</td><td>2.5000</td><td>{worst:%Y-%m-%d %H:%M:%S} UTC</td>" in text
 
 
+@pytest.mark.thorough
 def test_a_long_period_is_summed_up_and_an_empty_one_says_that_nothing_is_there(reported: Reported) -> None:
     summed = reported.text("/report.html", since=(NOON - timedelta(days=60)).isoformat(), until=(NOON + 9 * HOUR).isoformat(), **ANNEX)
     empty, whole = (
@@ -216,6 +222,7 @@ def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(rep
     assert {row["check_id"] for row in of_period} == {result.run.id for result in reported.checks}
 
 
+@pytest.mark.thorough
 def test_an_alert_that_was_open_is_told_of_and_one_of_another_time_is_not(reported: Reported) -> None:
     for name, opened, resolved in (("Women", NOON + 2 * HOUR, None), ("Long ago", NOON - 90 * HOUR, NOON - 80 * HOUR)):
         with reported.service.database.transaction() as session:

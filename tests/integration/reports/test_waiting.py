@@ -17,6 +17,7 @@ from tests.integration.reports.reported import Reported
 from tests.service import running_service
 
 
+@pytest.mark.thorough
 def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,6 +53,7 @@ def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
     assert answers == [200] * taken_on + [503]
 
 
+@pytest.mark.thorough
 def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_made(reported: Reported) -> None:
     address = "/v1/deployments/a-model/report.html"
     with httpx.Client(base_url=reported.service.base_url, headers=reported.service.client.headers, timeout=None) as client:

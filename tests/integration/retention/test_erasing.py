@@ -92,6 +92,7 @@ def test_an_hour_is_not_counted_again_once_records_of_it_were_erased(stage: Scen
     assert stage.count("changed_hours") == 0
 
 
+@pytest.mark.thorough
 def test_a_process_that_dies_in_the_middle_leaves_whole_batches_and_the_next_one_goes_on(stage: Scene) -> None:
     whole = ask(stage, BY_FIELD)
     with stage.database.engine.begin() as connection:

@@ -146,6 +146,7 @@ def test_the_copies_that_a_check_scores_are_the_pairs_that_are_bet_on(database: 
     assert found == {START: [["female", "monitored", [[*pair, count] for pair, count in sorted(pairs.items())]]]}
 
 
+@pytest.mark.thorough
 def test_a_model_that_is_blind_to_the_attribute_is_flagged_as_logged_but_never_on_its_copies(database: Database) -> None:
     with row_server(by_income) as server:
         stage = scene(database, APPLICANT, monitor_of(metrics=("disparate_impact",)), endpoint=Endpoint(url=server.url))

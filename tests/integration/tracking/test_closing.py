@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from app.alerts.accumulated import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
 from app.domain.alerts import Alert, Resolution
@@ -97,6 +99,7 @@ def test_counting_the_past_again_goes_through_the_closing_at_its_hour(database: 
     assert hours[-1].evidence[0].log_evidence == found.log_evidence
 
 
+@pytest.mark.thorough
 def test_all_hours_at_once_after_a_closing_give_the_same_states_as_hour_by_hour(database: Database) -> None:
     stage = stage_of(database, UNFAIR)
     follow(stage, 30)

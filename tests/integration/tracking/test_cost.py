@@ -68,6 +68,7 @@ def test_a_long_past_is_computed_in_several_transactions(database: Database, mon
     assert states(stage) == whole
 
 
+@pytest.mark.thorough
 def test_hours_that_are_added_together_give_the_same_states_as_one_after_the_other(databases: Databases) -> None:
     found = []
     for step in (1, 7, 60):

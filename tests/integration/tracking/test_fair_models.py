@@ -37,6 +37,7 @@ def judge_one_by_one(hours: Hours) -> int:
     return unfair
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_ratio_inside_the_limit_raises_no_alert_in_2000_hours_but_single_checks_would_have(database: Database, seed: int) -> None:
     stage = watched(database, attributes=(SEX,), metrics=("disparate_impact",))

@@ -50,6 +50,7 @@ def test_before_the_first_record_nothing_is_counted(database: Database) -> None:
     assert summaries(stage) == []
 
 
+@pytest.mark.thorough
 def test_summaries_are_those_of_the_states_at_every_hour(database: Database) -> None:
     stage = stage_of(database)
     log(stage, world(FALL_AND_RETURN, seed=1, records=200), first_no=1)

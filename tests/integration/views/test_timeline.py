@@ -66,6 +66,7 @@ def around(stage: Scene, length: timedelta) -> Span:
     return Span(start=end - length, end=end)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("length", [timedelta(hours=15), timedelta(days=30), timedelta(days=300), timedelta(days=3000)])
 def test_every_figure_is_in_a_step_whatever_the_length(stage: Scene, length: timedelta) -> None:
     found = timeline(stage, around(stage, length))

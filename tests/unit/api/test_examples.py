@@ -85,6 +85,7 @@ def _example(document: dict[str, Any], name: str) -> Json:
     return document["components"]["schemas"][name]["examples"][0]
 
 
+@pytest.mark.thorough
 def test_each_example_has_the_members_and_types_that_its_schema_names(document: dict[str, Any]) -> None:
     parts = {name: document[name] for name in ("paths", "components")}
     found = list(_examples(parts))

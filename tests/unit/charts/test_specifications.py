@@ -75,6 +75,7 @@ def _quote_reference(node: dict[str, Any]) -> dict[str, Any]:
     return {**node, "$ref": quote(node["$ref"], safe="#/")} if isinstance(node.get("$ref"), str) else node
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", [Theme.LIGHT, Theme.DARK])
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_fits_the_schema_and_can_be_drawn(schema: jsonschema_rs.Validator, name: str, theme: Theme) -> None:
@@ -96,6 +97,7 @@ def test_a_chart_that_does_not_fit_the_schema_is_refused(schema: jsonschema_rs.V
     assert not schema.is_valid({**spec, "description": 3})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CHARTS)
 def test_nothing_in_a_chart_is_an_expression_of_ours_or_an_address(name: str) -> None:
     spec = CHARTS[name](Theme.LIGHT)

@@ -69,6 +69,7 @@ def test_each_metric_has_its_line_and_its_sentence(file: Path) -> None:
     assert "• Of 100 records of woman, 25 were predicted favourable; of 100 of man, 50: a ratio of 0.500" in printed
 
 
+@pytest.mark.thorough
 def test_many_groups_still_fit_into_the_width(file: Path) -> None:
     options = ["--prediction", "approved", "--label", "repaid", "--favourable", "yes", "--attribute", "sex", "--attribute", "age"]
     ranges = [f"age={lo}-{lo + 4}" for lo in range(20, 60, 5)]

@@ -116,6 +116,7 @@ def test_a_fair_model_is_shown_fair_and_stays_so_until_the_end_of_the_next_month
     assert not shown[2 * 720]
 
 
+@pytest.mark.thorough
 def test_a_model_on_the_limit_is_rarely_shown_fair() -> None:
     shown = [any(follow_months(simulate([0.8] * 720, seed)).shown_fair) for seed in range(1_000, 1_100)]
 

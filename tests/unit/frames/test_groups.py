@@ -56,6 +56,7 @@ def test_the_scan_of_the_last_hour_leaves_a_candidate_only() -> None:
     assert found.groups[0].confirmed_at is None
 
 
+@pytest.mark.thorough
 def test_a_subgroup_that_recovers_after_the_scan_is_not_confirmed_and_expires() -> None:
     found = find_groups(log(800, until=40, records=30), scan_hours=40, **COLUMNS).groups[0]
 
@@ -63,6 +64,7 @@ def test_a_subgroup_that_recovers_after_the_scan_is_not_confirmed_and_expires() 
     assert found.confirmed_at is None
 
 
+@pytest.mark.thorough
 def test_a_world_without_subgroups_has_no_confirmed_one() -> None:
     for seed in range(5):
         found = find_groups(log(96, ratio=1.0, seed=seed), scan_hours=48, **COLUMNS)
@@ -70,6 +72,7 @@ def test_a_world_without_subgroups_has_no_confirmed_one() -> None:
         assert all(one.state is not CandidateState.CONFIRMED for one in found.groups)
 
 
+@pytest.mark.thorough
 def test_within_strata_their_own_difference_is_no_subgroup() -> None:
     frame = log(96, ratio=1.0)
     rng = np.random.default_rng(2)

@@ -67,6 +67,7 @@ def test_the_metrics_of_rows_are_measured_for_each_attribute_too(applicants: pd.
     assert_equal_to_one_at_a_time(applicants, ["sex", "race"], **EVERYTHING, features=["income", "age"], metrics=picked)
 
 
+@pytest.mark.thorough
 def test_groups_that_are_listed_are_those_of_each_attribute(applicants: pd.DataFrame) -> None:
     monitored = {"sex": ["woman"], "age": [(18, 25), (60, 80)]}
     reference = {"sex": ["man"], "age": (26, 50), "race": "white"}

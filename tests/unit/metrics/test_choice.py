@@ -23,6 +23,7 @@ def worst(counts: list[tuple[int, int]], metric: str = "disparate_impact") -> Me
     return next(one for one in measure_payload(table, metrics=[metric], draws=10) if one.scope == "worst")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("metric", "truth"), [("disparate_impact", 0.9), ("statistical_parity_difference", -0.05)])
 def test_it_holds_the_truth_of_the_chosen_group_in_19_of_20_worlds(metric: str, truth: float) -> None:
     """Ten groups of one rate: the one furthest out is so by chance alone."""
@@ -53,6 +54,7 @@ def balanced_window(rng: np.random.Generator) -> BalancedCells:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("metric", "truth"), [("disparate_impact", 0.9), ("statistical_parity_difference", -0.05)])
 def test_a_balanced_figure_holds_the_truth_of_the_chosen_group(metric: str, truth: float) -> None:
     """The figures are of the same reference records, so they depend on each other. More worlds: `scripts/coverage-choice`."""

@@ -118,6 +118,7 @@ def test_membership_of_groups_finds_the_best_of_all_unions_of_groups(counts: lis
     assert found(subgroup).interval.lower <= found(subgroup).value <= (found(subgroup).interval.upper or 0.0)
 
 
+@pytest.mark.thorough
 def test_the_interval_reaches_zero_in_19_of_20_windows_without_any_difference() -> None:
     reaches = []
     for window in range(200):

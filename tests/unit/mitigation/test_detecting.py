@@ -66,6 +66,7 @@ def test_a_week_later_a_detector_is_trained_again_on_as_many_records() -> None:
     assert len(train_detectors(COLUMNS, [evidence(women)], known, now=a_week_later)) == 2
 
 
+@pytest.mark.thorough
 def test_the_first_time_each_attribute_and_all_together_are_trained() -> None:
     women = refused(800)
 

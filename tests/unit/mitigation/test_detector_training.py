@@ -129,6 +129,7 @@ def test_no_record_at_all_is_refused() -> None:
     assert refusal.reason == "0 of the 0 monitored records with an unfavourable outcome are biased; at least 50 are needed."
 
 
+@pytest.mark.thorough
 def test_only_the_newest_records_are_used() -> None:
     women = refused(300)
     times = MOST_RECORDS // 300 + 1

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from app.recommendations.detecting import Detected, detect
 from tests.builders.docs_pages import REPOSITORY, table
 from tests.unit.recommendations.found_in_the_wild import CASES, Case
@@ -26,6 +28,7 @@ def figures(cases: Sequence[Case]) -> list[str]:
     return [str(len(cases)), str(of_a_kind), f"{right / proposed:.3f}", f"{right / of_a_kind:.3f}"]
 
 
+@pytest.mark.thorough
 def test_the_page_quotes_what_the_detector_does() -> None:
     quoted = {row[0]: row[1:5] for row in table(PAGE, "Columns from")}
 

@@ -155,6 +155,7 @@ INDEPENDENT: dict[str, tuple[Column, Column]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", INDEPENDENT)
 def test_about_five_of_a_hundred_shuffles_reach_the_level_of_chance(name: str) -> None:
     one, other = INDEPENDENT[name]

@@ -102,6 +102,7 @@ def document(name: str) -> Document:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [*HOSTILE, '#eval("1")', '#read("/etc/passwd")', "@label <l> *b* `r` // c", "\\u{0}", "]", "${{", "{{ 7*7 }}"]
 )
@@ -120,11 +121,13 @@ def test_a_report_keeps_to_the_standard_for_accessible_pdf_where_its_characters_
     assert b"pdfuaid" in as_pdf(document("Zoë's model: sex × age, 0.8 → 0.9"))
 
 
+@pytest.mark.thorough
 def test_the_same_document_gives_the_same_files() -> None:
     assert as_html(document("one")) == as_html(document("one"))
     assert as_pdf(document("one")) == as_pdf(document("one"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["women", "W" * 200, "Frauen mit sehr langem Namen " * 7, "😀" * 60, "العربية " * 25])
 @pytest.mark.parametrize("rows", [1, 3, 20, 100])
 def test_two_pages_hold_any_number_of_rows_of_any_name(name: str, rows: int) -> None:

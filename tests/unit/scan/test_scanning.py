@@ -31,6 +31,7 @@ def test_the_search_is_as_good_as_trying_every_subgroup(sizes: tuple[int, ...], 
         assert found == pytest.approx(score_every_subgroup(cells, penalty), abs=1e-4)
 
 
+@pytest.mark.thorough
 def test_without_a_subgroup_the_p_values_are_uniform() -> None:
     p_values = [scan_cells(draw_table(seed, rates=(0.3, 0.6)), seed=seed, bootstraps=49, restarts=10).p_value for seed in range(WORLDS)]
 
@@ -46,6 +47,7 @@ def test_a_planted_subgroup_is_found_as_it_was_planted() -> None:
     assert scan.subsets == 15 * 7 * 7
 
 
+@pytest.mark.thorough
 def test_a_favoured_subgroup_is_found_in_the_other_direction_only() -> None:
     cells = draw_table(3, records=6000, planted={0: (1, 2), 2: (0,)}, ratio=1.5)
     above, below = scan_cells(cells, direction=Direction.ABOVE), scan_cells(cells)
@@ -57,6 +59,7 @@ def test_a_favoured_subgroup_is_found_in_the_other_direction_only() -> None:
     assert above.score > below.score
 
 
+@pytest.mark.thorough
 def test_above_is_below_of_the_other_outcome() -> None:
     for seed in range(5):
         cells = draw_table(seed, rates=(0.3, 0.6))

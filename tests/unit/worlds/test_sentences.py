@@ -52,6 +52,7 @@ def comparisons(world: World) -> list[Measurement]:
     return [one for one in world.measurements if one.scope in {Scope.GROUP, Scope.POOLED, Scope.WORST, Scope.WORST_PAIR}]
 
 
+@pytest.mark.thorough
 @settings(max_examples=many(60))
 @example(FAVOURED)
 @example(HALF_WATCHED)
@@ -96,6 +97,7 @@ def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: Worl
             assert not said.is_above(said.true_value(facts), upper)
 
 
+@pytest.mark.thorough
 @settings(max_examples=many(40))
 @example(FAVOURED)
 @example(HALF_WATCHED)
