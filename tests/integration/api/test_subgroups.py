@@ -103,7 +103,6 @@ def candidates(service: RunningService) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.thorough
 def test_a_planted_subgroup_is_found_and_later_hours_confirm_it(watched: RunningService) -> None:
     log(watched, make(planted=0.3))
     update(watched, BEFORE)
@@ -138,7 +137,6 @@ def test_a_planted_subgroup_is_found_and_later_hours_confirm_it(watched: Running
     assert [one["id"] for one in watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]] == [again["id"], found["id"]]
 
 
-@pytest.mark.thorough
 def test_a_favoured_subgroup_is_found_in_the_direction_above(watched: RunningService) -> None:
     log(watched, make(planted=1.6, base=0.4))
     update(watched, BEFORE)
@@ -174,7 +172,6 @@ def test_settings_have_a_direction_with_its_own_limit(watched: RunningService) -
     assert (same["direction"], same["limit"]) == ("above", 1.25)
 
 
-@pytest.mark.thorough
 def test_without_a_subgroup_nothing_is_confirmed(watched: RunningService) -> None:
     log(watched, make(planted=1.0, seed=3))
     update(watched, BEFORE)
@@ -203,7 +200,6 @@ def test_a_subgroup_that_holds_nearly_all_records_is_not_shown_and_the_words_say
     assert "2391" not in json.dumps(found)
 
 
-@pytest.mark.thorough
 def test_a_number_is_never_used_again(watched: RunningService) -> None:
     log(watched, make(planted=0.3))
     update(watched, BEFORE)
@@ -220,7 +216,6 @@ def test_a_number_is_never_used_again(watched: RunningService) -> None:
     assert [one["log_threshold"] for one in candidates(watched)] == pytest.approx([np.log(np.pi**2 * k**2 / 0.3) for k in (1, 2, 3)])
 
 
-@pytest.mark.thorough
 def test_a_page_of_candidates_reads_their_hours_with_one_statement(watched: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
     log(watched, make(planted=0.3))
     update(watched, BEFORE)
@@ -345,7 +340,6 @@ def test_a_nightly_scan_is_queued_once_a_night_where_it_is_configured(watched: R
     assert one["created_at"] >= (datetime.now(UTC) - timedelta(hours=1)).isoformat()[:10]
 
 
-@pytest.mark.thorough
 def test_only_the_first_record_of_a_person_is_scanned_and_counted(watched: RunningService) -> None:
     watched.client.put(f"{PATH}/fairness-monitor", json=MONITOR | {"evidence": {"person": "person"}}).raise_for_status()
     with watched.database.transaction() as session:  # a changed monitor counts from the next whole hour on
@@ -358,7 +352,6 @@ def test_only_the_first_record_of_a_person_is_scanned_and_counted(watched: Runni
     assert candidates(watched)[0]["records"] + candidates(watched)[0]["others_records"] == found["records"]
 
 
-@pytest.mark.thorough
 def test_the_state_is_that_of_the_library_on_the_same_counts_however_the_records_arrive(watched: RunningService) -> None:
     records = make(planted=0.5)
     late = records[BEFORE * RECORDS :: 7]
@@ -390,7 +383,6 @@ def test_the_state_is_that_of_the_library_on_the_same_counts_however_the_records
     assert one["later_records"] == counts[1, BEFORE:].sum()
 
 
-@pytest.mark.thorough
 def test_after_another_monitor_a_candidate_is_not_followed_and_expires(watched: RunningService) -> None:
     log(watched, make(planted=0.3))
     update(watched, BEFORE)
