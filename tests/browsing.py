@@ -15,15 +15,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
-Scheme = Literal["light", "dark"]
-
 DESKTOP, PHONE = 1280, 390
 """Widths in CSS pixels at which every page is looked at."""
 
 HEIGHTS = {DESKTOP: 800, PHONE: 844}
-SCHEMES: dict[int, Scheme] = {DESKTOP: "light", PHONE: "dark"}
-"""Colours in a window of each width. A theme changes no layout, and a width no colour: every pair of both took twice as long."""
-
 SERIOUS = frozenset({"serious", "critical"})
 
 FLAGS = (
@@ -38,6 +33,8 @@ FLAGS = (
 
 FOR_EVER = 2**31 - 1
 """Milliseconds; `expect()` takes 0 for its usual 5 seconds."""
+
+Scheme = Literal["light", "dark"]
 
 
 def chromium() -> str:

@@ -1,4 +1,4 @@
-"""Channels with a constant, as classes of Altair's own: in place of `alt.value` it searches its whole schema, ten times as long."""
+"""Channels with a constant value. Given `alt.value`, Altair searches its whole schema, which takes ten times as long."""
 
 import altair as alt
 

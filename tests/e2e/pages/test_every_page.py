@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browsing import DESKTOP, PHONE, SCHEMES, Visit, visiting
+from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
 from tests.example_run import Example
 from tests.page_list import pages
 
@@ -40,24 +40,24 @@ class PageFacts:
 
 @dataclass(frozen=True)
 class Walks:
-    """The facts of all pages by the width of the window. Each walk takes a quarter of a minute, so the tests share it."""
+    """The facts of all pages by kind of window. Each walk takes a quarter of a minute, so the tests share it."""
 
     browser: Browser
     example: Example
-    known: dict[int, Mapping[str, PageFacts]] = field(default_factory=dict)
+    known: dict[tuple[int, Scheme], Mapping[str, PageFacts]] = field(default_factory=dict)
 
-    def facts(self, width: int) -> Mapping[str, PageFacts]:
+    def facts(self, width: int, scheme: Scheme = "light") -> Mapping[str, PageFacts]:
         """Returns the facts by the page's name, the form to log in first."""
-        if width not in self.known:
-            with visiting(self.browser, self.example.base_url, width=width, scheme=SCHEMES[width]) as visit:
+        if (width, scheme) not in self.known:
+            with visiting(self.browser, self.example.base_url, width=width, scheme=scheme) as visit:
                 visit.go("/login")
                 found = {LOGIN: _look(visit)}
                 visit.log_in(self.example.key)
                 for name, path in pages(self.example.client).items():
                     visit.go(path)
                     found[name] = _look(visit)
-            self.known[width] = found
-        return self.known[width]
+            self.known[width, scheme] = found
+        return self.known[width, scheme]
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,9 @@ def walks(browser: Browser, request: pytest.FixtureRequest) -> Walks:
     return Walks(browser, request.getfixturevalue("shared_example"))
 
 
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_every_page_opens_without_a_fault_is_accessible_and_fits_its_window(walks: Walks, width: int) -> None:
-    facts = walks.facts(width)
+@pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")])
+def test_every_page_opens_without_a_fault_is_accessible_and_fits_its_window(walks: Walks, width: int, scheme: Scheme) -> None:
+    facts = walks.facts(width, scheme)
 
     assert {name: page.wrong for name, page in facts.items() if page.wrong} == {}
 
