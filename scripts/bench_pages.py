@@ -47,7 +47,7 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
 from app.views.series import SeriesWanted, series_of, volume_of
-from app.views.timeline import TimelineWanted, read_timeline, span_of
+from app.views.timeline import TimelineWanted, choose_range, read_timeline
 
 GOAL_MILLISECONDS = 200
 GOAL_OF_A_YEAR = 50
@@ -280,7 +280,7 @@ def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Li
         server = psutil.Process(session.scalar(text("SELECT pg_backend_pid()")))
 
         def draw() -> ShownTimeline:
-            span = span_of(session, 1, choice, now=now, usual=RangePreset.WEEK)
+            span = choose_range(session, 1, choice, now=now).span
             return show_timeline(read_timeline(session, 1, span, wanted), "model-1", choice)
 
         draw()

@@ -7,7 +7,9 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from ..domain.texts import TOGETHER
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.sides import both_sides
 from ..views.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
+from ..views.timeline_words import write_value
 from .log_axis import LogAxis
 from .numbers import number_axis
 
@@ -57,9 +59,10 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One figure in a row: its place and interval in per cent of the width, `y` in pixels. `clipped` is the end it lies beyond.
+    """One figure in a row: its place and interval in per cent of the width, `y` in pixels.
 
-    `is_hollow`: counterfactual. `low_clipped` and `high_clipped`: the interval goes on beyond that end.
+    `clipped` is the end it lies beyond, and `text` its value there, which no place shows. `is_hollow`: counterfactual. `low_clipped` and
+    `high_clipped`: the interval goes on beyond that end.
     """
 
     figure: ForestFigure
@@ -71,6 +74,7 @@ class Mark:
     low: float
     high: float
     clipped: Clipped
+    text: str
     low_clipped: bool
     high_clipped: bool
 
@@ -135,15 +139,18 @@ def picture_of(forest: Forest) -> ForestPicture:
             _mark(axis, figure, row, shape, y=ROW_HEIGHT * (place + 1) / (len(pairs) + 1))
             for place, (figure, row, shape) in enumerate(pairs)
         ]
-        limits = rows[0].leading.measurement
+        leading = rows[0].leading.measurement
+        low, high = (leading.lower_limit, leading.upper_limit)
+        if leading.metric in CATALOGUE:  # beyond the mirror image of the only limit the verdict is not fair either
+            low, high = both_sides(CATALOGUE[leading.metric], (low, high))
         drawn.append(
             ForestLine(
                 name=rows[0].name if own is None else key,
                 attribute=attribute,
                 rows=tuple(rows),
                 marks=tuple(one for one in marks if one is not None),
-                band_low=0.0 if limits.lower_limit is None else _percent(axis.place(limits.lower_limit)),
-                band_high=100.0 if limits.upper_limit is None else _percent(axis.place(limits.upper_limit)),
+                band_low=0.0 if low is None else _percent(axis.place(low)),
+                band_high=100.0 if high is None else _percent(axis.place(high)),
             )
         )
     legend = dict.fromkeys((shape, name) for own in shapes.values() for name, shape in own.shape_of.items())
@@ -204,6 +211,7 @@ def _mark(axis: ForestAxis, figure: ForestFigure, row: ForestRow, shape: str, *,
         low=0.0 if one.lower is None else _percent(axis.place(one.lower)),
         high=100.0 if one.upper is None else _percent(axis.place(one.upper)),
         clipped="" if axis.holds(one.value) else "left" if place == 0 else "right",
+        text="" if axis.holds(one.value) else write_value(one.metric, one.value, (one.lower_limit, one.upper_limit)),
         low_clipped=low_clipped,
         high_clipped=high_clipped,
     )

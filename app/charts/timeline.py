@@ -31,11 +31,14 @@ VOLUME_HEIGHT: Final = 48
 _RATIO_AXES = (
     (LogAxis(0.5, 2.0), (0.5, 0.7, 1.0, 1.4, 2.0)),
     (LogAxis(), (0.25, 0.5, 1.0, 2.0, 4.0)),
-    (LogAxis(0.05, 20.0), (0.05, 0.2, 1.0, 5.0, 20.0)),
 )
-"""Axes of ratios with their numbers, the narrowest first; on each, a ratio and its inverse are as far from 1."""
+"""Axes of ratios with their numbers, the narrowest first; on each, a ratio and its inverse are as far from 1.
+
+The widest is that of the forest. A wider one would squeeze what matters: figures beyond it are arrows at the edge.
+"""
 
 _LEAST_HEIGHT = 4.0
+_ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
 _WIDEST = 10.0
 """Max units of a bar that is a single check."""
 _FILLED = 0.85
@@ -66,7 +69,8 @@ class PanelPicture:
     """Picture of one group. `bars` are paths by verdict, the least serious first; `carried` are steps with nothing but carried figures.
 
     `band` is the fair range, `hull` the 95 % intervals, `line` connects single checks, `earlier` outlines the time compared with. `equal`
-    is the place of the ideal value, None where it is not on the axis. `places` are the bars one by one, oldest first.
+    is the place of the ideal value, None where it is not on the axis. `places` are the bars one by one, oldest first; of these,
+    `beyond` reach over an end of the axis and have an arrow there.
     """
 
     height: float
@@ -79,6 +83,15 @@ class PanelPicture:
     equal: float | None
     ticks: tuple[LevelTick, ...]
     places: tuple[Bar, ...]
+    beyond: int
+
+    @property
+    def words(self) -> str:
+        """Returns how many bars reach beyond the axis; empty where none does."""
+        if not self.beyond:
+            return ""
+        of = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
+        return f"{of} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as {'an arrow' if self.beyond == 1 else 'arrows'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +128,7 @@ class LevelAxis:
 
 
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
-    """Returns the axis that all panels share: for ratios the narrowest logarithmic one that holds every value and limit, or the widest.
+    """Returns the axis that all panels share: for ratios the narrowest logarithmic one that holds every value and limit, or up to 0.25–4.
 
     Other metrics have a linear axis with every value and limit on it.
     """
@@ -140,7 +153,7 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
     by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []
     for bar in places:
-        path = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height)
+        path = _draw_bar(bar, levels)
         if bar.step.figures:
             by_verdict.setdefault(bar.step.gravest, []).append(path)
         else:
@@ -163,6 +176,7 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
         equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
         ticks=levels.ticks,
         places=tuple(places),
+        beyond=sum(any(_ends_beyond(bar.step, levels)) for bar in places),
     )
 
 
@@ -218,6 +232,28 @@ def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[
     distance = min((after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH))
     least = round(min(_WIDEST, distance * 0.6), 1)
     return [bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar for bar in placed]
+
+
+def _ends_beyond(step: TimeStep, levels: LevelAxis) -> tuple[bool, bool]:
+    """Returns whether the step reaches beyond the top, and beyond the bottom."""
+    # What an axis does not hold is placed at the end that it lies beyond.
+    over = step.highest is not None and not levels.values.holds(step.highest) and levels.values.place(step.highest) == 1
+    under = step.lowest is not None and not levels.values.holds(step.lowest) and levels.values.place(step.lowest) == 0
+    return over, under
+
+
+def _draw_bar(bar: Bar, levels: LevelAxis) -> str:
+    """Returns a box with an arrow at each end of the axis that the step reaches beyond; only the arrow if no part of it is on the axis."""
+    over, under = _ends_beyond(bar.step, levels)
+    left, right, foot = bar.x - _ARROW_WIDTH, bar.x + _ARROW_WIDTH, levels.height
+    parts = []
+    if (over and under) or any(one is not None and levels.values.holds(one) for one in (bar.step.lowest, bar.step.highest)):
+        parts.append(_box(bar.x - bar.width / 2, bar.y, bar.width, bar.height))
+    if over:
+        parts.append(f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z")
+    if under:
+        parts.append(f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z")
+    return "".join(parts)
 
 
 def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:

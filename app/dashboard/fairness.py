@@ -14,7 +14,7 @@ from ..checks.attributing import sentences as attribution_words
 from ..checks.rollups import Period
 from ..checks.sides import missing_sides
 from ..domain.attributions import AttributionState
-from ..domain.checks import DataSet, Measurement, Span
+from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
 from ..domain.time_ranges import RangeChoice
@@ -34,6 +34,7 @@ from ..views.judging import HEADLINE
 from ..views.missing_records import notes_of_check
 from ..views.overview import OverviewWanted, overview
 from ..views.renaming import rename_state
+from ..views.timeline import ShownRange
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
 from .forest_drawer import MOST_ALERTS, live_alerts
@@ -158,11 +159,12 @@ def _show_over_time(
     )
     over_time = read_over_time(session, charts, time_range, measured, now)
     titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
+    shown = cast("ShownRange", over_time["range"])
     return over_time | {
         "elsewhere": _list_other_data(measured, chosen),
         "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
         "data_sets": list(dict.fromkeys(one.data for one in measured)),
-        "bar": build_bar(request, time_range, cast("Span", over_time["span"]), compares=True),
+        "bar": build_bar(request, time_range, shown.span, usual=shown.usual, compares=True),
     }
 
 

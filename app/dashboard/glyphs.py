@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..charts.log_axis import LogAxis
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.sides import is_ratio
+from ..metrics.sides import both_sides, is_ratio
 from ..store.overviews.overview import TrendPoint
 from ..views.judging import WorstGroup
 from .wording import verdict
@@ -58,11 +58,9 @@ def glyph(worst: WorstGroup) -> Glyph | None:
     # An end that is not bounded reaches to the end of the axis.
     if lower is not None or upper is not None:
         interval = (_place(0.0 if lower is None else lower), _place(AXIS.high if upper is None else upper))
+    low, high = both_sides(CATALOGUE[worst.metric], (worst.lower_limit, worst.upper_limit))
     return Glyph(
-        fair=(
-            _place(AXIS.low if worst.lower_limit is None else worst.lower_limit),
-            _place(AXIS.high if worst.upper_limit is None else worst.upper_limit),
-        ),
+        fair=(_place(AXIS.low if low is None else low), _place(AXIS.high if high is None else high)),
         interval=interval,
         value=_place(worst.value),
         equal=_place(1.0),

@@ -25,11 +25,11 @@ from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Measurement, Scope, Span
 from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
-from ..domain.time_ranges import USUAL, RangeChoice
+from ..domain.time_ranges import RangeChoice
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
 from ..metrics.verdicts import Verdict
-from ..views.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, read_timeline, span_of
+from ..views.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, choose_range, read_timeline
 from ..views.timeline_words import name_step, say_steps
 from .wording import data_set
 
@@ -56,11 +56,15 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPanel:
-    """One panel: its picture, its sentence, that of the time compared with, and its steps for the script."""
+    """One panel: its picture, its sentence, that of the time compared with, and its steps for the script.
+
+    `absent` says why there is no figure to draw; empty where there is one.
+    """
 
     panel: TimePanel
     picture: PanelPicture
     words: str
+    absent: str
     earlier_words: str
     form: str
     steps: str
@@ -114,19 +118,20 @@ class WantedCharts:
 def read_over_time(
     session: Session, wanted: WantedCharts, choice: RangeChoice, measured: Sequence[Measurement], now: datetime
 ) -> dict[str, object]:
-    """Returns the values of the template: the span, the charts with their exports, and the timeline where nothing is summed up.
+    """Returns the values of the template: the range, the charts with their exports, and the timeline where nothing is summed up.
 
     Raises:
         InvalidInput: the start is not before now, which is the end where none is chosen.
     """
-    span = span_of(session, wanted.deployment_no, choice, now=now, usual=USUAL)
+    shown = choose_range(session, wanted.deployment_no, choice, now=now)
+    span = shown.span
     timeline = None
     if wanted.rollup is None and wanted.metric in CATALOGUE:
         words = GroupWords.of(wanted.monitor)
         asked = TimelineWanted(metric=wanted.metric, data=wanted.data, choice=choice, words=words)
         timeline = show_timeline(read_timeline(session, wanted.deployment_no, span, asked), wanted.deployment_id, choice)
     return {
-        "span": span,
+        "range": shown,
         "over_time": timeline,
         "charts": _list_charts(wanted, measured, span),
         "report_query": f"?{urlencode({'since': span.start.isoformat(), 'until': span.end.isoformat()})}",
@@ -200,7 +205,8 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
     return ShownPanel(
         panel=panel,
         picture=picture,
-        words=say_steps(metric, panel.steps),
+        words="; ".join(part for part in (say_steps(metric, panel.steps), picture.words) if part),
+        absent="" if picture.places else next((one.reason for one in reversed(panel.steps) if one.reason), "no reason is known"),
         earlier_words=say_steps(metric, panel.earlier) if timeline.earlier is not None and panel is not timeline.accuracy else "",
         form=form,
         steps=msgspec.json.encode(steps).decode(),

@@ -48,7 +48,7 @@ LENGTHS: Mapping[RangePreset, timedelta] = MappingProxyType(
 """Lengths of the presets; that of `all` is as long as there are checks."""
 
 USUAL = RangePreset.WEEK
-"""RangePreset of a page of figures where none is chosen."""
+"""RangePreset of a page of figures where none is chosen, of a deployment that was checked for longer."""
 
 MAX_ZONE = 64
 """Max characters of the name of a time zone."""
@@ -102,6 +102,15 @@ class RangeChoice:
         if preset is RangePreset.ALL and oldest is not None and oldest < now:
             return Span(start=hour_of(oldest), end=now)
         return Span(start=hour_of(now) - LENGTHS.get(preset, LENGTHS[USUAL]), end=now)
+
+
+def preset_holding(oldest: datetime | None, now: datetime) -> RangePreset:
+    """Returns the preset of a page of figures where none is chosen: all the time there is while it is shorter than the usual one.
+
+    `oldest` is the start of the first check, None without one.
+    """
+    is_young = oldest is not None and oldest > hour_of(now) - LENGTHS[USUAL]
+    return RangePreset.ALL if is_young else USUAL
 
 
 def read_choice(sent: Mapping[str, str]) -> RangeChoice:

@@ -48,8 +48,10 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
     for history, panel in zip(histories, panels, strict=True):
         about = [one for one in source.alerts if one.subject.attribute == history.attribute and one.subject.data == history.data]
         alerts = [axis.percent(one.opened_at) for one in about if span.start <= one.opened_at <= span.end]
-        picture = print_panel(draw_panel(panel, IMPACT, axis, levels), PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
-        rows.append(TimeRow(name=panel.name, picture=picture, summary=say_steps(IMPACT, panel.steps)))
+        drawn = draw_panel(panel, IMPACT, axis, levels)
+        picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
+        summary = "; ".join(part for part in (say_steps(IMPACT, panel.steps), drawn.words) if part)
+        rows.append(TimeRow(name=panel.name, picture=picture, summary=summary))
     return tuple(rows)
 
 

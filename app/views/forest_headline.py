@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Final, TypeAlias
 
 from ..domain.checks import DataSet
@@ -57,11 +58,13 @@ class ForestHeadline:
 class Clause:
     """Figure as a clause without a full stop, and its 95 % interval, which is empty where the clause has it or there is none.
 
-    `note` says which interval it is; empty where nothing was chosen.
+    `own_interval` is the figure's own, where `interval` is another one; all numbers have equally many decimals. `note` says which
+    interval it is; empty where nothing was chosen.
     """
 
     text: str
     interval: str = ""
+    own_interval: str = ""
     note: str = ""
 
 
@@ -105,7 +108,7 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
         return replace(own, note=f"{'95 % interval; it' if own.interval else 'its interval'} does not allow {of_choice}")
     shown = word_figure(row, figure, forest.words, ends=(found.lower, found.upper))
     if own.interval:
-        return replace(shown, note=f"95 % interval; it allows {of_choice}; the verdict goes by its own interval, {own.interval}")
+        return replace(shown, note=f"95 % interval; it allows {of_choice}; the verdict goes by its own interval, {shown.own_interval}")
     # The sentence of such a figure has its own interval.
     text = format_figure(one.value, found.lower, found.upper)
     ends = f"{text.lower} and more" if found.upper is None else text.interval
@@ -115,7 +118,7 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
 def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends: Ends | None = None) -> Clause:
     """Returns the figure from the side at a disadvantage; of other metrics than ratios of favourable outcomes its own sentence.
 
-    `ends` replace those of the figure's own interval.
+    `ends` replace those of the figure's own interval, which is `own_interval` then.
     """
     one, metric = figure.measurement, CATALOGUE[figure.measurement.metric]
     is_favoured = is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
@@ -123,22 +126,26 @@ def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends
     # Copies of an attribute that the model does not see change other features: they are not the same records.
     if one.value is None or not is_favoured or (is_balanced and row.is_unseen):
         return Clause(text=sentence_of(words.rename(one)).rstrip("."))
-    lower, upper = (one.lower, one.upper) if ends is None else ends
-    value, groups = one.value, (row.group, row.reference)
+    value, groups, intervals = one.value, (row.group, row.reference), [(one.lower, one.upper), *([] if ends is None else [ends])]
     limits = (one.lower_limit, one.upper_limit)
     marks = [mark for mark in (*limits, *mirror_of(metric, limits)) if mark is not None]
-    seen = turned(value, lower, upper) if judged_figure(one).disadvantaged is Disadvantaged.REFERENCE else None
-    if seen is not None:
-        value, lower, upper, groups = seen.value, seen.lower, seen.upper, (row.reference, row.group)
+    is_turned = judged_figure(one).disadvantaged is Disadvantaged.REFERENCE
+    seen = [found for each in intervals if is_turned and (found := turned(value, *each)) is not None]
+    if seen:
+        value, groups = seen[0].value, (row.reference, row.group)
+        intervals = [(each.lower, each.upper) for each in seen]
         marks = [1 / mark for mark in marks if mark > 0]
-    digits = max(digits_apart(end, (0.0, 1.0, *marks), _HUNDREDTHS) for end in (value, lower, upper) if end is not None)
+    shown = [end for end in (value, *chain(*intervals)) if end is not None]
+    digits = max(digits_apart(end, (0.0, 1.0, *marks), _HUNDREDTHS) for end in shown)
     times = f"{value:.{digits}f} times as often as" if value else "0 times as often as"
-    interval = f"{lower or 0:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'}"
+    texts = [f"{lower or 0:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'}" for lower, upper in intervals]
+    interval, own = texts[-1], "" if ends is None else texts[0]
     if is_balanced:
         first, second = (words.role(row.attribute, group) for group in groups)
-        return Clause(text=f"scored as {first}, the same records {words.favourable} {times} when scored as {second}", interval=interval)
+        text = f"scored as {first}, the same records {words.favourable} {times} when scored as {second}"
+        return Clause(text=text, interval=interval, own_interval=own)
     first, second = (words.subject(row.attribute, group) for group in groups)
-    return Clause(text=f"{first} {words.favourable} {times} {second}", interval=interval)
+    return Clause(text=f"{first} {words.favourable} {times} {second}", interval=interval, own_interval=own)
 
 
 def capitalise(text: str) -> str:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Scope, Span
 from ..domain.group_words import GroupWords
-from ..domain.time_ranges import Earlier, RangeChoice, RangePreset, period_before, step_of_picture
+from ..domain.time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import GRAVEST, Limits, Verdict
 from ..metrics.worst import rank
@@ -101,6 +101,14 @@ class TimePanel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRange:
+    """Time that a page shows, and the preset that it has where none is chosen."""
+
+    span: Span
+    usual: RangePreset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierTime:
     """Time that a range is compared with: `span` is drawn `shift` later. `revision`: the model revision that was in use in it."""
 
@@ -146,16 +154,16 @@ class TimelineWanted:
     with_accuracy: bool = True
 
 
-def span_of(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime, usual: RangePreset) -> Span:
-    """Returns the chosen time; one statement where all is chosen, none otherwise.
+def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime) -> ShownRange:
+    """Returns the time that the page shows; one statement where all or nothing is chosen, none otherwise.
 
     Raises:
         InvalidInput: the start is not before now, which is the end where none is chosen.
     """
-    preset = choice.preset or usual
-    is_all = choice.start is None and preset is RangePreset.ALL
-    oldest = oldest_check_start(session, deployment_no) if is_all else None
-    return choice.span(now, usual=usual, oldest=oldest)
+    is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
+    oldest = oldest_check_start(session, deployment_no) if is_open else None
+    usual = preset_holding(oldest, now)
+    return ShownRange(span=choice.span(now, usual=usual, oldest=oldest), usual=usual)
 
 
 def read_timeline(session: Session, deployment_no: int, span: Span, wanted: TimelineWanted) -> Timeline:

@@ -8,11 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from app.clock import hour_of, utc_now
 from app.dashboard.ranges import keep_range
 from app.domain.deployments import Endpoint
 from app.domain.time_ranges import read_choice
 from app.store.database.engine import Database
-from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
@@ -98,6 +99,25 @@ def test_a_single_check_leads_back_to_the_picture_of_all_groups(reader: httpx.Cl
     assert 'class="time-panel"' not in one + none
     assert "There is one check with figures in this time" in one
     assert "No check of this time has figures" in none
+
+
+def test_a_deployment_that_is_hours_old_fills_the_picture_and_a_group_without_figures_says_why(
+    reader: httpx.Client, database: Database, server: ModelServer
+) -> None:
+    now = hour_of(utc_now())
+    watched = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
+    for ago in (30, 2, 1):
+        # Nobody is under 26, so that this group has no figure in any check.
+        watched.log([one | {"age": 40} for one in applicants(20, 20, 2, prefix=f"{ago}-")], now - ago * HOUR)
+        watched.check(now - ago * HOUR)
+    text = reader.get(PAGE).text
+    start = re.search(r'data-start="(\d+)"', text)
+
+    assert start is not None
+    assert int(start[1]) == (now - 30 * HOUR).timestamp()
+    assert re.search(r'aria-current="true">All<', text)
+    assert '<p class="no-figure">No figure to draw: ' in text
+    assert "no reason is known" not in text
 
 
 @pytest.mark.usefixtures("stage")

@@ -14,6 +14,13 @@ def test_equality_is_in_the_middle_and_the_band_lies_around_it() -> None:
     assert round(line.band_low + line.band_high) == 100
 
 
+def test_a_lone_limit_ends_the_band_on_both_sides() -> None:
+    (line,) = picture_of(forest_of(figure_of(1.0, "fair", lower=0.5, upper=2.0, upper_limit=None))).lines
+
+    # Beyond the mirror image the verdict is that the other side is not watched, which is not fair.
+    assert round(line.band_low + line.band_high) == 100
+
+
 def test_figures_and_ends_beyond_the_axis_are_clipped() -> None:
     low, high, open_end = (
         picture_of(forest_of(figure_of(*one, lower=lower, upper=upper))).lines[0].marks[0]
@@ -23,6 +30,7 @@ def test_figures_and_ends_beyond_the_axis_are_clipped() -> None:
     assert (low.clipped, low.at, low.low_clipped) == ("left", 0.0, True)
     assert (high.clipped, high.at, high.high_clipped) == ("right", 100.0, True)
     assert (open_end.clipped, open_end.high, open_end.high_clipped) == ("", 100.0, True)
+    assert [low.text, high.text, open_end.text] == ["0.00", "9.00", ""]
 
 
 def test_the_counterfactual_figure_has_another_shape_and_place() -> None:

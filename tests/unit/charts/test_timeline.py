@@ -46,7 +46,27 @@ def test_the_axis_of_ratios_is_the_narrowest_that_holds_every_value() -> None:
         for value in (0.9, 0.3, 0.01)
     ]
 
-    assert ends == [["0.5", "2"], ["0.25", "4"], ["0.05", "20"]]
+    assert ends == [["0.5", "2"], ["0.25", "4"], ["0.25", "4"]]
+
+
+def test_a_figure_beyond_the_axis_is_an_arrow_at_the_edge_and_counted_in_words() -> None:
+    picture = drawn(panel_of(0.01, 0.9, 9.0))
+    ((_, path),) = picture.bars
+    below, inside, above = path.split("M")[1:]
+
+    assert picture.beyond == 2
+    assert picture.words == "2 of 3 bars reach beyond the axis, shown as arrows"
+    assert f"L100.0 {HEIGHT}" in below
+    assert "h" in inside
+    assert "L300.0 0L" in above
+    assert drawn(panel_of(0.9, 0.8)).words == ""
+
+
+def test_a_step_that_reaches_over_an_end_keeps_the_part_on_the_axis() -> None:
+    (bar,) = drawn(panel_of(0.9, 9.0, step=timedelta(days=1)), hours=24).bars
+
+    assert [part[-1] for part in bar[1].split("M")[1:]] == ["z", "z"]
+    assert drawn(panel_of(9.0)).words == "the bar reaches beyond the axis, shown as an arrow"
 
 
 @settings(max_examples=60)

@@ -43,6 +43,13 @@ def test_places_are_those_of_one_logarithmic_scale() -> None:
     assert drawn.equal - drawn.fair[0] == pytest.approx(drawn.fair[1] - drawn.equal, abs=0.2)
 
 
+def test_a_lone_limit_ends_the_band_on_both_sides() -> None:
+    drawn = glyph(replace(WORST, upper_limit=None))
+
+    assert drawn is not None
+    assert drawn.equal - drawn.fair[0] == pytest.approx(drawn.fair[1] - drawn.equal, abs=0.2)
+
+
 @pytest.mark.parametrize(("value", "low", "high"), [(0.0, True, False), (0.25, False, False), (4.0, False, False), (9.0, False, True)])
 def test_what_is_beyond_the_scale_is_drawn_as_an_arrow(value: float, *, low: bool, high: bool) -> None:
     drawn = glyph(replace(WORST, value=value))

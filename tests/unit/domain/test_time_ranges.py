@@ -15,6 +15,7 @@ from app.domain.time_ranges import (
     RangeChoice,
     RangePreset,
     period_before,
+    preset_holding,
     read_choice,
     read_moment,
     step_of_picture,
@@ -41,6 +42,26 @@ def test_all_reaches_back_to_the_hour_of_the_oldest_check() -> None:
 
     assert choice.span(NOW, oldest=NOW - timedelta(days=900)).start == NOW.replace(minute=0, second=0) - timedelta(days=900)
     assert choice.span(NOW) == choice.span(NOW, oldest=NOW + timedelta(days=1)) == RangeChoice().span(NOW)
+
+
+@pytest.mark.parametrize(
+    ("hours", "preset"),
+    [
+        (0, RangePreset.ALL),
+        (25, RangePreset.ALL),
+        (72, RangePreset.ALL),
+        (167, RangePreset.ALL),
+        (168, RangePreset.WEEK),
+        (9000, RangePreset.WEEK),
+    ],
+)
+def test_a_young_deployment_fills_the_picture_and_an_older_one_shows_a_week(hours: int, preset: RangePreset) -> None:
+    oldest = NOW.replace(minute=0, second=0) - timedelta(hours=hours)
+    usual = preset_holding(oldest, NOW)
+
+    assert usual is preset
+    assert RangeChoice().span(NOW, usual=usual, oldest=oldest).start == max(oldest, NOW.replace(minute=0, second=0) - timedelta(days=7))
+    assert preset_holding(None, NOW) is RangePreset.WEEK
 
 
 @settings(max_examples=100)

@@ -137,6 +137,17 @@ def test_the_interval_allows_for_the_choice_from_several_comparisons() -> None:
     assert found.interval != "0.15–0.46"
 
 
+def test_a_figure_and_all_its_ends_have_equally_many_decimals() -> None:
+    # An own end of 0.798 needs three decimals to lie on its own side of the limit; so has everything next to it.
+    found = headline_of(
+        figure_of(0.5, lower=0.36, upper=0.7979), figure_of(0.9, "fair", attribute="age", group="18-25", reference="26-75"), monitor=NAMED
+    )
+    numbers = re.findall(r"\d+\.\d+", f"{found.lead} {found.interval} {found.note}")
+
+    assert "0.360–0.798" in found.note
+    assert {len(one.partition(".")[2]) for one in numbers} == {3}
+
+
 def test_the_interval_of_a_counterfactual_figure_allows_for_the_choice() -> None:
     logged = figure_of(0.9, "fair")
     balanced = figure_of(0.4, data=DataSet.BALANCED, lower=0.31, upper=0.51, pairs=Pairs(both=40, monitored=0, reference=60, neither=50))
