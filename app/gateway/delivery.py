@@ -9,6 +9,7 @@ import structlog
 from ..clock import monotonic_seconds, utc_now
 from ..errors import Unavailable
 from ..store.database.engine import Database
+from ..telemetry.outages import OutageLog
 from .entries import Entry, decode_entry
 from .losses import FILE, Losses, send_of_dead
 from .spool import Spool
@@ -48,6 +49,7 @@ class Delivery:
         self._closing = asyncio.Event()
         self._of_dead: set[Path] = set()
         self._stop_by = 0.0
+        self._outages = OutageLog("records wait in the spool", "records of the spool are stored again")
 
     def start(self) -> None:
         """Begins, on the running event loop."""
@@ -95,14 +97,17 @@ class Delivery:
             try:
                 await self._store.store(entries)
             except Exception as error:  # whatever is unforeseen: the entries stay on disk, and the next attempt may succeed
-                unforeseen = None if isinstance(error, Unavailable) else error
-                log.warning("records wait in the spool", waiting_bytes=self._spool.waiting_bytes, error=str(error), exc_info=unforeseen)
+                if isinstance(error, Unavailable):
+                    self._outages.fail(waiting_bytes=self._spool.waiting_bytes, error=str(error))
+                else:
+                    log.warning("records wait in the spool", waiting_bytes=self._spool.waiting_bytes, error=str(error), exc_info=error)
                 if self._closing.is_set():
                     return
                 await self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
                 failures += 1
             else:
                 entries, failures = [], 0
+                self._outages.end()
                 self._spool.settle()
 
     async def _keep_house(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from ...errors import Unavailable
+from ...telemetry.outages import OutageLog
 from .batches import Batch, RowsRefused, StaleTarget, WriteOutcome
 from .writer import Writer
 
@@ -39,7 +40,8 @@ class GroupCommit:
     """Writes batches through a few connections. Belongs to one event loop."""
 
     def __init__(self, url: str, *, writers: int = WRITERS, pending_records: int = PENDING_RECORDS) -> None:
-        self._writers = [Writer(url) for _ in range(writers)]
+        outages = OutageLog("database_unreachable", "database_reachable")
+        self._writers = [Writer(url, outages) for _ in range(writers)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._limit = pending_records
         self._queue: deque[_Pending] = deque()

@@ -8,6 +8,7 @@ import structlog
 from ...clock import monotonic_seconds
 from ...errors import Unavailable
 from ...telemetry.metrics import flush_records, flush_seconds
+from ...telemetry.outages import OutageLog
 from . import freshness
 from .batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome
 from .feedback_writer import write_feedback
@@ -29,10 +30,11 @@ log = structlog.get_logger()
 
 
 class Writer:
-    """Writes groups of batches of one kind, one group at a time."""
+    """Writes groups of batches of one kind, one group at a time. `outages` is for all writers of a process."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, outages: OutageLog) -> None:
         self._url = url
+        self._outages = outages
         self._link: Link | None = None
         self._is_down = False
 
@@ -83,11 +85,12 @@ class Writer:
             except (LinkLost, StatementFailed) as error:
                 if monotonic_seconds() >= give_up:
                     self._is_down = True
-                    log.warning("database_unreachable", reason=str(error))
+                    self._outages.fail(reason=str(error))
                     raise Unavailable("The database does not answer. Send the records again in a moment.") from error
                 await asyncio.sleep(next(pauses, _PAUSES[-1]))
             else:
                 self._is_down = False
+                self._outages.end()
                 return self._link
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from app.domain.records import Receipt
 from app.errors import NotFound, Unavailable
@@ -12,6 +13,7 @@ from app.ingest import Ingestion
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.writing import GroupCommit, RowsRefused, StaleTarget, WriteOutcome
+from app.store.writing.link import Link, LinkLost
 from tests.builders.batches import NOW, batch, make_target, request, with_commits, with_ingestions
 from tests.builders.queries import rows
 from tests.integration.ingest.logging import stored_ids
@@ -185,6 +187,29 @@ def test_what_was_submitted_is_written_before_the_service_stops(database: Databa
 
     assert with_commits(database, work) == WriteOutcome()
     assert stored_ids(database) == ["a"]
+
+
+def test_a_database_that_is_away_is_logged_once_and_once_when_it_is_back(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = make_target(database)
+    opened = Link.open
+
+    async def refuse(_url: str, **_options: object) -> Link:
+        raise LinkLost("connection refused")
+
+    async def work(commits: GroupCommit) -> WriteOutcome:
+        for name in "abcdefgh":
+            with pytest.raises(Unavailable):
+                await commits.write(batch(target, name))
+        monkeypatch.setattr(Link, "open", opened)
+        return await commits.write(batch(target, "z"))
+
+    monkeypatch.setattr("app.store.writing.writer.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(Link, "open", refuse)
+    with capture_logs() as lines:
+        assert with_commits(database, work) == WriteOutcome()
+
+    events = [(line["event"], line.get("reason"), line.get("failures")) for line in lines if line["event"].startswith("database_")]
+    assert events == [("database_unreachable", "connection refused", None), ("database_reachable", None, 8)]
 
 
 def _delete(database: Database) -> None:

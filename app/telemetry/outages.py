@@ -1,0 +1,41 @@
+"""Log lines about something that is away: one when that begins, one a minute with a count, and one when it is back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from ..clock import monotonic_seconds
+
+REPEAT_SECONDS = 60.0
+"""Min seconds between two lines about one outage."""
+
+
+class OutageLog:
+    """Counts the failures of one thing, and writes few lines about many of them. `away` and `back` are the names of its events."""
+
+    def __init__(self, away: str, back: str, *, clock: Callable[[], float] = monotonic_seconds) -> None:
+        self._away = away
+        self._back = back
+        self._clock = clock
+        self._log = structlog.get_logger()
+        self._began: float | None = None
+        self._said = 0.0
+        self._failures = 0
+
+    def fail(self, **facts: Any) -> None:  # noqa: ANN401 - any value of a log line
+        """Counts a failure, and logs it with these facts where that is due."""
+        now = self._clock()
+        self._failures += 1
+        if self._began is None:
+            self._began = self._said = now
+            self._log.warning(self._away, **facts)
+        elif now - self._said >= REPEAT_SECONDS:
+            self._said = now
+            self._log.warning(self._away, failures=self._failures, seconds=round(now - self._began), **facts)
+
+    def end(self) -> None:
+        """Logs that it is back, if it was away."""
+        if self._began is not None:
+            self._log.info(self._back, failures=self._failures, seconds=round(self._clock() - self._began))
+            self._began, self._failures = None, 0
