@@ -46,6 +46,9 @@ class KilledGateway:
     model: ModelServer
     answered: list[str] = field(default_factory=list)
     statuses: set[int] = field(default_factory=set)
+    patience: float = 3.0
+    """Seconds that a caller waits for an answer."""
+    unanswered: int = 0
 
     @contextmanager
     def service(self) -> Iterator["subprocess.Popen[bytes]"]:
@@ -85,6 +88,7 @@ class KilledGateway:
         try:
             answer = client.post(url, json=BODY, headers={"Evenhand-Record-Id": record_id})
         except httpx.TransportError:
+            self.unanswered += 1
             return False
         self.statuses.add(answer.status_code)
         if answer.status_code == 200:
@@ -94,7 +98,7 @@ class KilledGateway:
 
     def client(self) -> httpx.Client:
         """A client with the key."""
-        return httpx.Client(headers={"Authorization": f"Bearer {self.key}"}, timeout=3)
+        return httpx.Client(headers={"Authorization": f"Bearer {self.key}"}, timeout=self.patience)
 
     def await_more(self, count: int) -> None:
         """Waits until so many more calls are answered."""
@@ -112,6 +116,13 @@ class KilledGateway:
         stored = self.stored()
         assert len(stored) == len(set(stored))
         wait_until(lambda: not list((self.data / "spool").glob("*/*.spool")), "the spool is empty")
+
+    def dropped(self) -> int:
+        """The number of records that the service says it could not keep."""
+        with psycopg.connect(self.server.url.replace("+psycopg", "")) as connection:
+            found = connection.execute("SELECT coalesce(sum(not_received), 0)::int FROM missing_records").fetchone()
+        assert found is not None
+        return int(found[0])
 
     def _call_often(self, number: int, stop: threading.Event) -> None:
         with self.client() as client:
@@ -170,4 +181,34 @@ def kill_under_load(kills: int, *, callers: int, calls: int, notice: Callable[[s
         with scene.service():
             scene.await_all_stored()
         assert scene.statuses <= {200, 503}, scene.statuses
+        return len(scene.answered)
+
+
+def stop_database_under_load(stops: int, *, callers: int, calls: int, notice: Callable[[str], None] = lambda _: None) -> int:
+    """Stops Postgres so often while callers call, each time for so many calls; returns the number of calls.
+
+    Every call has to be answered with the model's own answer, and afterwards be stored once or be counted as dropped.
+    """
+    with killed_gateway() as scene, scene.service() as process:
+        scene.patience = 60.0
+        with scene.client() as client:
+            while not scene.call(client, "first"):
+                assert process.poll() is None
+        scene.statuses, scene.unanswered = set(), 0
+        with scene.load(callers):
+            for number in range(1, stops + 1):
+                scene.await_more(calls)
+                scene.server.stop()
+                scene.await_more(calls)
+                scene.server.start()
+                notice(f"Postgres was stopped {number} of {stops} times; {len(scene.answered):,} calls are answered")
+            scene.await_more(calls)
+        assert (scene.statuses, scene.unanswered) == ({200}, 0)
+        notice(f"the load has ended; {len(scene.stored()):,} records are stored")
+        wait_until(lambda: len(scene.stored()) + scene.dropped() >= len(scene.answered), "every answered call is stored or counted")
+        stored, dropped = scene.stored(), scene.dropped()
+        assert len(stored) == len(set(stored))
+        assert set(stored) <= set(scene.answered)
+        assert len(stored) + dropped == len(scene.answered)
+        notice(f"{len(stored):,} are stored once, {dropped:,} are counted as dropped")
         return len(scene.answered)

@@ -1,6 +1,6 @@
 """The gateway without its database, and killed: callers get answers, and what was answered is stored once."""
 
-from tests.builders.gateway_kills import kill_under_load, killed_gateway
+from tests.builders.gateway_kills import kill_under_load, killed_gateway, stop_database_under_load
 
 KILLS = 2
 
@@ -23,3 +23,7 @@ def test_callers_get_answers_without_the_database_and_the_records_survive_a_kill
 
 def test_nothing_answered_is_lost_or_doubled_when_the_service_is_killed_under_load() -> None:
     assert kill_under_load(KILLS, callers=8, calls=30) >= KILLS * 30
+
+
+def test_callers_are_answered_while_postgres_stops_and_each_record_is_stored_once_or_counted() -> None:
+    assert stop_database_under_load(1, callers=4, calls=20) >= 60
