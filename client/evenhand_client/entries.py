@@ -40,8 +40,8 @@ class Entry(NamedTuple):
 
     def line(self) -> bytes:
         """Returns the line of the spool."""
-        head = json.dumps({"kind": self.kind, "id": self.id, "hour": self.hour}).encode("ascii")
-        return b"%s,%s%s}\n" % (head[:-1], _BODY, self.body)
+        head = f'{{"kind": "{self.kind}", "id": {json.dumps(self.id)}, "hour": {self.hour},'
+        return b"%s%s%s}\n" % (head.encode("ascii"), _BODY, self.body)
 
     @classmethod
     def of_line(cls, line: bytes) -> Entry | None:
@@ -72,15 +72,11 @@ def encode(logged: Logged) -> Entry:
         scored_at = members.pop("scored_at", None)
         body = {"id": logged.id, "scored_at": time_text(logged.nanoseconds) if scored_at is None else _moment(scored_at), **members}
     try:
-        text = _dumps(body)
+        text = _encoder.encode(body)
     except ValueError:
         # A number that is not finite, as pandas writes a missing value; looked for only where there is one.
-        text = _dumps(_without_nan(body))
+        text = _encoder.encode(_without_nan(body))
     return Entry(logged.kind, logged.id, logged.hour, text.encode("ascii"))
-
-
-def _dumps(body: dict[str, Any]) -> str:
-    return json.dumps(body, allow_nan=False, default=_plain, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - of any library
@@ -97,6 +93,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - of any library
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"a value of type {type(value).__name__} cannot be logged")
+
+
+_encoder = json.JSONEncoder(allow_nan=False, default=_plain, separators=(",", ":"))
+"""One for all records: `json.dumps` with such options makes one for each."""
 
 
 def _without_nan(value: Any) -> Any:  # noqa: ANN401 - any part of a record

@@ -27,16 +27,24 @@ except ImportError:  # Windows
 CAN_SPOOL = fcntl is not None
 
 
+_MOST_HELD_BYTES = 4 * 1024 * 1024
+_MOST_HELD = 2
+"""Segments whose records stay in memory as well, so that they are not read again while the service takes them as they come."""
+
+
 @dataclass
 class Segment:
-    """One closed file of records."""
+    """One file of records. `held` are the same records in memory, if this process wrote them and they are few."""
 
     path: Path
     records: int
     size: int
+    held: list[Entry] | None = None
 
     def entries(self) -> list[Entry]:
         """Returns its records; lines that a crash cut short are left out."""
+        if self.held is not None:
+            return self.held
         try:
             with self.path.open("rb") as file:
                 return [entry for line in file if (entry := Entry.of_line(line)) is not None]
@@ -93,6 +101,7 @@ class Spool:
         Raises:
             OSError: they could not be written. Some may have been.
         """
+        entries = list(entries)
         lines = [entry.line() for entry in entries]
         if not lines:
             return
@@ -102,7 +111,7 @@ class Spool:
                 self._number += 1
                 path = self.folder / f"{self.owner}-{self._number:010d}.jsonl"
                 self._file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
-                self._open = Segment(path, 0, 0)
+                self._open = Segment(path, 0, 0, held=[])
             data = memoryview(b"".join(lines))
             try:
                 while data:
@@ -113,6 +122,10 @@ class Spool:
                 raise
             self._open.records += len(lines)
             self._open.size += sum(map(len, lines))
+            if self._open.held is not None and self._open.size <= _MOST_HELD_BYTES:
+                self._open.held += entries
+            else:
+                self._open.held = None
 
     def rotate(self) -> None:
         """Makes the open segment durable and closes it; it is then to be sent.
@@ -236,6 +249,8 @@ class Spool:
             os.close(descriptor)
 
     def _close_segment(self, segment: Segment) -> None:
+        if len(self._closed) >= _MOST_HELD:
+            segment.held = None
         self._closed.append(segment)
         self.closed += 1
 

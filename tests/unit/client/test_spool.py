@@ -206,3 +206,19 @@ def test_a_refused_record_of_the_spool_is_not_sent_again(make: Make, collector: 
     assert client.flush() == Report(sent=1, rejected=1)
     assert refused == [first]
     assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_the_latest_records_are_sent_from_memory_and_a_backlog_from_disk(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path), 10**6)
+    for number in range(4):
+        spool.append([entry(number)])
+        spool.rotate()
+    for path in tmp_path.glob("*.jsonl"):
+        path.write_bytes(entry(9).line())
+
+    sent = []
+    while segment := spool.next():
+        sent += segment.entries()
+        spool.done()
+    assert sent == [entry(0), entry(1), entry(9), entry(9)]
+    spool.close()
