@@ -1,6 +1,5 @@
 """Passes a request on to a model and its answer back, both as they are. Reads neither, stores nothing."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
@@ -14,6 +13,7 @@ from ..outbound.connection import Headers, PinnedConnection, WireAnswer
 from ..outbound.credentials import encode_header, header_of, redacted_of
 from ..outbound.egress import EgressPolicy, parse_url
 from ..outbound.failures import CallFailure, failure_of_error
+from ..outbound.model_transport import ModelConnections
 from ..outbound.tokens import TokenSource
 from ..outbound.transport import PinnedTransport, Resolver, resolve
 from ..telemetry.metrics import model_calls, model_seconds
@@ -100,8 +100,8 @@ class ForwardedModel:
         self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
         self._policy = policy
         self._resolver = resolver
-        self._free = asyncio.Semaphore(CONNECTIONS)
-        self._idle: list[PinnedConnection] = []
+        # One connection for each request under way: a pool looks through all of its connections twice for every request.
+        self._connections = ModelConnections(self._url, policy, most=CONNECTIONS, tls=endpoint.tls, resolver=resolver)
         self._users = 0
         self._is_retired = False
 
@@ -128,9 +128,7 @@ class ForwardedModel:
     async def _ask(self, headers: Headers, body: bytes) -> AsyncIterator[WireAnswer]:
         length = (b"content-length", b"%d" % len(body))
         sent = [*self._headers, length, *(header for header in headers if header[0] not in self._own)]
-        async with self._free:
-            # One connection for each request under way: a pool looks through all of its connections twice for every request.
-            connection = self._idle.pop() if self._idle else self._connect()
+        async with self._connections.using_one() as connection:
             began = monotonic_seconds()
             try:
                 async with aclosing(await self._send(connection, sent, body)) as response:
@@ -141,22 +139,17 @@ class ForwardedModel:
                 model_calls.labels("failed").inc()
                 model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
                 raise self.fault_of(failure_of_error(error)) from error
-            finally:
-                self._idle.append(connection)
 
     async def retire(self) -> None:
         """Closes the connections as soon as no caller uses them."""
         self._is_retired = True
-        while self._users == 0 and self._idle:
-            await self._idle.pop().aclose()
+        if self._users == 0:
+            await self._connections.close_idle()
 
     def fault_of(self, failure: CallFailure) -> ScoringFailed:
         """Returns the error that says what the model did not do."""
         sentence = redacted_of(f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint)
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
-
-    def _connect(self) -> PinnedConnection:
-        return PinnedConnection(self._url, self._policy, tls=self.endpoint.tls, resolver=self._resolver)
 
     async def _send(self, connection: PinnedConnection, headers: Headers, body: bytes) -> WireAnswer:
         if self._tokens is None:

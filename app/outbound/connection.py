@@ -1,7 +1,7 @@
-"""One connection of HTTP/1.1 to a model, for callers with many small requests. Parsed by httptools, which the server uses as well.
+"""One connection of HTTP/1.1 to a model. Parsed by httptools, which the server uses as well.
 
-httpx and httpcore take ten times more processor time for a small request than the exchange of its bytes. So the gateway writes requests
-and reads answers here; all other requests go through `PinnedTransport`. Both find their address by the same policy.
+httpx and httpcore take ten times more processor time for a small request than the exchange of its bytes. So the gateway and checks write
+requests and read answers here; tokens and alerts go through `PinnedTransport`. Both find their address by the same policy.
 """
 
 import asyncio

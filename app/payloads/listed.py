@@ -10,6 +10,7 @@ from ..domain.records import Prediction
 from ..errors import ScoringFailed
 from .answers import Answer, read_outputs, require_rows, to_predictions
 from .codec import Codec
+from .named_outputs import NamedRows, named_rows_of
 from .wire import decode_answer, encode_rows
 
 PREDICTIONS = "predictions"
@@ -26,6 +27,10 @@ class ListedCodec(Codec):
     without names are refused, because they could be class probabilities, unless the deployment says that its answer is those.
     """
 
+    def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
+        """Returns the outputs of each record, where the answer is objects that hold them all; None for any other."""
+        return named.under(PREDICTIONS, body)
+
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         """Returns the decoded elements, a record each, or the columns.
 
@@ -39,7 +44,11 @@ class ListedCodec(Codec):
         return encode_rows({PREDICTIONS: objects_of(columns, rows)}, rows)
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions without making rows of the columns."""
+        """Reads the predictions. Of objects, members that are no outputs are left out, so that these may differ from row to row."""
+        named = named_rows_of(outputs)
+        if named is not None and (rows := self.read_named(body, named)) is not None:
+            require_rows(len(rows), expected_rows)
+            return named.predictions(rows, outputs)
         return predictions_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:

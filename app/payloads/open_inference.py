@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 from math import prod
 from typing import Any
 from uuid import uuid4
@@ -15,7 +16,7 @@ from ..errors import InvalidInput, ScoringFailed
 from .answers import Answer, read_outputs, require_rows, to_predictions
 from .codec import NOTHING_KNOWN, Asking, Codec
 from .tables import Table, kind_of, require_object
-from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, by_column, datatype_of, flatten, pack, read_head, table_rows, unpack
+from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, by_column, flatten, pack, read_head, table_rows, tensor_of, unpack
 from .wire import Rows, decode_request, encode_rows
 
 _INPUTS, _OUTPUTS = "inputs", "outputs"
@@ -43,7 +44,7 @@ class OpenInferenceCodec(Codec):
         tensors = _tensors_of(columns, rows, asking.types)
         head = {"id": _new_id(), "parameters": {"content_type": "pd"}}
         document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
-        return encode_rows(document, rows)
+        return encode_rows(document, rows, is_plain=all(tensor.is_plain for tensor in tensors))
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         """Reads a tensor a column under its own name, or one tensor of rows in the order of `columns`."""
@@ -88,11 +89,12 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
         """Writes the cells row by row. Numbers go as FP64 unless all columns hold whole numbers."""
-        flat = [cell for row in rows for cell in row]
+        flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
         known = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
-        tensor = Tensor(name=_MATRIX, datatype=datatype_of(_MATRIX, flat, known), shape=(len(rows), len(columns)), values=flat)
-        return encode_rows({"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}, rows)
+        tensor = tensor_of(_MATRIX, flat, known, (len(rows), len(columns)))
+        document = {"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}
+        return encode_rows(document, rows, is_plain=tensor.is_plain)
 
 
 class OpenInferenceBinaryCodec(OpenInferenceCodec):
@@ -119,10 +121,7 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
 
 def _tensors_of(columns: Sequence[str], rows: Rows, types: Sequence[FieldType]) -> list[Tensor]:
     known = types or (None,) * len(columns)
-    return [
-        Tensor(name=name, datatype=datatype_of(name, cells, one), shape=(len(rows), 1), values=cells)
-        for (name, cells), one in zip(by_column(columns, rows).items(), known, strict=True)
-    ]
+    return [tensor_of(name, cells, one, (len(rows), 1)) for (name, cells), one in zip(by_column(columns, rows).items(), known, strict=True)]
 
 
 def _outputs_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Tensor]:
@@ -132,7 +131,7 @@ def _outputs_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[T
             flat = [part for cell in cells for part in cell]
             found.append(Tensor(name=name, datatype=FP64, shape=(len(cells), len(cells[0])), values=flat))
         else:
-            found.append(Tensor(name=name, datatype=datatype_of(name, cells, None), shape=(len(cells), 1), values=cells))
+            found.append(tensor_of(name, cells, None, (len(cells), 1)))
     return found
 
 

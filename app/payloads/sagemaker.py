@@ -12,6 +12,7 @@ from .answers import Answer, require_rows
 from .codec import NOTHING_KNOWN, Asking, Codec, read_objects
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
 from .listed import ListedCodec, answer_of_elements, objects_of, predictions_of_elements, read_columns
+from .named_outputs import NamedRows
 from .tables import Table, read_matrix
 from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
 
@@ -106,6 +107,10 @@ class SagemakerLinesCodec(ListedCodec):
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         """Writes an object of columns for each row."""
         return encode_row_lines(objects_of(columns, rows), rows)
+
+    def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
+        """Returns the outputs of objects, one a line."""
+        return named.lines(body)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         """Returns the lines, or the elements of one that holds them all."""

@@ -8,6 +8,7 @@ from itertools import chain
 from math import isfinite, prod
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..domain.deployments import FieldType
@@ -37,6 +38,7 @@ DATATYPES = frozenset({*_FORMATS, BYTES, "BF16"})
 _OF_TYPES = {FieldType.STRING: BYTES, FieldType.BOOLEAN: BOOL, FieldType.INTEGER: INT64, FieldType.NUMBER: FP64}
 _INT64, _UINT64 = range(-(2**63), 2**63), range(2**64)
 _EXACT = 2**53
+_FLOATS = list[float]
 _LENGTH = struct.Struct("<I")
 _REAL = frozenset((int, float))
 _MOST_NESTED = 8
@@ -52,12 +54,13 @@ class TensorUnclear(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """One tensor: its values row by row, null as None."""
+    """One tensor: its values row by row, null as None. `is_plain` if it is known to hold no null and no number that is not finite."""
 
     name: str
     datatype: str
     shape: tuple[int, ...]
     values: Sequence[Any]
+    is_plain: bool = False
 
     def rows(self) -> list[Any]:
         """Returns a value for each row, or an array of its values where the tensor is wider than one.
@@ -122,8 +125,8 @@ def flatten(data: object, name: str) -> list[Any]:
     raise TensorUnclear(name, f"is nested more than {_MOST_NESTED} times")
 
 
-def datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str:
-    """Returns the datatype for a column: that of its type, or else of its values.
+def tensor_of(name: str, cells: Sequence[Any], known: FieldType | None, shape: tuple[int, ...]) -> Tensor:
+    """Returns cells as a tensor of the datatype that belongs to their type, or else to their values.
 
     Raises:
         ScoringFailed: one tensor cannot carry values of these kinds.
@@ -132,7 +135,16 @@ def datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str
         # Only texts can be joined, in a fourth of the time that looking at the type of each takes.
         with suppress(TypeError):
             "".join(cells)
-            return BYTES
+            return Tensor(name=name, datatype=BYTES, shape=shape, values=cells, is_plain=True)
+    if known is FieldType.NUMBER:
+        # The same for numbers, of which true and false are none here.
+        with suppress(msgspec.ValidationError):
+            numbers = msgspec.convert(cells, _FLOATS)
+            return Tensor(name=name, datatype=FP64, shape=shape, values=cells, is_plain=isfinite(sum(numbers)))
+    return Tensor(name=name, datatype=_datatype_of(name, cells, known), shape=shape, values=cells)
+
+
+def _datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str:
     kinds = set(map(type, cells)) - {type(None)}
     if known is not None and kinds <= ({int, float} if known is FieldType.NUMBER else {_KINDS[known]}):
         return _OF_TYPES[known]

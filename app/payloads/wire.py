@@ -12,20 +12,21 @@ from ..errors import InvalidInput, ScoringFailed
 Rows: TypeAlias = Sequence[Sequence[Scalar | None]]
 """Records of one page, each in the order of the columns; plain Python values, None for a missing cell."""
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""A byte order mark, which some servers send before JSON."""
 
 _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder()
 
 _T = TypeVar("_T")
 
 
-def encode_rows(document: object, rows: Rows) -> bytes:
-    """Returns the bytes of `document`, which holds `rows`.
+def encode_rows(document: object, rows: Rows, *, is_plain: bool = False) -> bytes:
+    """Returns the bytes of `document`, which holds `rows`; `is_plain` if they are known to have finite numbers only.
 
     Raises:
         ScoringFailed: a cell is not finite, or text that UTF-8 cannot carry.
     """
-    return _encode(_encoder.encode, document, rows)
+    return _encode(_encoder.encode, document, () if is_plain else rows)
 
 
 def encode_row_lines(documents: Sequence[object], rows: Rows) -> bytes:
@@ -43,7 +44,7 @@ def _encode(encode: Callable[[Any], bytes], document: object, rows: Rows) -> byt
     except UnicodeEncodeError as error:
         raise ScoringFailed("A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model.") from error
     # msgspec writes NaN and the infinities as null, which would send the model a missing cell instead.
-    if b"null" in body:
+    if rows and b"null" in body:
         for index, row in enumerate(rows):
             for cell in row:
                 if isinstance(cell, float) and not math.isfinite(cell):
@@ -59,7 +60,7 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
     """
     try:
         # Some servers send a byte order mark, which JSON forbids.
-        return msgspec.json.decode(body.removeprefix(_BOM), type=shape)
+        return msgspec.json.decode(body.removeprefix(BOM), type=shape)
     except msgspec.ValidationError as error:
         reason = str(error).replace("`", "").replace("$", "the answer")
         raise ScoringFailed(f"The model's endpoint did not answer {expected}: {reason}.") from error
@@ -87,7 +88,7 @@ def decode_lines(body: bytes) -> list[Any]:
     Raises:
         ScoringFailed: a line is not JSON.
     """
-    text = body.removeprefix(_BOM)
+    text = body.removeprefix(BOM)
     try:
         found = _decoder.decode_lines(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -105,7 +106,7 @@ def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
         InvalidInput: it is not JSON.
     """
     try:
-        return msgspec.json.decode(body.removeprefix(_BOM))
+        return msgspec.json.decode(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput.of("body", f"must be JSON ({error})") from error
     except RecursionError as error:

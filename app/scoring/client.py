@@ -9,9 +9,10 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..domain.records import Prediction
 from ..errors import CheckCancelled, ScoringFailed
-from ..outbound.egress import OPEN, EgressPolicy
+from ..outbound.egress import OPEN, EgressPolicy, parse_url
+from ..outbound.model_transport import ModelTransport
 from ..outbound.pacing import Timing
-from ..outbound.transport import PinnedTransport, Resolver, resolve
+from ..outbound.transport import Resolver, resolve
 from ..payloads.codec import Asking
 from ..payloads.registry import codec_of
 from ..payloads.wire import Rows
@@ -84,7 +85,7 @@ class ScoringClient:
             return []
         job: _Job[Prediction] = _Job(rows, self._endpoint.page_size, on_page, should_stop, attempts)
 
-        async def score_page(transport: PinnedTransport, page: int, rows: Rows) -> list[Prediction]:
+        async def score_page(transport: ModelTransport, page: int, rows: Rows) -> list[Prediction]:
             return await self._page(transport, job, page, rows)
 
         return asyncio.run(self._score(job, score_page))
@@ -103,7 +104,7 @@ class ScoringClient:
         job: _Job[Scored] = _Job(rows, self._endpoint.page_size, on_page, should_stop, MAX_ATTEMPTS)
         turn = asyncio.Lock()
 
-        async def score_page(transport: PinnedTransport, page: int, rows: Rows) -> list[Scored]:
+        async def score_page(transport: ModelTransport, page: int, rows: Rows) -> list[Scored]:
             return await self._search.score(rows, lambda part: self._page(transport, job, page, part), turn)
 
         found = asyncio.run(self._score(job, score_page))
@@ -111,9 +112,11 @@ class ScoringClient:
             raise found[0].error
         return found
 
-    async def _score(self, job: "_Job[_T]", score_page: Callable[[PinnedTransport, int, Rows], Awaitable[list[_T]]]) -> list[_T]:
+    async def _score(self, job: "_Job[_T]", score_page: Callable[[ModelTransport, int, Rows], Awaitable[list[_T]]]) -> list[_T]:
         lanes = min(self._endpoint.concurrency, job.pages)
-        transport = PinnedTransport(self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver)
+        transport = ModelTransport(
+            parse_url(self._endpoint.url), self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver
+        )
         async with transport:
             tasks = [asyncio.create_task(_work(job, partial(score_page, transport))) for _ in range(lanes)]
             waiting = set(tasks)
@@ -131,7 +134,7 @@ class ScoringClient:
                 await asyncio.gather(*tasks, return_exceptions=True)
         return job.in_order()
 
-    async def _page(self, transport: PinnedTransport, job: "_Job[Any]", page: int, rows: Rows) -> list[Prediction]:
+    async def _page(self, transport: ModelTransport, job: "_Job[Any]", page: int, rows: Rows) -> list[Prediction]:
         job.check_stop()
         model_rows.inc(len(rows))
         message = self._codec.write_message(self._columns, rows, asking=self._asking)
