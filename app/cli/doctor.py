@@ -21,7 +21,7 @@ from ..store.checks.checks import current_time
 from ..store.database.engine import cause_of, public_address
 from ..store.database.migrate import is_known, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
-from ..store.database.restoring import unreadable_secrets
+from ..store.database.resealing import find_unreadable, name_first
 from ..store.people.audit_sinks import failing_sinks
 from .database import open_database, require_answer
 from .startup import command_settings
@@ -184,10 +184,10 @@ def look_at_audit(session: Session) -> Finding:
 
 def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
     """Returns whether the stored secrets can be read with the key that is configured."""
-    unreadable = unreadable_secrets(session, find_secret_box(settings))
-    if unreadable.endpoints or unreadable.channels:
-        words = f"This key cannot read the secrets of {unreadable.endpoints} endpoints and {unreadable.channels} alert channels."
-        return Finding("secrets", ExamResult.FAULT, f"{words} Set EVENHAND_SECRET_KEY to the key that they were encrypted with.")
+    unreadable = find_unreadable(session, find_secret_box(settings))
+    if unreadable:
+        words = f"This key cannot read the stored secret of {name_first(unreadable)}."
+        return Finding("secrets", ExamResult.FAULT, f"{words} Set EVENHAND_SECRET_KEY to the key that it was encrypted with.")
     return Finding("secrets", ExamResult.GOOD, "All stored secrets can be read.")
 
 

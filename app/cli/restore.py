@@ -10,7 +10,8 @@ from ..errors import Conflict, SetupError
 from ..security.secrets import KEY_FILE, find_secret_box
 from ..store.database.engine import public_address
 from ..store.database.migrate import is_known
-from ..store.database.restoring import is_empty, other_connections, statements_before_restore, unreadable_secrets
+from ..store.database.resealing import find_unreadable, name_first
+from ..store.database.restoring import is_empty, other_connections, statements_before_restore
 from .database import migrate, open_database
 from .startup import command_settings
 
@@ -38,13 +39,13 @@ def restore(
         load(file, database.url, first=statements_before_restore(clears=replace))
         migrate(database)
         with database.transaction() as session:
-            unreadable = unreadable_secrets(session, find_secret_box(settings))
+            unreadable = find_unreadable(session, find_secret_box(settings))
     typer.echo(f"{file} is restored, and the database is up to date.")
-    if unreadable.endpoints or unreadable.channels:
+    if unreadable:
         typer.echo(
-            f"This installation's secret key cannot read the stored secrets of {unreadable.endpoints} endpoints and "
-            f"{unreadable.channels} alert channels. Before you start the service, set EVENHAND_SECRET_KEY to the key of the installation "
-            f"that was backed up, or put its {KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
+            f"This installation's secret key cannot read the stored secret of {name_first(unreadable)}. Before you start the service, set "
+            "EVENHAND_SECRET_KEY to the key of the installation that was backed up, or put its "
+            f"{KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
             err=True,
         )
 

@@ -7,7 +7,7 @@ import typer
 from ..errors import SetupError
 from ..security.secrets import KEY_FILE, KeyFileBox, SecretBox, generate_key, open_secret_box, read_key_file, write_key_file
 from ..store.database.engine import Database
-from ..store.database.resealing import SealedColumn, count_sealed, reseal_batch, wait_for_sealing
+from ..store.database.resealing import SealedColumn, count_sealed, name_first, reseal_batch, wait_for_sealing
 from ..store.people.activities import record_activity
 from .database import ready_database
 from .startup import command_settings
@@ -17,7 +17,9 @@ command = typer.Typer(add_completion=False)
 
 @command.command()
 def rotate_secret_key() -> None:
-    """Encrypt stored secrets (of endpoints and alert channels) under a new key. The service may keep running.
+    """Encrypt stored secrets (of endpoints, protected columns, alert channels and OpenScale's service providers) under a new key.
+
+    The service may keep running.
 
     Without EVENHAND_SECRET_KEY a new key is generated into secret.key, and the key before is removed from it at the end. With it, the
     secrets that were stored with one of EVENHAND_OLD_SECRET_KEYS are encrypted with EVENHAND_SECRET_KEY. A run that was stopped is
@@ -58,20 +60,20 @@ def _reseal(database: Database, box: SecretBox) -> str:
     seen = resealed = 0
     unreadable: list[str] = []
     for kind in SealedColumn:
-        after: int | None = 0
+        after: str | None = ""
         while after is not None:
             with database.transaction() as session:
-                batch = reseal_batch(session, kind, box, after_no=after)
-            after, seen, resealed = batch.last_no, seen + batch.seen, resealed + batch.resealed
+                batch = reseal_batch(session, kind, box, after_id=after)
+            after, seen, resealed = batch.last_id, seen + batch.seen, resealed + batch.resealed
             unreadable += [f"{kind.value} {name}" for name in batch.unreadable]
             if batch.seen:
-                typer.echo(f"{seen:,} of {total:,} secrets looked at, {resealed:,} encrypted with the new key", err=True)
+                typer.echo(f"{seen:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
     if unreadable:
         # Before the old key is dropped: it may be that of a backup, which is found later.
-        names = ", ".join(unreadable[:10]) + (f" and {len(unreadable) - 10:,} more" if len(unreadable) > 10 else "")  # noqa: PLR2004 - as many as fit a line
         raise SetupError(
-            f"No known key opens the secret of {names}. The other {resealed:,} were encrypted with the new key, and the old keys stay. Add"
-            " the key of these to EVENHAND_OLD_SECRET_KEYS (or as a line to secret.key), or set their secrets again; then run this again."
+            f"No known key opens the secret of {name_first(unreadable)}. {resealed:,} others were encrypted with the new key, and the old "
+            "keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as a line to secret.key), or set these secrets again; then run "
+            "this again."
         )
     with database.transaction() as session:
         record_activity(session, "command line", "secret_key.rotated", details={"encrypted": [None, resealed]})

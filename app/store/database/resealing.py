@@ -1,5 +1,6 @@
 """Encryption of stored secrets under another key, a batch at a time, while others read and write them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
@@ -8,16 +9,19 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import SetupError
-from ..tables import AlertChannelRow, DeploymentRow
+from ..tables import AlertChannelRow, DeploymentRow, OpenScaleProviderRow
 from .sealer import Sealer
 
 BATCH_ROWS = 200
 """Max rows that one transaction locks and writes."""
 
+MAX_NAMED = 10
+"""Max secrets that a message names: as many as fit a line."""
+
 _SEALING = 4540261129
 """Key of the advisory lock on sealing."""
 
-_SealedRow: TypeAlias = type[DeploymentRow] | type[AlertChannelRow]
+_SealedRow: TypeAlias = type[DeploymentRow] | type[AlertChannelRow] | type[OpenScaleProviderRow]
 
 
 class Resealer(Sealer, Protocol):
@@ -28,16 +32,23 @@ class Resealer(Sealer, Protocol):
 
 
 class SealedColumn(Enum):
-    """The columns that hold sealed secrets, by the words for them."""
+    """The columns that hold sealed secrets, by the words for them. ID tokens of sessions are left out: they end with their session."""
 
     ENDPOINTS = "endpoint"
     COLUMNS = "protected columns of"
     CHANNELS = "alert channel"
+    PROVIDERS = "OpenScale service provider"
 
     @property
     def row(self) -> _SealedRow:
         """Returns the row class."""
-        return AlertChannelRow if self is SealedColumn.CHANNELS else DeploymentRow
+        rows: dict[SealedColumn, _SealedRow] = {
+            SealedColumn.ENDPOINTS: DeploymentRow,
+            SealedColumn.COLUMNS: DeploymentRow,
+            SealedColumn.CHANNELS: AlertChannelRow,
+            SealedColumn.PROVIDERS: OpenScaleProviderRow,
+        }
+        return rows[self]
 
     @property
     def column(self) -> InstrumentedAttribute[Any]:
@@ -46,18 +57,19 @@ class SealedColumn(Enum):
             SealedColumn.ENDPOINTS: DeploymentRow.credentials,
             SealedColumn.COLUMNS: DeploymentRow.column_key,
             SealedColumn.CHANNELS: AlertChannelRow.secret,
+            SealedColumn.PROVIDERS: OpenScaleProviderRow.secrets,
         }
         return columns[self]
 
 
 @dataclass(slots=True)
 class ResealedBatch:
-    """Result of one batch. `unreadable` are the ids of rows that no known key opens; `last_no` is None after the last row."""
+    """Result of one batch. `unreadable` are the ids of rows that no known key opens; `last_id` is None after the last row."""
 
     seen: int = 0
     resealed: int = 0
     unreadable: list[str] = field(default_factory=list)
-    last_no: int | None = None
+    last_id: str | None = None
 
 
 def begin_sealing(session: Session) -> None:
@@ -78,22 +90,46 @@ def count_sealed(session: Session) -> int:
     return sum(session.scalar(select(func.count()).where(kind.column.is_not(None))) or 0 for kind in SealedColumn)
 
 
-def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_no: int) -> ResealedBatch:
-    """Encrypts the next rows after `after_no` under the sealer's present key, those aside that are so already."""
+def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
+    """Returns the stored secrets that `sealer` cannot open, each by its kind and the id of its row; all of them if there is none."""
+    return [
+        f"{kind.value} {row_id}"
+        for kind in SealedColumn
+        for row_id, sealed in session.execute(select(kind.row.id, kind.column).where(kind.column.is_not(None)).order_by(kind.row.id))
+        if sealer is None or not _opens(sealer, sealed)
+    ]
+
+
+def name_first(secrets: Sequence[str]) -> str:
+    """Returns the first names of a list, and the number of the others."""
+    more = f" and {len(secrets) - MAX_NAMED:,} more" if len(secrets) > MAX_NAMED else ""
+    return ", ".join(secrets[:MAX_NAMED]) + more
+
+
+def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:
+    """Encrypts the next secrets, in the order of their rows' ids, under the sealer's present key; skips those that are so already."""
     row, column = kind.row, kind.column
     batch = ResealedBatch()
-    statement = select(row.no, row.id, column).where(column.is_not(None), row.no > after_no).order_by(row.no).limit(BATCH_ROWS)
+    statement = select(row.id, column).where(column.is_not(None), row.id > after_id).order_by(row.id).limit(BATCH_ROWS)
     # FOR NO KEY UPDATE: records are logged meanwhile, and a person who changes the row waits for this transaction.
-    for no, name, sealed in session.execute(statement.with_for_update(key_share=True)).all():
+    for row_id, sealed in session.execute(statement.with_for_update(key_share=True)).all():
         batch.seen += 1
-        batch.last_no = no
+        batch.last_id = row_id
         if sealer.is_current(sealed):
             continue
         try:
             plain = sealer.unseal(sealed)
         except SetupError:
-            batch.unreadable.append(name)
+            batch.unreadable.append(row_id)
             continue
-        session.execute(update(row).where(row.no == no).values({column: sealer.seal(plain)}))
+        session.execute(update(row).where(row.id == row_id).values({column: sealer.seal(plain)}))
         batch.resealed += 1
     return batch
+
+
+def _opens(sealer: Sealer, sealed: bytes) -> bool:
+    try:
+        sealer.unseal(sealed)
+    except SetupError:
+        return False
+    return True

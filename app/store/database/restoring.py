@@ -1,14 +1,8 @@
-"""Questions of a restore to a database: its content, its users, and whether its secrets can be read afterwards."""
+"""Questions of a restore to a database: its content and its users."""
 
-from dataclasses import dataclass
+from sqlalchemy import Connection
 
-from sqlalchemy import Connection, select
-from sqlalchemy.orm import Session
-
-from ...errors import SetupError
-from ..tables import AlertChannelRow, DeploymentRow
 from .migrate import TAKE_MIGRATION_LOCK
-from .sealer import Sealer
 
 _RELATIONS = """
 SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -42,14 +36,6 @@ END $$;
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Number of stored secrets that cannot be read with the present key."""
-
-    endpoints: int
-    channels: int
-
-
 def is_empty(connection: Connection) -> bool:
     """Returns whether nothing was made in the database yet."""
     return connection.exec_driver_sql(_RELATIONS).scalar() == 0
@@ -63,23 +49,3 @@ def other_connections(connection: Connection) -> int:
 def statements_before_restore(*, clears: bool) -> str:
     """Returns the statements that a restore begins with: nothing migrates meanwhile and, if it `clears`, all tables are dropped."""
     return TAKE_MIGRATION_LOCK + (_CLEAR if clears else "")
-
-
-def unreadable_secrets(session: Session, sealer: Sealer | None) -> Unreadable:
-    """Counts the stored secrets that `sealer` cannot open; all of them if there is none."""
-    credentials = session.scalars(select(DeploymentRow.credentials).where(DeploymentRow.credentials.is_not(None)))
-    secrets = session.scalars(select(AlertChannelRow.secret).where(AlertChannelRow.secret.is_not(None)))
-    return Unreadable(
-        endpoints=sum(not _opens(sealer, sealed) for sealed in credentials if sealed is not None),
-        channels=sum(not _opens(sealer, sealed) for sealed in secrets if sealed is not None),
-    )
-
-
-def _opens(sealer: Sealer | None, sealed: bytes) -> bool:
-    if sealer is None:
-        return False
-    try:
-        sealer.unseal(sealed)
-    except SetupError:
-        return False
-    return True

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ...errors import Conflict, NotFound
+from ..database.resealing import begin_sealing
 from ..database.sealer import Sealer
 from ..tables import OpenScaleDataMartRow, OpenScaleProviderRow, OpenScaleSubscriptionRow
 
@@ -96,7 +97,7 @@ def add_provider(
     session: Session, sealer: Sealer, provider_id: str, entity: Mapping[str, Any], secrets: Mapping[str, Any], *, created_by: str
 ) -> StoredProvider:
     """Stores a service provider."""
-    values = {"id": provider_id, "entity": dict(entity), "secrets": _sealed(sealer, secrets), "created_by": created_by}
+    values = {"id": provider_id, "entity": dict(entity), "secrets": _seal_secrets(session, sealer, secrets), "created_by": created_by}
     session.execute(insert(OpenScaleProviderRow).values(values))
     return find_provider(session, sealer, provider_id)
 
@@ -127,7 +128,7 @@ def change_provider(
     Raises:
         NotFound: there is none of that id.
     """
-    values = {"entity": dict(entity), "secrets": _sealed(sealer, secrets), "modified_at": func.now()}
+    values = {"entity": dict(entity), "secrets": _seal_secrets(session, sealer, secrets), "modified_at": func.now()}
     session.execute(update(OpenScaleProviderRow).where(OpenScaleProviderRow.id == provider_id).values(values))
     return find_provider(session, sealer, provider_id)
 
@@ -138,8 +139,11 @@ def delete_provider(session: Session, provider_id: str) -> None:
     session.execute(delete(OpenScaleProviderRow).where(OpenScaleProviderRow.id == provider_id))
 
 
-def _sealed(sealer: Sealer, secrets: Mapping[str, Any]) -> bytes | None:
-    return sealer.seal(json.dumps(dict(secrets)).encode()) if secrets else None
+def _seal_secrets(session: Session, sealer: Sealer, secrets: Mapping[str, Any]) -> bytes | None:
+    if not secrets:
+        return None
+    begin_sealing(session)
+    return sealer.seal(json.dumps(dict(secrets)).encode())
 
 
 def _mart(row: OpenScaleDataMartRow) -> StoredMart:

@@ -18,7 +18,7 @@ MOST_WAITING: Final = 1000
 MOST_REASONS: Final = 10_000
 """Max rows of rejections of one deployment that are read: those of the newest hours."""
 
-_IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261129)")
+_IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261130)")
 
 # A deployment that is being deleted is skipped, not waited for. Its rows go with it.
 _LOCK = text("""

@@ -26,6 +26,7 @@ from app.store.alerts.alert_channels import create_channel
 from app.store.database.engine import Database, libpq_url
 from app.store.database.migrate import alembic_config
 from app.store.deployments.deployments import Deployments
+from app.store.openscale.marts import add_provider
 from app.store.overviews.vitals import is_migrated
 from tests.integration.cli.refusals import DATABASE_COMMANDS, Refusal
 from tests.integration.cli.servers import content_of, older_postgres
@@ -261,7 +262,7 @@ def test_a_backup_of_a_newer_version_is_refused_before_anything_is_deleted(
         assert session.scalar(text("SELECT count(*) FROM checks")) == 1
 
 
-def test_secrets_that_the_key_here_cannot_read_are_told(
+def test_a_restore_names_the_secrets_that_the_key_here_cannot_read(
     database: Database, run: Run, make_database: Callable[[], str], tmp_path: Path
 ) -> None:
     sealer = SecretBox("the key of the machine that is gone")
@@ -280,6 +281,7 @@ def test_secrets_that_the_key_here_cannot_read_are_told(
         Deployments(session, sealer).create("a-model", definition)
         webhook = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url="http://127.0.0.1:9/")
         create_channel(session, "ops", with_secret(webhook, None), sealer)
+        add_provider(session, sealer, "a-provider", {"name": "Ours"}, {"credentials": {"token": "t"}}, created_by="a test")
     file = tmp_path / "evenhand.backup"
     run("backup", file, url=database.url)
 
@@ -289,7 +291,8 @@ def test_secrets_that_the_key_here_cannot_read_are_told(
     with_key = run("restore", file, url=make_database())
 
     assert without.exit_code == 0
-    assert "cannot read the stored secrets of 1 endpoints and 1 alert channels" in without.output
+    named = "endpoint a-model, alert channel ops, OpenScale service provider a-provider"
+    assert f"cannot read the stored secret of {named}." in without.output
     assert str(tmp_path / "data" / "secret.key") in without.output
     assert "cannot read" not in with_key.output
 

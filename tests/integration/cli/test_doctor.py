@@ -87,5 +87,5 @@ def test_secrets_of_another_key_and_endpoints_that_may_not_be_called_are_faults(
     found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
 
     assert found["secrets"].verdict is ExamResult.FAULT
-    assert "1 endpoints" in found["secrets"].words
+    assert "cannot read the stored secret of endpoint a-model." in found["secrets"].words
     assert found["endpoint"].verdict is ExamResult.FAULT

@@ -13,6 +13,7 @@ from app.clock import hour_of, utc_now
 from app.domain.arrivals import KEPT, LogKind, RecordSource
 from app.domain.checks import Span
 from app.store.database.engine import Database
+from app.store.database.resealing import begin_sealing
 from app.store.records.arrivals import arrivals_in, fold_arrivals, rejections_in, waiting_labels
 from app.store.writing import GroupCommit
 from tests.builders.batches import batch, make_target, with_commits
@@ -60,6 +61,20 @@ def test_each_stored_record_counts_once_for_its_source_whatever_is_sent_twice(se
     found = {(source, kind): records for source, kind, records in rows(service.database, _SUMS)}
 
     assert found == {key: records for key, records in accepted.items() if records}
+
+
+def test_rows_are_added_up_while_a_secret_is_stored(database: Database) -> None:
+    target = make_target(database)
+    for record_id in ("a", "b"):
+        with_commits(database, lambda commits, one=record_id: commits.write(batch(target, one, source=RecordSource.REST)))
+    several = "SELECT count(*)::int FROM arrivals"
+    before = rows(database, several)
+
+    with database.transaction() as storing:
+        begin_sealing(storing)
+        fold(database)
+
+    assert (before, rows(database, several)) == ([(2,)], [(1,)])
 
 
 def test_batches_of_several_sources_in_one_commit_are_counted_apart_also_where_an_id_is_taken(database: Database) -> None:
