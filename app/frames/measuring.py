@@ -44,6 +44,9 @@ MOST_CELLS = 2_000
 FEWEST_DRAWS = 10
 """Min draws: with fewer there is nothing that an interval could leave out on either side."""
 
+WITHOUT_WEIGHTS = frozenset({"classes", "numbers", "rows"})
+"""Needs of the metrics that count every record the same: answers, and figures of single records. Not measured with a `weight`."""
+
 _Data = Literal["payload", "feedback", "training"]
 _ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels": "label", "predictions": "prediction"}
 """The argument that gives what a metric needs."""
@@ -215,8 +218,8 @@ class _Known:
 def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_ranges: bool) -> list[str]:
     """Returns the keys to measure, in catalogue order."""
     here = {row.key for row in metrics_on(given.data)}
-    # Ranges are of numbers, listed values are classes; neither is measured of weighted records.
-    unfit = {"classes", "numbers"} if given.weight is not None else {"classes"} if has_ranges else {"numbers"}
+    # Ranges are of numbers, listed values are classes.
+    unfit = set(WITHOUT_WEIGHTS) if given.weight is not None else {"classes"} if has_ranges else {"numbers"}
     fitting = [row for row in metrics_on(given.data) if not given.lacking(row) and not unfit & set(row.needs)]
     if metrics == DEFAULT:
         usual = [row.key for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or given.on_purpose & set(row.needs)]
@@ -233,7 +236,7 @@ def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_r
         lacking = given.lacking(CATALOGUE[key])
         if lacking:
             raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
-        if given.weight is not None and isinstance(CATALOGUE[key].measure, FromAnswers):
+        if given.weight is not None and WITHOUT_WEIGHTS & set(CATALOGUE[key].needs):
             raise InvalidInput.of("metrics", f"{key} counts every record alike; leave out weight, or the metric")
         if key not in here:
             raise InvalidInput.of(

@@ -63,8 +63,9 @@ def test_attributes_with_very_many_cells_are_counted_one_at_a_time(applicants: p
 
 def test_the_metrics_of_rows_are_measured_for_each_attribute_too(applicants: pd.DataFrame) -> None:
     picked = ["prediction_consistency", "rich_subgroup_false_positive", "disparate_impact"]
+    columns = {name: column for name, column in EVERYTHING.items() if name != "weight"}
 
-    assert_equal_to_one_at_a_time(applicants, ["sex", "race"], **EVERYTHING, features=["income", "age"], metrics=picked)
+    assert_equal_to_one_at_a_time(applicants, ["sex", "race"], **columns, features=["income", "age"], metrics=picked)
 
 
 @pytest.mark.thorough

@@ -129,6 +129,16 @@ def test_averages_over_the_classes_are_not_given_of_weighted_records(applicants:
         measured(applicants, **columns, metrics="macro_f1")
 
 
+def test_figures_of_single_records_are_not_given_of_weighted_records(applicants: pd.DataFrame) -> None:
+    columns: dict[str, Any] = {"label": "repaid", "prediction": "approved", "features": ["score"]}
+    of_rows = {key for key, row in CATALOGUE.items() if "rows" in row.needs}
+
+    assert of_rows & _keys(measured(applicants, **columns))
+    assert not of_rows & _keys(measured(applicants, **columns, weight="score"))
+    with pytest.raises(InvalidInput, match="prediction_consistency counts every record alike"):
+        measured(applicants, **columns, weight="score", metrics="prediction_consistency")
+
+
 def test_the_default_metrics_are_those_of_the_catalogue_and_of_the_columns_named_on_purpose(applicants: pd.DataFrame) -> None:
     usual = {key for key, row in CATALOGUE.items() if row.is_default and "payload" in row.data}
 
