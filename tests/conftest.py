@@ -32,7 +32,7 @@ from tests.cheap import (
 from tests.connections import KEEPER
 from tests.databases import UNSAFE, Databases, address_of, execute
 from tests.examples import many
-from tests.progress import Watch, lift_limits
+from tests.progress import MOST_LOOKS, Watch, lift_limits
 from tests.scenes import NOON, SceneMemory
 
 lift_limits()
@@ -70,8 +70,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, object, object]:
-    """The only limit of a test: that something moves. Fixtures are watched, too."""
-    with Watch().looking():
+    """The only limits of a test: that something moves, and not without an end. Fixtures are watched, too."""
+    with Watch(most_looks=MOST_LOOKS).looking():
         return (yield)
 
 

@@ -1,9 +1,12 @@
-"""The one limit of every test: it is ended when nothing of it moves any more. No test has a limit in seconds.
+"""The limits of every test: it is ended when nothing of it moves any more, or when it moves without an end. None has a limit in seconds.
 
 A watcher looks, once in a while, how much this process and all that it started have worked since it looked last, or have waited for a
 processor. A look at which they did hardly either is quiet. When the quiet looks outnumber the others by QUIET_LOOKS, the test fails with
 the stack of each thread. A machine with other work lets a test wait longer for a processor, which is no quiet: it takes longer, and is not
 ended. So tests wait without any limit of their own, `wait_until()` included.
+
+A test that asks in vain for what never comes, next to services that have something to do, is never quiet. It fails after MOST_LOOKS, twenty
+times what the longest test takes on two processors.
 """
 
 import sys
@@ -24,6 +27,9 @@ QUIET_LOOKS = 300
 QUIET_SHARE = 0.1
 """Of one processor. A test that only asks again and again uses less."""
 
+MOST_LOOKS = 2400
+"""At one test, however busy: forty minutes, or longer on a machine that lets the watcher wait as well."""
+
 LONGEST_POLL_SECONDS = 0.5
 
 PROCESSES = Path("/proc")
@@ -36,7 +42,7 @@ def lift_limits() -> None:
 
 
 class Stuck(AssertionError):
-    """Nothing moves any more."""
+    """Nothing moves any more, or something moves without an end."""
 
 
 def wait_until(holds: Callable[[], object], what: str = "") -> None:
@@ -55,10 +61,11 @@ def wait_until(holds: Callable[[], object], what: str = "") -> None:
 class Watch:
     """Looks at this process and its descendants, and interrupts the main thread after too many quiet looks."""
 
-    def __init__(self, *, pause_seconds: float = PAUSE_SECONDS, quiet_looks: int = QUIET_LOOKS) -> None:
+    def __init__(self, *, pause_seconds: float = PAUSE_SECONDS, quiet_looks: int = QUIET_LOOKS, most_looks: int = sys.maxsize) -> None:
         self.looks = 0
         self._pause_seconds = pause_seconds
         self._quiet_looks = quiet_looks
+        self._most_looks = most_looks
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
 
@@ -78,10 +85,13 @@ class Watch:
             signal(SIGALRM, before)
 
     def _look(self) -> None:
-        quiet = 0
+        quiet, busy_since = 0, 0
         worked: dict[str, int] = {}  # a look takes milliseconds: no test that is shorter than a pause pays for one
         ran = process_time() - thread_time()
         while not self._stopping.wait(self._pause_seconds):
+            if self.looks - busy_since >= self._most_looks:
+                busy_since = self.looks
+                pthread_kill(threading.main_thread().ident or 0, SIGALRM)
             before, ran = ran, process_time() - thread_time()
             if ran - before >= QUIET_SHARE * self._pause_seconds:
                 # Enough without the other processes, of which a busy machine has hundreds to read.
@@ -101,7 +111,7 @@ class Watch:
 def _interrupt(_number: int, _frame: object) -> None:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     stacks = [f"{names.get(no)}:\n{''.join(traceback.format_stack(frame))}" for no, frame in sys._current_frames().items()]  # noqa: SLF001 - documented for this
-    raise Stuck("\n".join(["Nothing moves any more.", *stacks]))
+    raise Stuck("\n".join(["Nothing moves any more, or for too many looks.", *stacks]))
 
 
 def _work() -> dict[str, int]:

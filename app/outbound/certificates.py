@@ -71,6 +71,8 @@ def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
             context.load_verify_locations(cadata=tls.authority)
             # An authority between the root and the server is enough, as it is in newer versions of Python.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+            # From 3.13 on, Python refuses authorities without a key identifier, as many of companies are. The user names this one.
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if tls.certificate:
             with _as_file(f"{tls.certificate}\n{tls.key}\n") as path:
                 # Without a password of ours OpenSSL would ask for one on the terminal.

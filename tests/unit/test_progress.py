@@ -50,6 +50,16 @@ def test_what_works_is_not_ended() -> None:
             sha256(block)  # works without the interpreter's lock, for which each look would wait
 
 
+def test_what_works_without_an_end_is_ended() -> None:
+    def work() -> None:
+        block = bytes(1_000_000)
+        while True:
+            sha256(block)
+
+    with pytest.raises(Stuck, match="too many looks"), Watch(pause_seconds=0.02, most_looks=5).looking():
+        work()
+
+
 def test_what_works_a_third_of_the_time_is_not_ended() -> None:
     with Watch(pause_seconds=0.1, quiet_looks=3).looking() as watch:
         while watch.looks < 20:

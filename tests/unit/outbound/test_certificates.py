@@ -1,11 +1,13 @@
 """Faults of an endpoint's PEM texts are named by field, and no text is quoted."""
 
+import ssl
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 from app.domain.deployments import EndpointTls
-from app.outbound.certificates import describe_certificates, tls_problems
+from app.outbound.certificates import add_certificates, describe_certificates, tls_problems
 from tests.models.certificates import Authority
 
 AUTHORITY = Authority()
@@ -50,6 +52,16 @@ def test_an_authority_alone_and_a_certificate_with_its_key_may_be_stored() -> No
 )
 def test_a_fault_is_named_by_its_field(tls: EndpointTls, where: list[str]) -> None:
     assert fields(tls) == where
+
+
+def test_an_authority_of_the_user_need_not_be_as_strict_as_newer_pythons_ask() -> None:
+    context = ssl.create_default_context()
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+
+    add_certificates(context, EndpointTls(authority=AUTHORITY.pem))
+
+    assert not context.verify_flags & ssl.VERIFY_X509_STRICT
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
 
 
 def test_an_address_without_tls_has_no_use_for_certificates() -> None:
