@@ -17,6 +17,8 @@ from .tables import Table, read_matrix
 from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
 
 _FEATURES = "features"
+_PAGES = (b"<!doctype", b"<html", b"<?xml")
+_LONGEST_BEGINNING = max(map(len, _PAGES))
 
 
 class SagemakerCsvCodec(Codec):
@@ -62,6 +64,9 @@ def _is_json(body: bytes) -> bool:
 
 def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dict[str, list[Any]] | list[Any]:
     """Returns the columns of an answer in CSV, by the names of the outputs in their places."""
+    if body.lstrip()[:_LONGEST_BEGINNING].lower().startswith(_PAGES):
+        # Any text without a quote is CSV, but a log-in page is no prediction.
+        raise ScoringFailed("The model's endpoint did not answer CSV, but a page of HTML or XML.")
     try:
         rows = list(read_csv(decode_text(body)))
     except CsvUnclear as error:

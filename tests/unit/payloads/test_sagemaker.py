@@ -45,11 +45,18 @@ def test_the_answers_of_containers_are_read(text: str, outputs: OutputFields, ex
         ("1,0.5\n0,0.5\n", "answered 2 rows for a page of 1"),
         ('"1', "did not answer CSV: line 1 has a quote"),
         ("1,\n", "gave null as the probability of row 1"),
+        ("\n<!DOCTYPE html><title>Log in</title>\n", "did not answer CSV, but a page of HTML or XML"),
     ],
 )
 def test_an_answer_that_does_not_fit_is_refused_in_words(text: str, words: str) -> None:
     with pytest.raises(ScoringFailed, match=words):
         read(text, SCORED, 1)
+
+
+def test_a_page_of_a_log_in_is_no_prediction_and_a_class_in_angles_is_one() -> None:
+    with pytest.raises(ScoringFailed, match="a page of HTML or XML"):
+        read("<HTML>Log in</HTML>", OutputFields(), 1)
+    assert read("<=50K\n>50K\n", OutputFields(), 2) == [Prediction("<=50K"), Prediction(">50K")]
 
 
 def test_a_line_of_another_length_is_named() -> None:
