@@ -12,8 +12,10 @@ from sqlalchemy.orm import Session
 from ..clock import HOUR, hour_of
 from ..domain.arrivals import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ..domain.checks import Span
+from ..domain.intake import IntakeCount, IntakeOutcome
 from ..domain.missing_records import MissingHour
 from ..store.records.arrivals import MOST_WAITING, arrivals_in, rejections_in, waiting_labels
+from ..store.records.intake_counts import intake_hours
 from ..store.records.missing_records import missing_hours
 
 SOURCE_WORDS: Final[Mapping[RecordSource, str]] = MappingProxyType(
@@ -64,6 +66,14 @@ REMEDIES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
 )
 
 
+_ANSWERED_BEFORE: Final = frozenset({RecordSource.GATEWAY, RecordSource.EVENT})
+"""Sources whose callers are answered before their records are read, so that no answer says what is wrong with these."""
+
+_REASON_OF_CALLS: Final = (
+    "GET /v1/deployments/{id}/intake-counts has the reason of the last one. Compare the call with the deployment's payload format."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionHour:
     """Numbers of one hour. Arrivals are by the service's clock, missing records by the clocks of the senders that counted them."""
@@ -100,18 +110,35 @@ class RejectionLine:
         subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(self.reason)
         return f"{subject or self.field or 'a field'} {REASON_WORDS[self.reason]}"
 
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if self.reason is RejectionReason.UNREADABLE and self.source in _ANSWERED_BEFORE:
+            return _REASON_OF_CALLS
+        return REMEDIES[self.reason]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoredEvents:
+    """Events of which nothing was used; `reason` is that of the last, which holds no value of a record."""
+
+    events: int
+    reason: str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionView:
     """Hours of ingestion, newest first, of which none is left out; rejections with the most frequent reason first.
 
     `waiting_labels` are labels whose payload record has not arrived, at most `MOST_WAITING`; `is_more` says that there are more.
+    `ignored` counts events that are no half of a call, and has the reason of the last.
     """
 
     hours: Sequence[IngestionHour]
     rejections: Sequence[RejectionLine]
     waiting_labels: int
     is_more: bool
+    ignored: IgnoredEvents
     signs: Sequence[str]
 
     @property
@@ -121,25 +148,29 @@ class IngestionView:
 
 
 def ingestion_of(session: Session, deployment_no: int, now: datetime, *, hours: int) -> IngestionView:
-    """Returns the ingestion of the present hour and those before it, `hours` in all. Four statements, none of which reads records."""
+    """Returns the ingestion of the present hour and those before it, `hours` in all. Five statements, none of which reads records."""
     until = hour_of(now) + HOUR
     return ingestion_in(session, deployment_no, Span(start=until - hours * HOUR, end=until), now)
 
 
 def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
-    """Returns the ingestion of the whole hours of that time. Four statements, none of which reads records."""
+    """Returns the ingestion of the whole hours of that time. Five statements, none of which reads records."""
     arrivals = arrivals_in(session, deployment_no, span)
     rejections = rejections_in(session, deployment_no, span)
-    missing = missing_hours(session, deployment_no, since=span.start, until=span.end, limit=(span.end - span.start) // HOUR)
+    hours = (span.end - span.start) // HOUR
+    missing = missing_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
     waiting = waiting_labels(session, deployment_no)
     found = _by_hour(span, arrivals, rejections, missing)
     lines = _by_reason(rejections)
+    counted = intake_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
+    ignored = [one for counts in counted.values() for one in counts if one.outcome is IntakeOutcome.IGNORED]
     return IngestionView(
         hours=found,
         rejections=lines,
         waiting_labels=min(waiting, MOST_WAITING),
         is_more=waiting > MOST_WAITING,
-        signs=_find_signs(found, rejections, is_present=span.end > now),
+        ignored=_sum_ignored(ignored),
+        signs=_find_signs(found, rejections, ignored, is_present=span.end > now),
     )
 
 
@@ -189,7 +220,14 @@ def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionLine]:
     return sorted(found.values(), key=lambda line: (-line.records, line.sentence))
 
 
-def _find_signs(hours: Sequence[IngestionHour], rejections: Sequence[RejectionCount], *, is_present: bool) -> list[str]:
+def _sum_ignored(counts: Sequence[IntakeCount]) -> IgnoredEvents:
+    """Returns the sum of counts that are newest first."""
+    return IgnoredEvents(events=sum(one.count for one in counts), reason=next((one.reason for one in counts if one.reason), ""))
+
+
+def _find_signs(
+    hours: Sequence[IngestionHour], rejections: Sequence[RejectionCount], ignored: Sequence[IntakeCount], *, is_present: bool
+) -> list[str]:
     """Returns a sentence for each thing that a person should look at: those of the newest 24 hours, and a silence up to now."""
     newest = hours[:24]
     span = ("hour" if len(newest) == 1 else f"{len(newest)} hours") + ("" if is_present else " of this time")
@@ -212,6 +250,11 @@ def _find_signs(hours: Sequence[IngestionHour], rejections: Sequence[RejectionCo
     if unreadable:
         requests = "1 request" if unreadable == 1 else f"{unreadable:,} requests"
         signs.append(f"{requests} of the last {span} could not be read. Each may have held many records.")
+    unused = _sum_ignored([one for one in ignored if one.hour >= newest[-1].hour])
+    # Some senders also send events that are no calls, such as feedback. Where nothing else came, the sender is set up wrongly.
+    if unused.events and not any(one.payload.get(RecordSource.EVENT) for one in newest):
+        were = "The only event of the last {span} was" if unused.events == 1 else f"All {unused.events:,} events of the last {{span}} were"
+        signs.append(f"{were.format(span=span)} ignored: {unused.reason}.")
     lost = sum(one.not_received for one in newest)
     if lost:
         records, were = ("1 record", "was") if lost == 1 else (f"{lost:,} records", "were")

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from ...domain.arrivals import LogKind, RecordSource, RejectionReason
-from ...views.ingestion import REMEDIES, IngestionHour, IngestionView, RejectionLine
+from ...views.ingestion import IngestionHour, IngestionView, RejectionLine
 from .base import Out, example
 
 
@@ -53,7 +53,7 @@ class RejectedOut(Out):
     @classmethod
     def of(cls, line: RejectionLine) -> "RejectedOut":
         """Returns the body of one reason."""
-        return cls.from_object(line, sentence=line.sentence, remedy=REMEDIES[line.reason])
+        return cls.from_object(line, sentence=line.sentence, remedy=line.remedy)
 
 
 class IngestionOut(Out):

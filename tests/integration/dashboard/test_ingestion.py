@@ -62,3 +62,14 @@ def test_hours_in_which_nothing_came_in_are_one_line(service: RunningService, re
 
     assert "nothing, in 23 hours" in found
     assert "Nothing asks for attention" in found
+
+
+def test_events_that_are_no_calls_are_counted_with_the_reason(service: RunningService, reader: httpx.Client) -> None:
+    headers = {"ce-specversion": "1.0", "ce-id": "a", "ce-source": "b", "ce-type": "feedback"}
+    service.client.post("/v1/deployments/credit-risk/events", json={}, headers=headers).raise_for_status()
+    wait_until(lambda: rows(service.database, "SELECT 1 FROM intake_counts") != [], "the event is counted")
+
+    found = words(reader.get(PAGE))
+
+    assert "The only event of the last 24 hours was ignored: the type 'feedback' is not one of" in found.replace("&#39;", "'")
+    assert "1 event is no half of a call and was ignored." in found

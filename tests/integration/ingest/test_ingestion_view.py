@@ -8,8 +8,10 @@ from sqlalchemy import text
 
 from app.clock import hour_of, utc_now
 from app.domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
+from app.domain.intake import IntakeCount, IntakeOutcome
 from app.store.database.engine import Database
 from app.store.records.arrivals import add_rejections
+from app.store.records.intake_counts import add_counts
 from app.views.ingestion import REASON_WORDS, REMEDIES, SOURCE_WORDS
 from tests.builders.queries import rows
 from tests.builders.statements import counted
@@ -141,3 +143,41 @@ def test_hours_that_are_not_kept_are_refused(service: RunningService, hours: str
 def test_every_source_and_reason_has_its_words() -> None:
     assert set(SOURCE_WORDS) == set(RecordSource)
     assert set(REASON_WORDS) == set(REMEDIES) == set(RejectionReason)
+
+
+def ignore(database: Database, no: int, ago: int, events: int, reason: str = "there is no ce-type") -> None:
+    one = IntakeCount(
+        deployment_no=no,
+        hour=hour_of(utc_now()) - ago * HOUR,
+        source="events",
+        outcome=IntakeOutcome.IGNORED,
+        count=events,
+        reason=reason,
+    )
+    with database.transaction() as session:
+        add_counts(session, [one])
+
+
+def test_events_of_which_none_is_used_are_a_sign_and_some_among_others_are_not(service: RunningService, no: int) -> None:
+    ignore(service.database, no, 30, 5, "older")
+    assert ingestion(service, hours=48)["signs"] == []
+    ignore(service.database, no, 2, 1)
+    assert ingestion(service, hours=24)["signs"] == ["The only event of the last 24 hours was ignored: there is no ce-type."]
+    ignore(service.database, no, 1, 2, "the body is not JSON")
+    assert ingestion(service, hours=24)["signs"] == ["All 3 events of the last 24 hours were ignored: the body is not JSON."]
+
+    arrive(service.database, no, 1, 1, "event")
+    arrive(service.database, no, 0, 1, "event")
+    assert ingestion(service, hours=24)["signs"] == []
+
+
+def test_calls_that_were_answered_before_they_were_read_have_their_reason_elsewhere(service: RunningService, no: int) -> None:
+    hour = hour_of(utc_now())
+    for source in (RecordSource.REST, RecordSource.GATEWAY):
+        count = RejectionCount(hour=hour, source=source, kind=LogKind.PAYLOAD, reason=RejectionReason.UNREADABLE, field="body", records=1)
+        with service.database.transaction() as session:
+            add_rejections(session, {no: [count]})
+
+    remedies = {one["source"]: one["remedy"] for one in ingestion(service)["rejections"]}
+    assert remedies["rest"].startswith("The answer to the request says why.")
+    assert "intake-counts has the reason of the last one" in remedies["gateway"]
