@@ -24,8 +24,6 @@ from .transport import HttpxLike
 EXIT_SECONDS = 5.0
 """Max seconds by which the end of the program is delayed."""
 
-_new_tuple = tuple.__new__
-
 log = logging.getLogger("evenhand_client")
 
 
@@ -124,24 +122,20 @@ class Evenhand:
         record_id = id or new_id(now)
         try:
             copied = features.copy() if features.__class__ is dict else dict(features)
-            members: dict[str, Any] = {"features": copied, "prediction": prediction}
-            if probability is not None:
-                members["probability"] = probability
-            if meta is not None:
-                members["meta"] = dict(meta)
-            if scored_at is not None:
-                members["scored_at"] = scored_at
-            if label is not None:
-                members["label"] = label
-            # As `Logged(…)`, without the call of a function of Python. Most of a call's time are caches that the model's code has emptied.
-            logged = _new_tuple(Logged, (PAYLOAD, record_id, now, members))
+            others = None
+            if meta is not None or scored_at is not None or label is not None:
+                others = {"meta": None if meta is None else dict(meta), "scored_at": scored_at, "label": label}
+                others = {name: value for name, value in others.items() if value is not None}
+            # The members of a `Logged` without the call of a function of Python. Most of a call's time are caches that the model's code has
+            # emptied, and the collector of garbage, which comes the more often, the more containers a call makes.
+            logged = (PAYLOAD, record_id, now, copied, prediction, probability, others)
             outbox = self._outbox
             queue = outbox.queue
             waiting = len(queue)
             if waiting < self._room and waiting != self._rings_at and outbox.is_awake:
                 queue.append(logged)
             else:
-                self._put(logged)
+                self._put(Logged(*logged))
         except Exception:  # noqa: BLE001 - the model's own code must go on
             self._fail()
         return record_id
@@ -149,7 +143,7 @@ class Evenhand:
     def log_label(self, id: str, label: Any) -> None:  # noqa: A002, ANN401 - as above
         """Takes the observed outcome of the record of that id. Never raises."""
         try:
-            self._put(Logged(FEEDBACK, id, time.time_ns(), {"label": label}))
+            self._put(Logged(FEEDBACK, id, time.time_ns(), others={"label": label}))
         except Exception:  # noqa: BLE001 - as above
             self._fail()
 
@@ -161,7 +155,7 @@ class Evenhand:
         now = time.time_ns()
         pair_id = id or new_id(now)
         try:
-            self._put(Logged(PAIR, pair_id, now, {"request": request, "response": response}))
+            self._put(Logged(PAIR, pair_id, now, others={"request": request, "response": response}))
         except Exception:  # noqa: BLE001 - as above
             self._fail()
         return pair_id
@@ -258,12 +252,12 @@ class Evenhand:
             return
         if options.sample_rate < 1.0 and logged.kind != FEEDBACK:
             # The record represents those that were left out, too.
-            logged.members["sample_rate"] = options.sample_rate
+            logged = logged._replace(others={**(logged.others or {}), "sample_rate": options.sample_rate})
         queue = outbox.queue
         if self._is_closed or (len(queue) >= options.max_queue and not self._make_room(outbox)):
             outbox.drop(logged.hour)
             return
-        queue.append(logged)
+        queue.append(tuple(logged))
         if not outbox.is_awake:
             outbox.wake()
         elif len(queue) == options.flush_at:

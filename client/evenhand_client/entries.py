@@ -17,17 +17,35 @@ _BODY = b'"body":'
 
 
 class Logged(NamedTuple):
-    """One call of a logging method, as it waits: nothing is encoded yet, and `members` belong to the client."""
+    """One call of a logging method, as it waits: nothing is encoded yet, and its dictionaries belong to the client.
+
+    `features`, `prediction` and `probability` are those of a payload record; `others` are all other members.
+    """
 
     kind: str
     id: str
     nanoseconds: int
-    members: dict[str, Any]
+    features: dict[str, Any] | None = None
+    prediction: Any = None
+    probability: Any = None
+    others: dict[str, Any] | None = None
 
     @property
     def hour(self) -> int:
         """Returns the hour since 1970 in which it was logged."""
         return self.nanoseconds // HOUR_NANOSECONDS
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """Returns everything but id and time."""
+        members: dict[str, Any] = {}
+        if self.kind == PAYLOAD:
+            members = {"features": self.features, "prediction": self.prediction}
+            if self.probability is not None:
+                members["probability"] = self.probability
+        if self.others is not None:
+            members.update(self.others)
+        return members
 
 
 class Entry(NamedTuple):
@@ -63,7 +81,7 @@ def encode(logged: Logged) -> Entry:
     Raises:
         ValueError, TypeError: it holds something that JSON cannot express.
     """
-    members = dict(logged.members)
+    members = logged.members
     if logged.kind == PAIR:
         body = {"scoring_id": logged.id, "scoring_timestamp": time_text(logged.nanoseconds), **members}
     elif logged.kind == FEEDBACK:

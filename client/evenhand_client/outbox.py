@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Union
+from typing import Any, Union
 
 from .counting import Counters, Losses, Report, Stats
 from .delivery import Delivery, OnError, Pauses, Postponed
@@ -43,7 +43,9 @@ class Mark:
         self.is_sent = threading.Event()
 
 
-Waiting = Union[Logged, Mark]
+Waiting = Union["tuple[Any, ...]", Mark]
+"""The members of a `Logged` as a plain tuple, or a mark."""
+
 Work = Union[Mark, Segment, "list[Entry]"]
 
 
@@ -312,10 +314,11 @@ class Outbox:
                 if self._spool is None:
                     break
                 continue
+            logged = Logged(*waiting)
             try:
-                entries.append(encode(waiting))
+                entries.append(encode(logged))
             except Exception as error:  # noqa: BLE001 - values of the program may raise anything; the others of its batch must go on
-                self._delivery.reject({"id": waiting.id, **waiting.members}, f"it cannot be written as JSON: {error}")
+                self._delivery.reject({"id": logged.id, **logged.members}, f"it cannot be written as JSON: {error}")
         return entries
 
     def _rest(self, seconds: float | None, *, longest: float | None = None) -> None:
@@ -365,7 +368,7 @@ class Outbox:
     def _waiting(self) -> int:
         held = sum(len(work) for work in list(self._ready) if isinstance(work, list))
         in_hand = 0 if self._spool is not None else sum(map(len, list(self._in_hand)))
-        return sum(isinstance(one, Logged) for one in list(self.queue)) + held + in_hand
+        return sum(not isinstance(one, Mark) for one in list(self.queue)) + held + in_hand
 
     def _report(self) -> Report:
         totals, before = dict(self.counters.totals), self._reported
@@ -378,7 +381,7 @@ class Outbox:
         """Counts everything in memory as dropped, releases the spool, and returns the count."""
         if self._spool is not None:
             self._persist(self._spool)
-        left = [one for one in list(self.queue) if isinstance(one, Logged)]
+        left = [Logged(*one) for one in list(self.queue) if not isinstance(one, Mark)]
         held = [entry for work in self._ready if isinstance(work, list) for entry in work]
         in_hand = [] if self._spool is not None else [entry for batch in self._in_hand for entry in batch]
         self.queue.clear()
