@@ -112,7 +112,7 @@ class RejectionLine:
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """The advice for people."""
         if self.reason is RejectionReason.UNREADABLE and self.source in _ANSWERED_BEFORE:
             return _REASON_OF_CALLS
         return REMEDIES[self.reason]
