@@ -224,7 +224,7 @@ def import_into(
 
     Raises:
         InvalidInput, TooLarge: a file cannot be read.
-        SetupError, Unavailable: the service refuses, or does not answer.
+        SetupError, Unavailable: the service refuses all rows, or does not answer.
     """
     layout = find_layout(files, given, subject.kind)
     identity = {
@@ -240,6 +240,9 @@ def import_into(
     finally:
         checkpoint.close()
     print_report(report, places.rejections)
+    if report.read and report.rejected == report.read:
+        # A script that imports every night has to notice.
+        raise SetupError("Every row was rejected, so nothing was stored. Compare the first of them with the deployment's columns.")
     return report
 
 

@@ -1,5 +1,6 @@
 """A call of a model as it went over the wire, read in the first format that fits both of its bodies. Cells are checked elsewhere."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,12 @@ from .answers import Answer
 from .codec import Codec
 from .pairs import LoggedTable
 from .tables import Table
+from .wire import decode_request
+
+_NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)
+"""How far a format got with a call: nowhere, to a member that the request has, to a column of the schema, to the answer."""
+
+_PLACES = re.compile(r"[.\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +40,55 @@ class ReadCall:
     table: LoggedTable
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    closeness: int
+    error: InvalidInput | ScoringFailed
+
+    def closeness_with(self, members: frozenset[str]) -> tuple[int, int]:
+        """Returns the closeness, if the request has these members, and the depth of the place at fault."""
+        if self.closeness != _MEMBER or not isinstance(self.error, InvalidInput):
+            return self.closeness, 0
+        root, *inner = _PLACES.split(self.error.problems[0].field)
+        return (_MEMBER, len(inner)) if root in members else (_NOTHING, 0)
+
+
 def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> ReadCall:
     """Returns the records of a call in the first of the formats that fits; columns that the schema does not have are left out.
 
     Raises:
-        InvalidInput: the request is in none of them.
+        InvalidInput: the request is in none of them; the reason is that of the format that came closest, the first of equal ones.
         ScoringFailed: it is, and the answer has no usable prediction for each record.
     """
     names = [column.name for column in columns.features]
-    refusal: InvalidInput | ScoringFailed | None = None
+    refusals: list[_Refusal] = []
     for codec in codecs:
         try:
             table = codec.read_request(request, names)
             if missing := [name for name in names if name not in table.fields]:
-                refusal = refusal or InvalidInput.of(f"features.{missing[0]}", "is not a column of the request")
+                error = InvalidInput.of(f"features.{missing[0]}", "is not a column of the request")
+                # A format that takes any object or line for columns finds none of the schema's.
+                refusals.append(_Refusal(_COLUMNS if len(missing) < len(names) else _NOTHING, error))
                 continue
             answer = _read_answer(codec, response, len(table.values), columns)
             return ReadCall(codec, join_call(_drop_unknown(table, columns), answer, columns))
-        except (InvalidInput, ScoringFailed) as error:
-            # The first is that of the deployment's own format, whose words help most; an unreadable answer says more than a misfit.
-            if refusal is None or (isinstance(error, ScoringFailed) and not isinstance(refusal, ScoringFailed)):
-                refusal = error
-    raise refusal or InvalidInput.of("request", "is in no format that is read here")
+        except InvalidInput as error:
+            refusals.append(_Refusal(_MEMBER, error))
+        except ScoringFailed as error:
+            refusals.append(_Refusal(_ANSWER, error))
+    if not refusals:
+        raise InvalidInput.of("request", "is in no format that is read here")
+    members = _members_of(request)
+    raise max(refusals, key=lambda one: one.closeness_with(members)).error
+
+
+def _members_of(request: bytes) -> frozenset[str]:
+    """Returns the members of a request that is an object of JSON; none of any other."""
+    try:
+        found = decode_request(request)
+    except InvalidInput:
+        return frozenset()
+    return frozenset(found) if isinstance(found, dict) else frozenset()
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:

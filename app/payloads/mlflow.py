@@ -85,9 +85,9 @@ class MlflowCodec(ListedCodec):
         """Reads either form of a data frame."""
         sent = require_object(decode_request(body), "body")
         form = RECORDS if _RECORDS in sent else SPLIT
-        require_members(sent, "", frozenset({form.member}), next_to=form.member)
         if form.member not in sent:
             raise InvalidInput.of(form.member, "is required")
+        require_members(sent, "", frozenset({form.member}), next_to=form.member)
         return table_of(form.read_request(sent))
 
 

@@ -64,6 +64,16 @@ def test_a_file_is_imported_and_the_report_names_line_field_and_reason(run: Run,
     }
 
 
+def test_an_import_of_which_every_row_is_rejected_fails_after_its_report(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "log.csv", "Age,Sex,Owner,prediction\nyoung,female,true,Risk\n")
+
+    ended = run("payload", file, "--at", "2026-03-01T09:30:00Z")
+
+    assert ended.exit_code == 1
+    assert "1 rows: 0 stored, 0 stored before, 1 rejected." in ended.output
+    assert "Every row was rejected, so nothing was stored." in str(ended.exception)
+
+
 def test_labels_are_imported_by_their_ids(run: Run, service: RunningService, tmp_path: Path) -> None:
     file = write(tmp_path / "labels.csv", "case,outcome,known\na,Risk,2026-03-01 09:30:00\n")
 

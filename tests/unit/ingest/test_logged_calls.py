@@ -141,3 +141,25 @@ def test_a_body_that_grows_many_times_when_it_is_read_is_refused_before(
 
     with pytest.raises(TooLarge, match=words):
         read_exchange(call, PLAN, None)
+
+
+@pytest.mark.parametrize(
+    ("request_body", "words"),
+    [
+        (
+            {"dataframe_split": {"columns": ["owner", "income"], "data": [[True]]}},
+            r"dataframe_split\.data\[0\].* has 1 values for 2 fields",
+        ),
+        ({"instances": [[1, 2, 3]]}, r"instances\[0\].* has 3 values for 2 fields"),
+        ({"dataframe_records": [{"owner": True}]}, r"features\.income.* is not a column of the request"),
+        ({"inputs": [{"name": "owner", "shape": [1], "datatype": "WHAT", "data": [1]}]}, r"inputs\[0\]\.datatype.* must be one of"),
+        ({"fields": ["owner"], "values": 7}, r"values.* must be an array of rows"),
+        ({"rows": [1]}, r"fields.* must be an array of column names, found nothing"),
+    ],
+    ids=str,
+)
+def test_a_call_of_no_format_has_the_reason_of_the_format_that_came_closest(request_body: object, words: str) -> None:
+    with pytest.raises(RowRefused, match=words):
+        imported(json.dumps(request_body).encode(), b'{"predictions": [1]}')
+    with pytest.raises(InvalidInput, match=words):
+        exchanged(json.dumps(request_body).encode(), b'{"predictions": [1]}')
