@@ -26,6 +26,11 @@ class Store:
         return {"sent": len(ids), "accepted": new, "duplicate": duplicate, "rejected": 0, "rejections": [], "conflicts": []}
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - the library's types
+        """Says nothing: programs that are killed break off their requests."""
+
+
 def serve(listener: socket.socket, store: Store) -> ThreadingHTTPServer:
     """Begins to listen on a socket that is bound; `shutdown` of what is returned ends it."""
 
@@ -52,7 +57,7 @@ def serve(listener: socket.socket, store: Store) -> ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             """Says nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
+    server = _Server(("127.0.0.1", 0), Handler, bind_and_activate=False)
     server.socket.close()
     server.daemon_threads = True
     server.socket = listener

@@ -242,7 +242,7 @@ def import_into(
     print_report(report, places.rejections)
     if report.read and report.rejected == report.read:
         # A script that imports every night has to notice.
-        raise SetupError("Every row was rejected, so nothing was stored. Compare the first of them with the deployment's columns.")
+        raise SetupError("Every row was rejected for the reasons above, so nothing was stored.")
     return report
 
 

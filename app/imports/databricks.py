@@ -38,7 +38,7 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
 def _read_row(row: dict[str, Any], reader: LoggedCallReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
     status = row.get("status_code")
     if status not in (None, _OK):
-        raise RowRefused("status_code", f"is {shown(status)}: the model gave no prediction")
+        raise RowRefused("status_code", f"must be 200, or the model gave no prediction, found {shown(status)}")
     call = row.get("client_request_id") or row.get("databricks_request_id")
     if not isinstance(call, str):
         raise RowRefused("databricks_request_id", "is missing")

@@ -71,7 +71,7 @@ def test_an_import_of_which_every_row_is_rejected_fails_after_its_report(run: Ru
 
     assert ended.exit_code == 1
     assert "1 rows: 0 stored, 0 stored before, 1 rejected." in ended.output
-    assert "Every row was rejected, so nothing was stored." in str(ended.exception)
+    assert "Every row was rejected for the reasons above" in str(ended.exception)
 
 
 def test_labels_are_imported_by_their_ids(run: Run, service: RunningService, tmp_path: Path) -> None:
