@@ -62,7 +62,8 @@ def test_odds_and_gaps_given_a_control_are_those_of_the_oracles(adult: pd.DataFr
     terms = np.column_stack(
         [informative["sex"] == "Female", np.ones(len(informative)), *(informative["education"] == one for one in levels[1:])]
     )
-    fit = Logit(informative["prediction"].to_numpy(), terms.astype(float)).fit(disp=False, tol=1e-14, maxiter=60)
+    # Newton's last step of 1e-12 leaves an error of its square; at 1e-14 some versions of numpy go round in circles.
+    fit = Logit(informative["prediction"].to_numpy(), terms.astype(float)).fit(disp=False, tol=1e-12, maxiter=60)
 
     assert row["mantel_haenszel"]["value"] == pytest.approx(pooled.oddsratio_pooled, **EXACT)
     assert (row["mantel_haenszel"]["lower"], row["mantel_haenszel"]["upper"]) == pytest.approx(pooled.oddsratio_pooled_confint(), **EXACT)
