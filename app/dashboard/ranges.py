@@ -33,7 +33,7 @@ PRESET_TITLES: Mapping[RangePreset, str] = {
     RangePreset.YEAR: "The last 365 days",
     RangePreset.ALL: "From the first check on",
 }
-COMPARISONS: Mapping[Earlier, str] = {Earlier.PERIOD: "the period before", Earlier.REVISION: "the model revision before"}
+EARLIER_TIMES: Mapping[Earlier, str] = {Earlier.PERIOD: "the period before", Earlier.REVISION: "the model revision before"}
 
 _TIMES = frozenset({"range", "from", "to"})
 _KEPT_ATTRIBUTES = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
@@ -93,7 +93,7 @@ class RangeBar:
     choice: RangeChoice
     span: Span | None
     presets: tuple[RangeLink, ...]
-    comparisons: tuple[RangeLink, ...]
+    earlier_times: tuple[RangeLink, ...]
     utc: RangeLink
     others: tuple[tuple[str, str], ...]
     start: str
@@ -124,16 +124,16 @@ def build_bar(
     presets = [
         link(text, PRESET_TITLES[preset], replace(bare, preset=preset), is_chosen=preset is present) for preset, text in PRESETS.items()
     ]
-    comparisons = [
-        link("nothing", "No comparison", replace(choice, earlier=None), is_chosen=choice.earlier is None),
-        *(link(text, text, replace(choice, earlier=kind), is_chosen=kind is choice.earlier) for kind, text in COMPARISONS.items()),
+    earlier_times = [
+        link("nothing", "Nothing earlier", replace(choice, earlier=None), is_chosen=choice.earlier is None),
+        *(link(text, text, replace(choice, earlier=kind), is_chosen=kind is choice.earlier) for kind, text in EARLIER_TIMES.items()),
     ]
     utc = replace(choice, zone=ZoneInfo("UTC"))
     return RangeBar(
         choice=choice,
         span=span,
         presets=tuple(presets),
-        comparisons=tuple(comparisons) if compares else (),
+        earlier_times=tuple(earlier_times) if compares else (),
         utc=link("UTC", "Times in UTC", utc, is_chosen=choice.zone.key == "UTC"),
         others=others,
         start="" if span is None else _of_control(span.start, choice.zone),

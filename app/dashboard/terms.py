@@ -135,6 +135,13 @@ TERMS: Final = (
         " Confirmed: the hours after the scan show that its favourable rate is less than the limit times that of all others. Expired: 30"
         " days did not show it.",
     ),
+    Term(
+        "comparison",
+        "Comparison",
+        "One group set against its reference by one metric on one kind of data, for example the disparate impact of women as logged. "
+        "Of all comparisons of a check the one furthest out is shown first. Evidence over time counts a comparison with two limits twice, "
+        "once for each limit.",
+    ),
     Term("n", "n, records", "The number of records that a figure is based on."),
     Term(
         "gap",
