@@ -15,6 +15,7 @@ The tree:
     ├── QuotaReached        a key has used up its storage
     ├── Unavailable         something we depend on does not answer now; try again
     │   └── SinkAway        the operator's receiver of the audit did not take events
+    ├── ReportNotMade       a report took too long, its process was ended, or making it failed
     ├── ScoringFailed       the model's endpoint did not return usable predictions
     │   ├── EndpointRefused the address may not be called at all
     │   ├── PageRefused     the endpoint does not accept the records of a page
@@ -99,6 +100,14 @@ class QuotaReached(EvenhandError):
 
 class Unavailable(EvenhandError):
     """A dependency (usually Postgres) does not answer now; nothing was stored and the request may be repeated."""
+
+
+class ReportNotMade(EvenhandError):
+    """A report that was asked for is not there; the message says why. Without `retry_after_seconds`, another try would fail alike."""
+
+    def __init__(self, message: str, *, retry_after_seconds: int | None = 60) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class ScoringFailed(EvenhandError):

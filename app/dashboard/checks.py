@@ -41,6 +41,7 @@ from . import check_words
 from .figure_addresses import figure_query
 from .forest_drawer import MOST_ALERTS, live_alerts
 from .forest_page import ChosenRow, show_forest
+from .offered_reports import OFFERS_REPORTS
 from .people import people
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page
@@ -125,7 +126,7 @@ def numbered_check(
     return RedirectResponse(f"/deployments/{deployment.id}/checks/{check.id}{f'?{urlencode(kept)}' if kept else ''}")
 
 
-@router.get("/{check_id}")
+@router.get("/{check_id}", dependencies=[OFFERS_REPORTS])
 def check_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, check_id: str, chosen: Annotated[ChosenCheck, Query()]
 ) -> Response:

@@ -39,6 +39,7 @@ from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
 from .forest_drawer import MOST_ALERTS, live_alerts
 from .forest_page import ChosenRow, show_forest
+from .offered_reports import OFFERS_REPORTS
 from .over_time import WantedCharts, read_over_time
 from .overview import STATES
 from .people import people
@@ -91,7 +92,7 @@ _WORDING = {
 """Functions and names that word what the template shows."""
 
 
-@router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE])
+@router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE, OFFERS_REPORTS])
 def fairness_page(
     request: Request,
     deployment: ReadableDeployment,

@@ -29,6 +29,7 @@ from ..store.reports.kept import kept_page
 from ..store.reports.schedules import first_due, schedules_page
 from ..store.retention.policies import policy_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
+from .offered_reports import OFFERS_REPORTS
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page
 
@@ -61,7 +62,7 @@ class ChosenContent:
         return {name: values for name, values in members.items() if values}
 
 
-@router.get("")
+@router.get("", dependencies=[OFFERS_REPORTS])
 def regulator_report_page(
     request: Request,
     deployment: ReadableDeployment,

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
 
+import structlog
+
 from ..domain.checks import CheckRun, Span
 from ..domain.deployments import Deployment
-from ..errors import EvenhandError, FieldProblem, InvalidInput, Unavailable
+from ..errors import EvenhandError, FieldProblem, InvalidInput, ReportNotMade, Unavailable
 from ..store.database.engine import Database
 from ..turns import Turns
 from .canonical import canonical_json
@@ -26,8 +28,13 @@ from .regulator.making import ReportForm, make_regulator_report
 from .regulator.wanted import SheetsWanted
 from .source import read_check, read_period
 
-AT_ONCE = max(1, min(2, (os.cpu_count() or 1) - 1))
-"""Max reports that are made at the same time: each takes a processor for a second or more, and one is left to everything else."""
+log = structlog.get_logger("evenhand.reports")
+
+AT_ONCE = 2
+"""Max reports that are made at the same time, so that a slow one does not hold up the next."""
+
+NICENESS = 10
+"""How far the processes of reports yield to everything else where processors are scarce."""
 
 WAITING, WAITING_OF_KEY = 80, 40
 """Max reports that wait, in total and of one key or person."""
@@ -89,40 +96,96 @@ class ReportMaker:
 
         Raises:
             InvalidInput: a regulator's report cannot be made of these columns or of this period.
-            Unavailable: the database does not answer, the process was ended from outside, or it took too long.
+            Unavailable: the database does not answer.
+            ReportNotMade: the process was ended from outside, it took too long, or it failed.
         """
-        pool = _pool()
+        processes = _processes()
+        worker, is_free = processes.take(), False
         try:
             async with asyncio.timeout(MAKE_SECONDS):
-                found = await asyncio.wrap_future(pool.submit(make_report, self._url, order))
+                found = await asyncio.wrap_future(worker.submit(make_report, self._url, order))
+            is_free = True
         except TimeoutError as error:
-            # A process of it hangs. The next report starts new ones.
-            if pool is _pool():
-                _pool.cache_clear()
-            for process in list((pool._processes or {}).values()):  # noqa: SLF001 - no public way exists before Python 3.14
-                process.kill()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise Unavailable(
+            raise ReportNotMade(
                 f"The report was not ready after {MAKE_SECONDS:.0f} seconds."
                 " Ask for a shorter time, or again when the machine has less to do."
             ) from error
         except BrokenProcessPool as error:
-            # Another report may have replaced the pool already.
-            if pool is _pool():
-                _pool.cache_clear()
-            raise Unavailable(
+            raise ReportNotMade(
                 "The process that made the report was ended, perhaps because memory ran out. Ask for the report again."
             ) from error
+        except Unavailable:
+            is_free = True
+            raise
+        except RuntimeError as error:
+            is_free = True
+            log.exception("report_failed", deployment=order.deployment.id)
+            raise ReportNotMade(
+                "Making the report failed, which is our fault. The log has the details under the request id."
+                " Another time or form may work.",
+                retry_after_seconds=None,
+            ) from error
+        finally:
+            # Also where nobody waits for the report any more: it would go on, and the next one would wait for it.
+            (processes.put_back if is_free else end_process)(worker)
         if isinstance(found, RefusedReport):
             raise InvalidInput(found.problems)
         return found
 
+    def warm(self) -> None:
+        """Starts the process of the first report, unless one was started before; returns at once. May be called in any thread."""
+        _processes().warm()
+
+
+class ReportProcesses:
+    """Processes that make one report at a time each. They stay when they are idle: loading the drawing libraries takes seconds."""
+
+    def __init__(self) -> None:
+        self._idle: list[ProcessPoolExecutor] = []
+        self._started = False
+        self._lock = threading.Lock()
+
+    def take(self) -> ProcessPoolExecutor:
+        """Returns an idle process, or else a new one."""
+        with self._lock:
+            self._started = True
+            return self._idle.pop() if self._idle else _start_process()
+
+    def put_back(self, worker: ProcessPoolExecutor) -> None:
+        """Keeps a process for the next report."""
+        with self._lock:
+            self._idle.append(worker)
+
+    def warm(self) -> None:
+        """Starts one process if none was ever started."""
+        with self._lock:
+            if self._started:
+                return
+            self._started = True
+            worker = _start_process()
+            worker.submit(_load)
+            self._idle.append(worker)
+
 
 @cache
-def _pool() -> ProcessPoolExecutor:
-    """Returns processes. They start with the first reports and stay as long as this one: loading the drawing libraries takes seconds."""
+def _processes() -> ReportProcesses:
+    return ReportProcesses()
+
+
+def _start_process() -> ProcessPoolExecutor:
     # A fork would inherit the threads of this process half-way through their work.
-    return ProcessPoolExecutor(AT_ONCE, mp_context=multiprocessing.get_context("spawn"), initializer=_follow_parent)
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+
+
+def end_process(worker: ProcessPoolExecutor) -> None:
+    """Ends a process that hangs or whose report nobody waits for; that of another report is left alone."""
+    for process in list((worker._processes or {}).values()):  # noqa: SLF001 - no public way exists before Python 3.14
+        process.kill()
+    worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _load() -> None:
+    """Does nothing: to find this function, a new process loads everything that makes reports."""
 
 
 def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes | RefusedReport:
@@ -158,7 +221,8 @@ def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes | Ref
         database.close()
 
 
-def _follow_parent() -> None:
+def _begin() -> None:
+    os.nice(NICENESS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -25,6 +25,7 @@ from ..errors import (
     NotFound,
     QuotaReached,
     RateReached,
+    ReportNotMade,
     ScoringFailed,
     SetupError,
     TooLarge,
@@ -69,6 +70,7 @@ KINDS: Mapping[type[EvenhandError], ProblemKind] = {
     RateReached: ProblemKind(429, "rate-reached", "This key sends too much at once"),
     QuotaReached: ProblemKind(507, "quota-reached", "This key has used up its storage"),
     Unavailable: ProblemKind(503, "unavailable", "Something we depend on does not answer"),
+    ReportNotMade: ProblemKind(503, "report-not-made", "The report was not made"),
     ScoringFailed: ProblemKind(502, "scoring-failed", "The model's endpoint gave no usable predictions"),
     EndpointRefused: ProblemKind(422, "endpoint-refused", "That address may not be called"),
     CheckTooLong: ProblemKind(409, "check-too-long", "The check used up its time"),
@@ -95,8 +97,10 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
     kind = kind_of(error)
     problems = error.problems if isinstance(error, InvalidInput) else ()
     response = response_of(kind, str(error), request_id, problems=problems)
-    if isinstance(error, RateReached):
-        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, RateReached | ReportNotMade):
+        del response.headers["Retry-After"]
+        if error.retry_after_seconds is not None:
+            response.headers["Retry-After"] = str(error.retry_after_seconds)
     return response
 
 

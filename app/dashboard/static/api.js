@@ -38,7 +38,8 @@ export async function exchange(method, path, body, type = "application/json") {
   throw new Problem(answer.status === 401 ? LOGGED_OUT : documentOf(text), answer.status);
 }
 
-function documentOf(text) {
+/** The problem document of an answer; empty if it is none. */
+export function documentOf(text) {
   try {
     return JSON.parse(text) || {};
   } catch {

@@ -1,5 +1,6 @@
 """The pages of the worked example in a real browser."""
 
+import json
 import re
 
 from playwright.sync_api import Browser, Page, Route, expect
@@ -30,6 +31,32 @@ def test_a_stranger_finds_in_three_clicks_which_group_is_treated_worst_and_wheth
         assert "Of 100 records of women" in drawer.inner_text()
         assert "favourable_rate" in drawer.locator("details code").first.text_content()
         assert visit.faults == []
+
+
+def test_a_report_that_is_not_made_is_said_in_words_and_asked_for_again(visit: Visit) -> None:
+    page, refused = visit.go(DEPLOYMENT), [0]
+    words = "The report was not ready after 55 seconds. Ask for a shorter time, or again when the machine has less to do."
+
+    def refuse(route: Route) -> None:
+        refused[0] += 1
+        route.fulfill(status=503, content_type="application/problem+json", body=json.dumps({"detail": words, "request_id": "r1"}))
+
+    page.route("**/report.pdf", refuse)
+    link = page.get_by_role("link", name="Report of this check (PDF)")
+    link.click()
+    line = page.locator(".report-state")
+    expect(line).to_have_text(f"Report of this check (PDF) was not downloaded. {words} (request r1) Try again")
+
+    assert all("503" in fault for fault in visit.faults)
+    visit.faults.clear()
+
+    page.unroute("**/report.pdf")
+    with page.expect_download() as started:
+        line.get_by_role("button", name="Try again").click()
+    assert started.value.path().read_bytes().startswith(b"%PDF")
+    assert started.value.suggested_filename.endswith(".pdf")
+    expect(line).to_be_hidden()
+    assert refused == [1]
 
 
 def test_the_drawer_of_a_group_keeps_its_address_and_escape_leads_back_to_its_line(visit: Visit) -> None:

@@ -32,7 +32,9 @@ def _thread() -> Iterator[Executor]:
 @pytest.fixture
 def reports_in_this_process(_thread: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes reports in a thread. The processes that make them otherwise, which `test_waiting.py` tries, load the product for seconds."""
-    monkeypatch.setattr(making, "_pool", lambda: _thread)
+    processes = making.ReportProcesses()
+    monkeypatch.setattr(making, "_start_process", lambda: _thread)
+    monkeypatch.setattr(making, "_processes", lambda: processes)
 
 
 @pytest.fixture(scope="module")

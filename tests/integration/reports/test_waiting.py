@@ -1,19 +1,29 @@
 """Reports that wait for their turn keep nothing from other requests."""
 
 import asyncio
+import contextlib
 import multiprocessing
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
 
-from app.reports.making import AT_ONCE, WAITING_OF_KEY, Order, ReportMaker
+from app.domain.checks import CheckRun
+from app.errors import ReportNotMade
+from app.reports import making
+from app.reports.document import Made
+from app.reports.making import AT_ONCE, WAITING_OF_KEY, Order, ReportMaker, ReportProcesses, end_process
 from app.services.open import REQUESTS_AT_ONCE
 from app.store.database.engine import Database
+from app.web.problems import problem_response
 from tests.builders.bodies import deployment
 from tests.integration.reports.reported import Reported
+from tests.scenes import NOON
 from tests.service import running_service
 
 
@@ -63,4 +73,55 @@ def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_mad
         ended, after = client.get(address), client.get(address).status_code
 
     assert (before, ended.status_code, after) == (200, 503, 200)
+    assert ended.json()["type"] == "urn:evenhand:problem:report-not-made"
+    assert ended.headers["retry-after"] == "60"
     assert "Ask for the report again" in ended.text
+
+
+@pytest.mark.thorough
+def test_a_report_that_takes_too_long_leaves_the_process_of_another_one_alone(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = ReportProcesses()
+    other = processes.take()
+    begun = other.submit(os.getpid).result()
+    monkeypatch.setattr(making, "_processes", lambda: processes)
+    monkeypatch.setattr(making, "MAKE_SECONDS", 0.0)
+    maker = ReportMaker(reported.stage.database.url)
+
+    with pytest.raises(ReportNotMade, match="not ready") as late:
+        asyncio.run(maker.make(order_of(reported)))
+    monkeypatch.undo()
+    with contextlib.ExitStack() as stack:
+        stack.callback(end_process, other)
+
+        assert late.value.retry_after_seconds == 60
+        assert other.submit(os.getpid).result() == begun
+
+
+@pytest.mark.thorough
+def test_a_report_that_cannot_be_made_says_so_and_its_process_makes_the_next_one(
+    reported: Reported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = ReportProcesses()
+    monkeypatch.setattr(making, "_processes", lambda: processes)
+    maker = ReportMaker(reported.stage.database.url)
+    order = order_of(reported)
+    broken = replace(order, of=cast("CheckRun", None))
+
+    maker.warm()
+    with pytest.raises(ReportNotMade, match="our fault") as failed:
+        asyncio.run(maker.make(broken))
+    made = asyncio.run(maker.make(order))
+    worker = processes.take()
+    left = worker.submit(os.getpid).result()
+    end_process(worker)
+
+    assert made.startswith(b"%PDF")
+    assert problem_response(failed.value, None).status_code == 503
+    assert "retry-after" not in problem_response(failed.value, None).headers
+    assert left != os.getpid()
+
+
+def order_of(reported: Reported) -> Order:
+    """An order for the report of the last check that counted, as PDF."""
+    made = Made(at=NOON, by="tests")
+    return Order(deployment=reported.stage.deployment, of=reported.checks[2].run, made=made, form="pdf")
