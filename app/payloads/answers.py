@@ -1,9 +1,12 @@
 """Reads predictions from the columns of a model's answer, each value checked. Knows no wire format."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, cast
+
+import msgspec
 
 from ..domain.deployments import OutputFields
 from ..domain.records import Prediction
@@ -15,6 +18,7 @@ from .outputs import OutputPositions, OutputsUnclear, find_outputs
 
 _SCALARS = frozenset((str, int, float, bool))
 _NUMBERS = frozenset((int, float))
+_FLOATS = list[float]
 _LARGEST_INTEGER = 2**63
 _JSON_NAMES = {type(None): "null", list: "an array", dict: "an object", str: "text", bool: "true or false"}
 
@@ -98,11 +102,14 @@ def to_predictions(
 
 
 def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
-    if not _SCALARS.issuperset(map(type, values)):
+    # Each distinct value once: a page of a million rows has few. What equals a scalar is one, and arrays and objects have no hash.
+    distinct = None
+    with suppress(TypeError):
+        distinct = set(values)
+    if distinct is None or not _SCALARS.issuperset(map(type, distinct)):
         _refuse_type(role, values, "a number, text, true or false")
     scalars = cast("Sequence[Scalar]", values)
-    # Each distinct value once: a page of a million rows has few.
-    for value in set(scalars):
+    for value in cast("set[Scalar]", distinct):
         if isinstance(value, str) and "\0" in value:
             raise ScoringFailed(f"The model's endpoint gave a {role} that holds a NUL character (in row {values.index(value) + 1}).")
         if isinstance(value, str) and len(value) > MAX_TEXT:
@@ -115,15 +122,17 @@ def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
 
 
 def _require_probabilities(values: Sequence[object], classes: Classes | None) -> Sequence[float | tuple[float, ...]]:
+    with suppress(msgspec.ValidationError):
+        # Numbers alone, among which true and false are none, in a third of the time that looking at the type of each takes.
+        return _require_within_unit(values, msgspec.convert(values, _FLOATS))
     kinds = set(map(type, values))
+    if kinds <= _NUMBERS:  # one is too large for a float
+        return _require_within_unit(values, cast("list[float]", values))
     if kinds == {dict} and classes is not None:
         try:
             values = [classes.in_order(value) for value in values if isinstance(value, dict)]
         except ClassesUnclear as error:
             raise ScoringFailed(f"The model's endpoint gave {error}.") from error
-        kinds = {list}
-    if kinds <= _NUMBERS:
-        return _require_within_unit(cast("Sequence[float]", values), is_whole=int in kinds)
     arrays = [value for value in values if isinstance(value, list)]
     if len(arrays) < len(values) or not all(arrays):
         wanted = "a number or a filled array of numbers, alike in every row"
@@ -133,17 +142,17 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
     flat = list(chain.from_iterable(arrays))
     if not set(map(type, flat)) <= _NUMBERS:
         _refuse_type("probability array's value", flat, "a number", _NUMBERS)
-    _require_within_unit(flat, is_whole=False)
+    _require_within_unit(flat, flat)
     return [tuple(map(float, array)) for array in arrays]
 
 
-def _require_within_unit(numbers: Sequence[float], *, is_whole: bool) -> Sequence[float]:
-    """Returns probabilities as floats; some are whole numbers if `is_whole`."""
+def _require_within_unit(sent: Sequence[object], numbers: list[float]) -> list[float]:
+    """Returns probabilities, which were sent as numbers of any kind."""
     # Negated, so that NaN, which compares false with everything, is refused as well.
     if numbers and not (min(numbers) >= 0 and max(numbers) <= 1):
-        outside = next(number for number in numbers if not 0 <= number <= 1)
+        outside = next(one for one, number in zip(sent, numbers, strict=True) if not 0 <= number <= 1)
         raise ScoringFailed(f"The model's endpoint gave the probability {outside!r}; a probability lies between 0 and 1.")
-    return list(map(float, numbers)) if is_whole else numbers
+    return numbers
 
 
 def _refuse_type(role: str, values: Sequence[object], wanted: str, allowed: frozenset[type] = _SCALARS) -> None:

@@ -116,10 +116,9 @@ def flatten(data: object, name: str) -> list[Any]:
     for _ in range(_MOST_NESTED):
         if not isinstance(data, list):
             raise TensorUnclear(name, "has no array of data")
-        kinds = set(map(type, data))
-        if list not in kinds:
+        if list not in map(type, data):
             return data
-        if len(kinds) > 1:
+        if not all(isinstance(one, list) for one in data):
             raise TensorUnclear(name, "mixes arrays and values")
         data = list(chain.from_iterable(data))
     raise TensorUnclear(name, f"is nested more than {_MOST_NESTED} times")

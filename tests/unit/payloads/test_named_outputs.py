@@ -67,3 +67,11 @@ def test_outputs_of_equal_classes_and_other_types_are_kept_apart() -> None:
         outputs = OutputFields(prediction="answer", probability="chance", classes=(0, one))
         found = RecordsCodec().read_predictions(body, outputs=outputs, expected_rows=1)
         assert repr(found[0].prediction) == repr(one)
+
+
+@pytest.mark.parametrize("chance", [2, 1.5, -1, 10**400])
+def test_a_number_that_is_no_probability_is_named_as_it_was_sent(chance: float) -> None:
+    body = written(RecordsCodec(), [{"answer": 1, "chance": 0.5}, {"answer": 0, "chance": chance}])
+
+    with pytest.raises(ScoringFailed, match=f"gave the probability {chance!r}; a probability lies between 0 and 1"):
+        RecordsCodec().read_predictions(body, outputs=OUTPUTS, expected_rows=2)
