@@ -18,7 +18,7 @@ from .window_details import describe_setting
 class Carried:
     """An earlier check's measurements, moved to a later check's time. `window` counts their records relative to the later check's span.
 
-    `tables` are set where both spans begin together: then both have the same records.
+    `tables` are set if both spans begin together: then both checks have the same records.
     """
 
     window: dict[str, object]
@@ -27,7 +27,7 @@ class Carried:
 
 
 def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | None:
-    """Returns the check whose figures hold as long as nothing that it read has changed; None where this one has to read the window.
+    """Returns the earlier check whose figures this one may carry forward, if `still_holds`; None if this one must read the window anyway.
 
     These always read the window: a check of a requested range; a requested check, if the model refused some records of the earlier one;
     the first check after a change of the monitor, the model's revision, the schema, or the other settings of `describe_setting`.

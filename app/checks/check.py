@@ -73,11 +73,11 @@ def perform_check(  # noqa: PLR0913 - one name for each thing that the worker de
     waiting: Waiting = nullcontext,
     places: TablePlaces = NO_TABLES,
 ) -> None:
-    """Evaluates the deployment over the check's span and stores the result, or nothing.
+    """Performs the check and stores its result; if it raises, nothing is stored.
 
-    `report` gets the progress; it raises when the check must stop (cancelled, too long, or its lease lost). `further` is the step that
-    uses the same window after the check itself: mitigation. `waiting` is entered while the model is called, `egress` returns the policy
-    for allowed addresses, `places` are the folders in which records may lie in files.
+    `report` gets the progress; it raises if the check must stop (cancelled, too long, or its lease lost). `further` is a step that uses
+    the same window after the check itself: mitigation. `waiting` is entered while the model is called, `egress` returns the policy
+    for allowed addresses, `places` are the folders of the records that lie in files.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -90,7 +90,7 @@ def perform_check(  # noqa: PLR0913 - one name for each thing that the worker de
     calls = Calls(egress, report, waiting)
     if subject.deployment.payload is not None:
         read = _read_files(subject, subject.deployment.payload, places, report)
-        findings = _evaluate(subject, read, database, calls, None)
+        findings = _measure_window(subject, read, database, calls, None)
     else:
         findings = _find_logged(subject, database, calls, further)
     report(Progress(step="storing the result"))
@@ -98,7 +98,7 @@ def perform_check(  # noqa: PLR0913 - one name for each thing that the worker de
 
 
 def _find_logged(subject: Subject, database: Database, calls: Calls, further: Step) -> Findings:
-    """Returns the findings of a window of logged records: those of the earlier check where nothing has changed since."""
+    """Returns the findings of a window of logged records. If nothing has changed since the earlier check, they are carried forward."""
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
@@ -115,7 +115,7 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
         return Findings(CheckState.SUCCEEDED, carried.window, kept_tables=carried.tables, measurements=carried.measurements)
     copies = LoggedCopies(database, subject.deployment.no)
     read = _ReadWindow(evidence, describe_window(subject, evidence) | describe_rows(subject, evidence), copies)
-    return _evaluate(subject, read, database, calls, further)
+    return _measure_window(subject, read, database, calls, further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +139,15 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
     return _ReadWindow(evidence, details, copies, counted)
 
 
-def _evaluate(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
-    """Asks the model for the outcomes that are not known yet, and returns the findings of the window. No `step`: nothing follows."""
+def _measure_window(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
+    """Asks the model for the outcomes that are not known yet, and returns the findings of the window with those of `step`, if given."""
     deployment, report = subject.deployment, calls.report
     evidence, details, counted = window.evidence, window.details, window.counted
     if len(evidence.window) < subject.monitor.min_records:
         version = deployment.schema.version  # records of earlier ones are not read
-        which = f" of schema version {version}, which is the present one," if version > 1 else ""
-        reason = f"{len(evidence.window)} records{which} are there up to the end of the span; {subject.monitor.min_records} are needed."
+        of_version = f" of schema version {version}, the present one," if version > 1 else ""
+        count, needed = len(evidence.window), subject.monitor.min_records
+        reason = f"There are {count:,} records{of_version} up to the end of the span; {needed:,} are needed."
         return Findings(CheckState.INSUFFICIENT_DATA, details, reason)
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
@@ -162,14 +163,14 @@ def _evaluate(subject: Subject, window: _ReadWindow, database: Database, calls: 
     labels = read_labels(subject, evidence.groupings, predicted.window)
     tables = tabulate(evidence, labels, subject.monitor, None if counted is None else counted.tables)
     measured: list[Measurement] = []
-    unequal = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
+    has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
     for table in tables:
         for data in data_measured_on(table.data):
             figures = measure_table(data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
             measured += explain_nulls(figures, table.own.groups, table.other_revisions)
     for rows in chain(measure_records(subject, evidence, labels, report, has_all=counted is None), measure_labels(subject, labels)):
         figures = convert_rows(rows, monitor=subject.monitor, at=subject.at)
-        measured += without_values(figures) if unequal else figures
+        measured += without_values(figures) if has_unequal_weights else figures
     for gap in find_gaps(subject, evidence, labels, has_all=counted is None):
         measured += convert_gap(gap, monitor=subject.monitor, at=subject.at)
 
@@ -177,7 +178,7 @@ def _evaluate(subject: Subject, window: _ReadWindow, database: Database, calls: 
     if step is not None:
         report(Progress(step="computing what mitigation would change"))
         further = step(subject, evidence, labels, database)
-        if unequal:
+        if has_unequal_weights:
             # The tables of mitigation have no weights.
             further = replace(further, tables=(), measurements=without_values(further.measurements))
     return Findings(

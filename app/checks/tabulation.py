@@ -43,10 +43,13 @@ OWN, ADDITIONAL = "span", "additional"
 
 EVERYBODY = Comparison(())
 """Comparison of the table without groups, from which accuracy overall is measured."""
+
 STRATA_OF = "strata_of"
 """Member of a stored table that names the column whose values its strata are."""
+
 MITIGATED = "mitigated"
 """Member of a stored table that names the way in which its outcomes were mitigated."""
+
 OTHER_REVISIONS = "other_revisions"
 """Member of a stored table that counts its records by group, and those left out because other revisions answered them."""
 
@@ -55,7 +58,7 @@ OTHER_REVISIONS = "other_revisions"
 class Tabulated:
     """One table in its two parts. `comparison` may be EVERYBODY.
 
-    `strata` is the column by which the records are divided. `lacking` gives the reason if strata or scores are needed but missing.
+    `strata` is the column by which the records are divided. `lacking` gives the reason why strata or scores are missing, by these words.
     `mitigated` is the way in which the outcomes were mitigated. `inside` counts outcomes by intervals of ranges, for each of the two
     parts. `revisions` counts, for each part, the records in the table and those that another model revision answered, which are left out.
     """
@@ -140,9 +143,9 @@ def count_payload(
     weights: npt.NDArray[np.float64] | None = None,
     repeats: npt.NDArray[np.int64] | None = None,
 ) -> Tabulated:
-    """Counts outcomes by group: of one attribute, or of several together; of one also by intervals inside its ranges.
+    """Counts outcomes by group, of one attribute or of several together. Ranges of one attribute are also counted by intervals inside them.
 
-    With `repeats`, each entry is that many equal records without weights.
+    With `repeats`, each entry of `read` represents that many equal records without weights.
     """
     parts = (own_part, additional_part)
     named, codes = read.compare(comparison)
@@ -224,10 +227,12 @@ def _select_strata(strata: Divided | None, part: Part) -> RecordStrata | None:
 
 def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
     """Returns the column of the strata, and why there are no strata or no scores."""
-    lacking = {"scores": read.scores.reason} if read.scores is not None and read.scores.values is None else {}
-    if read.strata is None:
-        return None, lacking
-    return read.strata.column, {"strata": read.strata.reason} | lacking if read.strata.reason else lacking
+    lacking = {}
+    if read.strata is not None and read.strata.reason:
+        lacking["strata"] = read.strata.reason
+    if read.scores is not None and read.scores.values is None:
+        lacking["scores"] = read.scores.reason
+    return None if read.strata is None else read.strata.column, lacking
 
 
 def _parts(window: Window) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

@@ -77,24 +77,25 @@ class PayloadWindow(Window):
 
 def read_payload_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
     """Returns the scoring records the check reads."""
-    rows, own = _topped_up(lambda part, limit: source.payload(query, part, limit), span, monitor)
+    rows, own = _read_and_top_up(lambda part, limit: source.payload(query, part, limit), span, monitor)
     logged = source.count(query, span) if own == monitor.max_records else own
     return PayloadWindow(rows, own, query.columns, logged)
 
 
 def read_feedback_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
     """Returns the observed labels the check reads, by when they became usable, under the same rule as scoring records."""
-    rows, own = _topped_up(lambda part, limit: source.feedback(query, part, limit), span, monitor)
+    rows, own = _read_and_top_up(lambda part, limit: source.feedback(query, part, limit), span, monitor)
     return Window(rows, own, query.columns)
 
 
 def read_numbers(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> Window:
-    """Returns a window of which `read` gives only the rows' numbers: the same rows as a check of `span`, without their values."""
-    rows, own = _topped_up(read, span, monitor)
+    """Returns the window of a check of `span` without its values: `read` returns only the numbers of rows."""
+    rows, own = _read_and_top_up(read, span, monitor)
     return Window(rows, own, ())
 
 
-def _topped_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:
+def _read_and_top_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:
+    """Returns the rows of a window, newest first, and how many of them lie in the span."""
     own = read(span, monitor.max_records)
     missing = monitor.min_records - own.num_rows
     if missing <= 0:

@@ -1,4 +1,4 @@
-"""A check: one evaluation of a deployment's fairness, and its measurements."""
+"""A check: the fairness of a deployment over one span of time, and its measurements."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class CheckState(StrEnum):
 
 
 class Failure(StrEnum):
-    """The cause of a failed check: the model's endpoint, the monitor's requests, a worker that died, its own length, or anything else."""
+    """The cause of a failed check: the model's endpoint, a monitor that cannot be applied, dead workers, its time limit, or another one."""
 
     SCORING_FAILED = "scoring-failed"
     INVALID_INPUT = "invalid-input"
@@ -31,9 +31,10 @@ class Failure(StrEnum):
 
 
 class Trigger(StrEnum):
-    """The origin of a check: the schedule (one per deployment and hour), files that came or changed later, or a person or program.
+    """The origin of a check.
 
-    These ask for now, for a range of time, or for a batch.
+    The schedule: one check for each deployment and hour. Files: their rows came or changed after the scheduled check. A person or a
+    program: for the present hour (`REQUEST`), or for a range of time or a batch (`RANGE`).
     """
 
     SCHEDULE = "schedule"

@@ -137,7 +137,7 @@ def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[Fie
                 wanted = "a range [lo, hi]" if wants_ranges else "a class value"
                 yield FieldProblem(f"{part}[{index}]", f"must be {wanted} for a {problem_type.value} model, found {_show(value)}")
     yield from _check_overlap("unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable")
-    if not wants_ranges and len({_name_sort(value) for _, values in sides for value in values if not isinstance(value, Range)}) > 1:
+    if not wants_ranges and len({_name_type(value) for _, values in sides for value in values if not isinstance(value, Range)}) > 1:
         yield FieldProblem("unfavourable", "mixes types with favourable: class values must be all text, all numbers or all true/false")
 
 
@@ -188,7 +188,7 @@ def _check_groups(place: str, attribute: MonitoredAttribute, column: Column | No
     kinds = {isinstance(value, Range) for value in listed}
     if len(kinds) > 1:
         yield FieldProblem(f"{place}.monitored", "mixes ranges and values between or within the groups; use one form for the attribute")
-    elif len({_name_sort(value) for value in listed if not isinstance(value, Range)}) > 1:
+    elif len({_name_type(value) for value in listed if not isinstance(value, Range)}) > 1:
         yield FieldProblem(
             f"{place}.monitored", "mixes types between or within the groups; values must be all text, all numbers or all true/false"
         )
@@ -214,11 +214,6 @@ def _check_type(place: str, value: GroupValue, column: Column) -> Iterator[Field
         yield FieldProblem(place, f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}")
     elif (problem := stored_form_problem(value, column)) is not None:
         yield FieldProblem(place, problem)
-
-
-def _holds_whole_number(value: Range) -> bool:
-    # Ends that are not finite are refused in another place.
-    return not (math.isfinite(value.lo) and math.isfinite(value.hi)) or math.ceil(value.lo) <= value.hi
 
 
 def _check_limits(place: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
@@ -291,7 +286,7 @@ def _check_members(place: str, attributes: Sequence[MonitoredAttribute]) -> Iter
 
 
 def _check_list(place: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
-    """Problems of one list by itself: emptiness, single values, and values or ranges that meet."""
+    """Yields the problems of one list by itself: no value, invalid values, values listed twice, and ranges that overlap."""
     if not values:
         yield FieldProblem(place, "must list at least one value")
     for index, value in enumerate(values):
@@ -333,7 +328,7 @@ def _find_problem(value: GroupValue) -> str | None:
 
 
 def _check_overlap(place: str, others: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
-    """Problems of two lists together: a value or number that would be in both."""
+    """Yields the problems of two lists together: values listed in both, and ranges that overlap."""
     # Each range is compared with each other one: a longer list is refused elsewhere, and must not take minutes here.
     ranges = _ranges(others)[:MAX_RANGES]
     taken = {canonical(other) for other in others if not isinstance(other, Range)}
@@ -351,7 +346,7 @@ def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
     return [(index, value) for index, value in enumerate(values) if isinstance(value, Range)]
 
 
-def _name_sort(value: GroupValue) -> str:
+def _name_type(value: GroupValue) -> str:
     if isinstance(value, bool):
         return "true/false"
     return "text" if isinstance(value, str) else "number"

@@ -8,7 +8,7 @@ from .checks import PRESENT_TRIGGERS, CheckRun, CheckState, Trigger
 from .notifications import Notification, NotificationState
 
 NOTIFICATION_LEASE = timedelta(seconds=60)
-"""Silence of a sender after which its notification is sent again; an attempt takes at most half of it."""
+"""Silence of a sender after which its notification is sent again: at least twice as long as an attempt may take."""
 
 GIVE_UP_AFTER = timedelta(days=3)
 """Age at which a notification is given up. A receiver that comes back later gets only the notifications younger than this."""
@@ -21,9 +21,10 @@ As long as its alert is open it is kept, so that the alert is not sent twice."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckPolicy:
-    """Silence of a worker after which its check is given to another, and the pauses after failed attempts at a check that nobody asked for.
+    """Rules for checks that do not succeed at once.
 
-    Alerts are decided after the ends of checks with one of the `alerted_triggers`, unless they were cancelled.
+    `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after the failed attempts at a check
+    of the schedule or of late files. `alerted_triggers`: triggers of the checks after whose end alerts are decided, unless cancelled.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -44,7 +45,7 @@ class CheckPolicy:
         )
 
     def retry_after(self, check: CheckRun) -> timedelta | None:
-        """Returns the pause after the failed attempt; None if it is final, as it is for those asked for."""
+        """Returns the pause after the failed attempt; None if the failure is final, as it is for requested checks and ranges."""
         if check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
             return None
         return self.retry_delays[check.attempts - 1]
@@ -61,7 +62,8 @@ CHECK_POLICY = CheckPolicy()
 def state_after_failure(notification: Notification, *, is_refused: bool, now: datetime) -> NotificationState:
     """Returns the state of the notification after a failed attempt.
 
-    A test, or a notification that is too old, is given up. Others are tried again: refused ones too, which let others pass meanwhile.
+    A test, or a notification that is too old, is given up. Others are tried again. Unlike a waiting one, a refused one does not hold up the
+    later notifications of its channel.
     """
     # A test is not repeated: the page that sent it shows its result.
     if notification.event is Event.TEST or now - notification.created_at >= GIVE_UP_AFTER:

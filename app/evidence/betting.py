@@ -1,4 +1,7 @@
-"""E-values of hours: how much better an alternative explains an hour's counts than the closest rates that the null allows."""
+"""E-values of hours: how much better an alternative explains an hour's counts than the closest rates that the null allows.
+
+In shapes, H are the hours and A the alternatives.
+"""
 
 from typing import NamedTuple, TypeAlias
 
@@ -154,7 +157,7 @@ class _Bets(NamedTuple):
 
 
 def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Returns the logits where the derivative along the line is zero; NaN where a rate is.
+    """Returns the logits at which the derivative along the line is zero; NaN where a rate is NaN.
 
     The derivative increases, so each step keeps the zero between two logits. Newton's step is taken where it stays between them, else their
     middle. Nearly all searches end with the first step.
@@ -180,9 +183,10 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Returns logits close to the zero, NaN where a rate is: times all denominators, the derivative is a cubic of b.
+    """Returns logits close to the zero of the derivative; NaN where a rate is NaN.
 
-    It has three real roots, of which that between the ends is the middle one. Near the ends the root has few digits.
+    Multiplied by all its denominators, the derivative is a cubic polynomial of b. It has three real roots, of which the middle one lies
+    between the ends of the line. Near the ends this root has few exact digits, so it is only a guess.
     """
     slope, slack = line.slope, line.slack
     share_a, share_b = bets.n_a / (bets.n_a + bets.n_b), bets.n_b / (bets.n_a + bets.n_b)

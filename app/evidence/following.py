@@ -47,8 +47,8 @@ class Followed:
 
     `log_evidence` [H] is ln of the evidence of unfairness after each hour (ln Q of the detector), at least 0; while an episode is open it
     stays at the evidence of its alarm. `log_fairness` [H] is ln of the evidence against unfairness, at least 0. `log_threshold` is ln A
-    of the alarm. `shown_fair` [H] says whether the hour ends with the comparison shown fair, `shown_since` since when it is after the
-    last hour; None if it is not.
+    of the alarm. `shown_fair` [H] says whether the comparison is shown fair at the end of the hour. `shown_since` is the hour since which
+    it is so at the end of the last hour; None if it is not.
     """
 
     episodes: tuple[Episode, ...]
@@ -157,7 +157,7 @@ class Follower:
     def close(self, hour: int) -> None:
         """Ends the open episode, because a person closed it, and forgets all evidence from before the hour.
 
-        The second time, with no hour in between, changes nothing.
+        A second call for the same hour changes nothing.
         """
         opened = self.open_episode
         if opened is not None:
@@ -201,7 +201,7 @@ def follow(
 
 
 def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOnset, log_threshold: float) -> Followed:
-    """Adds the hours to the follower and returns what it was after each of them. `log_threshold` is that of the last hour."""
+    """Adds the hours to the follower, and returns its evidence after each of them. `log_threshold` is that of the last hour."""
     log_evidence, log_fairness, shown = np.zeros(len(weighed)), np.zeros(len(weighed)), []
     for place, hour in enumerate(weighed):
         is_open = follower.open_episode is not None and not hour.is_closed

@@ -115,7 +115,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
                 raise SetupError(f"The check of the hour {ended['from']} failed: {ended['reason']}")
             too_few += ended["state"] == "insufficient_data"
             advance()
-    remark = f"; for the first {too_few} there were too few records yet" if too_few else ""
+    remark = f"; the first {too_few if too_few > 1 else 'one'} had too few records yet" if too_few else ""
     scene.steps.done(f"Checked {span}{remark}")
     return pending
 

@@ -40,8 +40,8 @@ Listing: TypeAlias = tuple[Scalar | Range, ...] | None
 class Grouping:
     """The groups, monitored ones first, and per record the position of its group or NEITHER.
 
-    `sizes` are the records of each group and, at the end, of none. `chosen` says in words which reference was taken because none
-    was given; None where it was given. `warnings` name listed groups that no record is in.
+    `sizes` are the numbers of records of each group and, last, of records in no group. `chosen` says in words that the largest group became
+    the reference because none was given; None if one was given. `warnings` name listed groups that no record is in.
     """
 
     attribute: str
@@ -54,10 +54,10 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossing:
-    """Records divided by several attributes at once: into the cells that any of their groups, or none, have together.
+    """Records divided by several attributes at once. A cell is one combination of their groups, in which an attribute may have none.
 
-    `codes` give each record's cell, of that many `cells`. Each of `groupings` gives the group of each cell, which has the place of a
-    record in it; its sizes count records.
+    `codes` is the cell of each record; `cells` is the number of cells. The `groupings` are those of the cells instead of the records: the
+    codes of each give the group of each cell, and its sizes still count records.
     """
 
     codes: Codes
@@ -112,7 +112,7 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
     """
     names = attribute_names(attributes)
     parts = _read_parts(frame, names, monitored, reference)
-    # A record without one attribute still has the others, so that none of an attribute's groups counts as a group here.
+    # Here a missing value counts as one more group, so that a record without one attribute still counts for the others.
     whole = [
         replace(part, labels=(*part.labels, ""), codes=looked_up(range(len(part.labels)), part.codes, missing=len(part.labels)))
         for part in parts
@@ -306,7 +306,7 @@ def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, optio
 
 
 def _codes_together(parts: Sequence[_Part]) -> Codes:
-    """Returns for each record its combination, counted through with the last attribute fastest, or NEITHER."""
+    """Returns for each record the number of its combination, in which the group of the last attribute counts ones; or NEITHER."""
     if len(parts) == 1:
         return parts[0].codes
     return cross([part.codes for part in parts], [len(part.labels) for part in parts], narrowest(_count_combinations(parts) + 1))

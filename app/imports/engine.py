@@ -145,7 +145,7 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
         receipt = sink.send(body)
     except InvalidInput as error:
         if len(lines) > 1:
-            # One record spoils the whole body: the halves say which one.
+            # One record makes the service refuse the whole body: halving it finds that record.
             middle = len(lines) // 2
             _send(lines[:middle], sink, report, checkpoint)
             _send(lines[middle:], sink, report, checkpoint)
@@ -176,7 +176,7 @@ class _Sampled:
     def add(self, row: ImportRow, report: ImportReport) -> None:
         """Counts a row of a log that holds a fraction of the traffic, and notes its time."""
         record = row.record or {}
-        # The service refuses a time that is none, and the row with it.
+        # A row whose time is missing or invalid is not counted here: the service refuses it.
         with suppress(KeyError, TypeError, ValueError):
             time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
             report.note_time(time)
@@ -184,7 +184,7 @@ class _Sampled:
                 self._records[row.fraction][hour_of(time)] += 1
 
     def left_out(self) -> Iterator[tuple[float, dict[datetime, int]]]:
-        """Yields each fraction, and by hour the number of records that were left out, as expected from those that were not."""
+        """Yields each fraction with the number of records left out of each hour, estimated from those that are in the log."""
         for rate, records in self._records.items():
             yield rate, {hour: math.floor(count / rate - count + 0.5) for hour, count in records.items()}
 

@@ -1,6 +1,6 @@
 """The fast way through a native body: decoded and checked in one pass by a struct made from the schema.
 
-It gives up on anything unusual, and the exact way decides then; both must agree on what they accept (a property test says so).
+If anything is unusual, it returns None and the exact way (`native.py`) reads the body. A property test compares what both accept.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -67,7 +67,7 @@ class FastReader:
             return None
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
-        """Returns the records, if every one is good and none is unusual."""
+        """Returns the records; None if any is invalid or unusual, for the exact way to decide."""
         if _may_hold_nul(body):
             return None
         try:
@@ -77,7 +77,7 @@ class FastReader:
         return self._check(records, body, 1, moments)
 
     def read_posts(self, bodies: Sequence[bytes], moments: StatedTimes) -> CheckedPayload | None:
-        """Returns the records of many bodies with one record each, in order, if every one is good and none is unusual.
+        """Returns the records of many bodies with one record each, in order; None if any is invalid or unusual.
 
         All are checked together, which takes a fraction of the time of checking each alone.
         """
@@ -87,9 +87,10 @@ class FastReader:
         decode = self._decoder.decode
         try:
             records = [record for body in bodies for (record,) in (decode(body).records,)]
-        except (*_UNREADABLE, ValueError):  # the last: no record, or several
+        except (*_UNREADABLE, ValueError):  # ValueError: a body has no record, or several
             return None
-        # Members may be counted together: a body has no fewer than were decoded, so that none can make up for another.
+        # The members of all bodies may be counted together: each text has at least as many as were decoded from it (more if one is named
+        # twice), so the sums are equal only if they are equal for each body.
         return self._check(records, text, len(bodies), moments)
 
     def _check(self, records: list[Any], text: bytes, bodies: int, moments: StatedTimes) -> CheckedPayload | None:
@@ -126,13 +127,13 @@ class FastReader:
 
 
 class _Members:
-    """Counts the members of the JSON's objects."""
+    """Counts the members of JSON objects that were decoded. A text with more of them names a member twice, which is unusual."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
     def column(self, values: Iterable[Any]) -> list[Any]:
-        """Returns the values, None for those that were left out, and counts the others."""
+        """Returns the values, with None for members that were left out, and adds the number of the others to `count`."""
         found = list(values)
         if UnsetType in set(map(type, found)):
             found_set = [value for value in found if value is not UNSET]
@@ -167,12 +168,13 @@ def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
     """Returns a struct with one field per column, in schema order, whose JSON name is the column's."""
     fields: list[Any] = []
     for position, column in enumerate(columns):
-        name, kind = f"column_{position}", _TYPES[column.type] | None
+        # Not the column's own name, which need not be an identifier of Python.
+        attribute, kind = f"column_{position}", _TYPES[column.type] | None
         # A member that is left out differs from null, because members are counted.
         fields.append(
-            (name, kind, msgspec.field(name=column.name))
+            (attribute, kind, msgspec.field(name=column.name))
             if required
-            else (name, kind | UnsetType, msgspec.field(name=column.name, default=UNSET))
+            else (attribute, kind | UnsetType, msgspec.field(name=column.name, default=UNSET))
         )
     return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 

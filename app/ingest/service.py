@@ -110,7 +110,7 @@ class Ingestion:
         await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
-        """Returns the plan by which the deployment's records are checked.
+        """Returns the plan by which the deployment's records are checked: that in memory, which may be of an older version, or a new one.
 
         Raises:
             NotFound: there is no such deployment.
@@ -123,9 +123,10 @@ class Ingestion:
         return self._plans.get(deployment_id)
 
     def take_post(self, post: Post, plan: IngestPlan, source: RecordSource, succeed: Callable[[Sequence[Post]], None]) -> bool:
-        """Stores the payload record of a post together with others, and has each answered; returns False where the plan has no fast way.
+        """Takes the payload record of a post, to be stored together with others.
 
-        `succeed` gets the posts whose records were stored, after the durable commit. The others get their own calls.
+        Returns False, and takes nothing, if the plan has no fast way or too many records wait. `succeed` gets the posts whose records were
+        stored, after the durable commit; each of the others is handed back to be handled alone.
         """
         if plan.fast is None or self._commits.is_saturated:
             return False
@@ -190,7 +191,7 @@ class Ingestion:
         return await self._log(replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES), deployment_id, request, now)
 
     async def current_plan(self, deployment_id: str) -> IngestPlan:
-        """Returns the plan by which the deployment's records are checked, as it is now.
+        """Returns the plan by which the deployment's records are checked, read from the database now.
 
         Raises:
             NotFound, Unavailable: as `plan`.
@@ -257,7 +258,7 @@ class Ingestion:
             )
             raise
         checked.source = request.source
-        # Sent before its erasure and late: in the spool of a gateway or of a client, say.
+        # Sent before its erasure but arrived after it: it waited in the spool of a gateway or of a client, for example.
         erased = find_erased(checked.ids, plan.target)
         if erased:
             reject(checked, erased, field="id")
@@ -277,7 +278,7 @@ class Ingestion:
         return receipt
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
-        """Returns the batch to write; None where all of its records turn out to be too large."""
+        """Returns the batch to write, without records that turn out to be too large once encoded; None if none is left."""
         ids = with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         if moments.historical and kind.name == _PAYLOAD.name:
@@ -308,7 +309,7 @@ class Ingestion:
         return plan
 
     async def _require_current(self, plan: IngestPlan) -> None:
-        """Returns if the deployment has not changed since the records were checked: refusals must not rest on an old schema."""
+        """Raises StaleTarget if the deployment has changed since the records were checked: an old schema must not refuse them."""
         fresh = await self._fresh_plan(plan.target.id)
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
             raise StaleTarget([])

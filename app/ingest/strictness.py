@@ -36,7 +36,7 @@ def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
 
 
 def require_strict_body(body: bytes, decoded: Any) -> None:  # noqa: ANN401 - whatever JSON holds
-    """Returns if the body, which was decoded to this value, is strict JSON.
+    """Refuses a body, which was decoded to this value, if it is not strict JSON.
 
     Raises:
         InvalidInput: a member is named twice in one object, or a number is so small that it was read as 0.

@@ -58,8 +58,8 @@ class Judge:
         return any(isinstance(value, Range) for value in self.rule.favourable)
 
     @property
-    def may_leave_agreed(self) -> bool:
-        """Returns whether numbers that all have one outcome may have a mean with another: only if an outcome consists of several ranges."""
+    def mean_may_differ(self) -> bool:
+        """Returns whether the mean of numbers may have another outcome than all of them: only if an outcome consists of several ranges."""
         return self.predicts_numbers and max(len(self.rule.favourable), len(self.rule.unfavourable)) > 1
 
 
@@ -115,7 +115,7 @@ def outcomes_as_reference(
     found: IntArray = np.where(classified == 0, UNKNOWN, np.where(favourable == 0, int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE)))
     is_divided = (favourable > 0) & (favourable < classified)
     # Most records have copies that agree: reading the answers of all of them would take many times longer.
-    read = np.flatnonzero((classified > 1) if judge.may_leave_agreed else is_divided)
+    read = np.flatnonzero((classified > 1) if judge.mean_may_differ else is_divided)
     if not len(read):
         return found
     answers = read_answers(read)
@@ -226,8 +226,10 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
         table = np.array([means[place] for place in of_classes], dtype=np.float64)
         is_greatest = table.max(axis=1, keepdims=True) - table <= ALMOST
         outcomes = np.array([UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes])
-        greatest, least = (np.where(is_greatest, outcomes, other) for other in (outcomes.min(), outcomes.max()))
-        found[of_classes] = np.where(greatest.max(axis=1) == least.min(axis=1), greatest.max(axis=1), UNKNOWN)
+        # The highest and the lowest outcome of the classes with the greatest probability; the others get a value that does not win.
+        highest = np.where(is_greatest, outcomes, outcomes.min()).max(axis=1)
+        lowest = np.where(is_greatest, outcomes, outcomes.max()).min(axis=1)
+        found[of_classes] = np.where(highest == lowest, highest, UNKNOWN)
     return found
 
 

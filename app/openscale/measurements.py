@@ -38,7 +38,7 @@ router = APIRouter(prefix="/openscale/v2", tags=["measurements"])
 _INSTANCE = "/monitor_instances/{monitor_instance_id}"
 
 MAX_CHECKS = 10_000
-"""Max checks of the window asked for among which measurements are looked for: more than an hourly monitor has in a year."""
+"""Max checks of a window that are searched for measurements: more than an hourly monitor has in a year."""
 
 _PAGE = 500
 """Checks that are read at once."""
@@ -215,7 +215,7 @@ def read_metrics(  # noqa: PLR0913 - the parameters of the SDK
 def _find(
     caller: Caller, deployment: Deployment, kind: str, wanted: MeasurementTimes, tests: Sequence[TagTest], *, enough: int | None
 ) -> list[Answer]:
-    """Returns the measurements asked for whose values pass, newest first: the newest `enough` of them at least, all of them without it.
+    """Returns the measurements asked for that pass the tests, newest first: all of them, or at least the newest `enough`.
 
     Raises:
         InvalidInput: all are asked for, and the window has too many checks.
@@ -234,10 +234,10 @@ def _find(
 
 
 def _pages_of_checks(caller: Caller, deployment: Deployment, wanted: MeasurementTimes, *, is_whole: bool) -> Iterator[list[CheckRun]]:
-    """Yields the succeeded checks asked for, newest first: those of the runs that are named, else those of the window.
+    """Yields the succeeded checks asked for, a page at a time: those of the runs that are named, else those of the window, newest first.
 
     Raises:
-        InvalidInput: the window has more than `MAX_CHECKS` of them, and the whole of it is asked for.
+        InvalidInput: `is_whole` asks for every check of the window, and it has `MAX_CHECKS` or more.
     """
     if wanted.run_ids:
         found = find_by_ids(caller.session, deployment.no, [ascii(one)[1:-1][:100] for one in wanted.run_ids])

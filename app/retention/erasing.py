@@ -66,9 +66,11 @@ def _perform(database: Database, no: int, deployment_no: int, settled_after: tim
             for start in range(0, max(len(found.places), len(found.label_ids)), batch_records):
                 part = slice(start, start + batch_records)
                 count_erased(session, no, erase_people(session, deployment_no, found.places[part], ids=found.label_ids[part]))
-        if after is not None or not is_clean:
+        if after is not None:
+            return True
+        if not is_clean:
             # Once more from the beginning, until a whole search finds nothing.
-            is_clean = is_clean or after is None
+            is_clean = True
             return True
         if has_settled(session, no, settled_after.total_seconds()):
             count_erased(session, no, remove_quotations(session, deployment_no, before=None, shorten=without_excerpt))

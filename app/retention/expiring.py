@@ -70,7 +70,7 @@ def finish_aged(session: Session, no: int) -> Erasure:
 
 @dataclass(frozen=True, slots=True)
 class _Ageing:
-    """The policy of one deployment at one moment."""
+    """Erases what is past the retention of one deployment, by its policy, at one moment."""
 
     database: Database
     applied: AppliedPolicy
@@ -180,6 +180,7 @@ def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> Non
         with database.transaction() as session:
             owners = deployments_in(session, month)
         if all(_is_past(ageing.get(no), month) for no in owners):
+            # A month without records has no owner, so `all` is true: it is dropped only if it is past some policy.
             if not month.is_attached or any(_is_past(one, month) for one in ageing.values()):
                 _drop(database, month, ageing)
         elif not month.is_attached:

@@ -13,15 +13,14 @@ GRACE = timedelta(seconds=30)
 """Time between the end of an hour and its check: longer than any write that could still add records to that hour."""
 
 MISSED_HOURS_LIMIT = 72
-"""Max hours evaluated after downtime, counting back from the newest ended hour. Older ones stay unevaluated."""
+"""Max hours that are checked after downtime, counting back from the newest ended hour. Older ones stay unchecked."""
 
 
 def queue_due_checks(session: Session, now: datetime) -> int:
     """Queues the checks due at `now` on the database's clock, oldest hour first, and returns their number.
 
     Every hourly monitor gets each ended hour once, every daily one each ended day (UTC), starting with that in which its schedule was
-    switched on. Repeated or
-    concurrent calls queue nothing twice.
+    switched on. Repeated or concurrent calls queue nothing twice.
     """
     latest = hour_of(now - GRACE) - HOUR
     return queue_scheduled(session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE)
@@ -30,7 +29,8 @@ def queue_due_checks(session: Session, now: datetime) -> int:
 def queue_due_attributions(session: Session, now: datetime) -> int:
     """Queues the attribution of the last day that has ended, in UTC, for each monitor that wants one every night; returns their number.
 
-    Repeated or concurrent calls queue nothing twice. Nights that were missed are not made up for: they would cost their rows all at once.
+    Repeated or concurrent calls queue nothing twice. Missed nights stay without one: to make up for them, the model would be asked about
+    the rows of all of them at once.
     """
     midnight = (now - GRACE).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))

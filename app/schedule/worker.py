@@ -107,7 +107,9 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """Returns the addresses that a worker may call now, from its own settings and from where the newest service listens.
+    """Returns a function that returns the rule for addresses that a worker may call now.
+
+    It depends on the worker's own settings and, if these do not say it, on the address at which the newest service listens.
 
     Raises:
         SetupError: the allow-list cannot be used.
@@ -124,7 +126,7 @@ def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPoli
 
 
 class Worker:
-    """Runs up to `concurrency` checks at a time, and next to them checks that wait for their model. Each has at most `limit`."""
+    """Runs up to `concurrency` checks at a time, in addition to checks that wait for their model. Each may take at most `limit`."""
 
     def __init__(
         self,
@@ -201,6 +203,7 @@ class Worker:
             self._threads.discard(threading.current_thread())
 
     def _run(self, check: CheckRun, held: HeldWork, slot: Slot, stop: threading.Event) -> None:
+        """Performs the check, then logs and counts how it ended."""
         if stop.is_set():  # claimed just as `run` released all others
             held.give_up()
             return
@@ -228,7 +231,7 @@ class Worker:
         log.info("check_ended", state=ended.state, seconds=round(seconds, 3), reason=reason, next_attempt_at=ended.next_attempt_at)
 
     def _perform_check(self, check: CheckRun, held: HeldWork, slot: Slot) -> None:
-        """Performs the check and stores its end, whatever went wrong except for the database and the lease."""
+        """Performs the check. Stores its failure, unless the database is away or the lease is lost: then it raises."""
         try:
             self._perform(check, report=held.report, waiting=partial(slot.lend, held.check_stop))
         except (LeaseLost, Unavailable):

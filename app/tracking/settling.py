@@ -48,8 +48,9 @@ def settle_figures(
 ) -> list[KnownFigure] | None:
     """Adds figures that appear in these counts for the first time, and marks figures stale whose state was computed from other counts.
 
-    If this changes the number of comparisons in an hour that is already in other states, those figures become stale as well. Returns the
-    era's figures as they are stored; None if any of this changed one.
+    All figures share one budget, which is divided by the number of comparisons. So if this number changes in an hour that the states of
+    other figures already contain, those figures become stale as well. Returns the era's figures as they are stored; None if any was
+    changed here.
     """
     stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)
@@ -63,7 +64,7 @@ def settle_figures(
     }
     new = {key: hour for key, hour in added.items() if key not in known}
     add_figures(session, followed.era.no, list(new), list(new.values()))
-    births = [number_hour(hour) + lag for hour in new.values()]
+    births = [number_hour(hour) + lag for hour in new.values()]  # hours of the clock from which there is another number of comparisons
     for figure in stored:
         if figure.key.place.data is not data:
             continue
@@ -114,7 +115,7 @@ def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigur
 
 
 def lag_of(data: DataSet, monitor: Monitor) -> int:
-    """Returns how many hours later than payload's an hour's counts are there: balanced ones after its check, labels after their horizon."""
+    """Returns how many hours after its payload an hour is counted on the data: balanced after its check, labels after their horizon."""
     return {DataSet.PAYLOAD: 0, DataSet.BALANCED: 1}.get(data, monitor.evidence.label_horizon_hours + 1)
 
 
@@ -160,7 +161,8 @@ class Forward:
 def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownFigure] | None = None) -> Forward:
     """Brings figures up to their last counted hour. `known` are the era's figures, if they were read in this transaction.
 
-    All that are a few hours late go together. Others, which are computed again from their first hour, go a few at a time.
+    One call takes all figures that lack a few hours. If there is none, it takes some figures of one metric of those that are computed
+    again from their first hour.
     """
     figures = known_figures(session, followed.era.no) if known is None else known
     late = list(_find_late(session, followed, figures))
@@ -170,7 +172,9 @@ def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownF
     together: dict[object, list[_Late]] = defaultdict(list)
     # Postgres ends a transaction that sends nothing for a minute, and the arithmetic of many years takes longer.
     few = max(1, MOST_FIGURE_HOURS // max(late[0].hours, 1))
-    for one in [one for one in late if one.hours <= MOST_TOGETHER] or [one for one in late if one.metric is late[0].metric][:few]:
+    short = [one for one in late if one.hours <= MOST_TOGETHER]
+    chosen = short or [one for one in late if one.metric is late[0].metric][:few]
+    for one in chosen:
         together[one.metric.definition, one.metric.limits, one.start, one.end].append(one)
     stored = _Stored(session, followed.era.no, [one for several in together.values() for one in several])
     budget = Budget.of(figures, followed)

@@ -58,7 +58,7 @@ MOST_HOURS = 24
 """Max hours that one transaction counts."""
 
 MOST_RECORDS = 200_000
-"""Max records that one transaction reads, unless a single hour has more."""
+"""Records of a span above which a transaction counts fewer of its hours, but one at least."""
 
 MOST_NOTES = 10_000
 """Max notes of changed hours that one transaction reads."""
@@ -135,6 +135,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
+    """Stores why the deployment's hours cannot be counted. Its changed hours are forgotten, unless its records lie in files."""
     with database.transaction() as session:
         followed = _follow(session, deployment_no)
         if followed is not None:
@@ -148,7 +149,7 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """Hours that one transaction counted: the end of those that are counted now, whether any were due, and whether some are left."""
+    """Result of counting the hours that are due: the end of all counted ones, whether any were due, and whether some of these are left."""
 
     until: datetime | None
     any_due: bool = False
@@ -178,9 +179,10 @@ class _Step:
         return candidates_to_follow(self._session, self._followed.deployment.no, self._era.no)
 
     def take(self) -> bool:
-        """Does the first things that are due, and returns whether there were any.
+        """Does the first of these that is due, and returns whether anything was.
 
-        Changed hours are counted first, then a day of new hours and of labels. Figures follow in the same transaction if no hour is left.
+        Changed hours are counted again. Else up to a day of new hours is counted, and of labels whose horizon has passed. If no hour is
+        left after that, figures are updated in the same transaction.
         """
         if self._files is not None and self._era.problem is not None:
             note_progress(self._session, self._era.no, problem=None)  # not stored if it is met again
@@ -191,20 +193,20 @@ class _Step:
             return True
         self._followed = replace(self._followed, era=replace(self._era, counted_until=counted.until, labels_until=labelled.until))
         forward = take_forward(self._session, self._followed, self._figures)
-        # To count a record may show that a past hour was counted with one that is not its person's first.
+        # Counting may have found an earlier first record of a person: the hour of the former one must be counted again.
         self.is_complete = forward.is_complete and not self._has_displaced
         return counted.any_due or labelled.any_due or forward.figures > 0
 
     def _recount(self) -> bool:
-        """Counts again the first changed hours: all up to the first gap between them."""
+        """Counts changed hours again: the first one and those that follow it without a gap. Returns False if no hour has changed."""
         no = self._followed.deployment.no
         # Read before the records, so that a note written in the meantime is left to a later step.
         notes = changed_hours(self._session, no, self._era, most=MOST_NOTES)
         if not notes.hours:
             return False
         first = notes.hours[0]
-        row = [hour for place, hour in takewhile(lambda one: one[1] == first + one[0] * HOUR, enumerate(notes.hours))]
-        span = self._bound(Span(start=first, end=first + len(row) * HOUR))
+        hours_in_a_row = sum(1 for _ in takewhile(lambda one: one[1] == first + one[0] * HOUR, enumerate(notes.hours)))
+        span = self._bound(Span(start=first, end=first + hours_in_a_row * HOUR))
         counted_until, labels_until = self._era.counted_until or BEGINNING, self._era.labels_until or BEGINNING
         self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)), is_again=True)
         self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)), is_again=True)
@@ -213,7 +215,8 @@ class _Step:
             late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
             replace_late_labels(self._session, self._era.no, span, late)
         settle_candidates(self._session, self._followed, self._candidates, counted_until, changed=span)
-        forget_changes(self._session, [no for no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end], self._era)
+        done = [note_no for note_no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end]
+        forget_changes(self._session, done, self._era)
         return True
 
     def _count_new(self) -> "_Counted":
@@ -265,7 +268,10 @@ class _Step:
         return next_record_hour(self._session, self._followed.deployment.no, span)
 
     def _bound(self, span: Span) -> Span:
-        """Returns the span, shortened at its end to at most `MOST_HOURS` and, if one hour has no more, at most `MOST_RECORDS`."""
+        """Returns the span without its end beyond `MOST_HOURS` hours and `MOST_RECORDS` records, but with one hour at least.
+
+        Records are taken to be spread evenly over the hours, so there may be a few more of them.
+        """
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
         within = Span(start=span.start, end=span.start + hours * HOUR)
         no = self._followed.deployment.no
@@ -298,7 +304,7 @@ class _Step:
         self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)
 
     def _count_balanced(self, span: Span) -> None:
-        """Takes the counts of pairs from the tables of checks."""
+        """Counts pairs of outcomes, as record and as copy, from the tables of checks, and stores the counts."""
         # Checks count every record of a person.
         if self._followed.monitor.evidence.person is not None:
             return

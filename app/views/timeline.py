@@ -44,6 +44,7 @@ LONGEST_OF_FIGURES: Final = timedelta(days=35)
 
 ACCURACY: Final = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
 _LEAST = timedelta(microseconds=1)
+# In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTED = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
 _SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
@@ -155,10 +156,10 @@ class TimelineWanted:
 
 
 def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime) -> ShownRange:
-    """Returns the time that the page shows; one statement where all or nothing is chosen, none otherwise.
+    """Returns the time that the page shows. Asks the database once if all of the time, or nothing, is chosen, else not at all.
 
     Raises:
-        InvalidInput: the start is not before now, which is the end where none is chosen.
+        InvalidInput: the chosen start is not before the end, which is now if no end is chosen.
     """
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
     oldest = oldest_check_start(session, deployment_no) if is_open else None

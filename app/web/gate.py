@@ -85,10 +85,10 @@ class KeyGate:
 
 
 def require_own_page(scope: Scope, authorization: str | None) -> None:
-    """Returns unless a page of another host made a browser change something with a key that was typed into its prompt.
+    """Refuses a change that a page of another host made a browser send with a key that a person had typed into the browser's prompt.
 
     Raises:
-        Forbidden: one did.
+        Forbidden: the request is such a change.
     """
     # A browser sends a key by itself once a person has typed it into its prompt.
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
@@ -107,7 +107,7 @@ def is_of_programs(path: str) -> bool:
 
 
 def is_read_by_a_person(scope: Scope) -> bool:
-    """Returns whether a page was requested by a program that shows pages."""
+    """Returns whether the caller expects a page: a browser's request for an address that is not the API's."""
     return not is_of_programs(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
 
 
@@ -120,7 +120,7 @@ def is_over_https(scope: Scope) -> bool:
 
 
 def session_cookie(scope: Scope) -> str:
-    """Returns the name of the session's cookie: over HTTPS one that nothing but this host over HTTPS can have set."""
+    """Returns the name of the session's cookie. Over HTTPS it is one that browsers let only this host set, and only over HTTPS."""
     return SECURE_COOKIE if is_over_https(scope) else COOKIE
 
 

@@ -140,10 +140,10 @@ def _read(plan: ActivePlan, request: LiveRequest) -> Asked:
 async def _score(
     plan: ActivePlan, asked: Asked, groups: Sequence[Groups], model: LiveModel, request: LiveRequest
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
-    """Returns the model's answer to the records and, where they were sent together, those to their copies by record.
+    """Returns the model's answer to the records and, if it came from the call with their copies, the answers to these by record.
 
-    If that fails, in one attempt, or takes long, the records are also sent alone: the copies may be at fault. The first answer
-    counts, so a slow model loses none of its time.
+    If the call with the copies fails, or takes long, the records are also sent alone, because the copies may be at fault. The first
+    answer counts, whichever call it came from: the call with the copies is not cut short.
     """
     early, deadline = pick_early_copies(plan, asked, groups), request.model_deadline
     if not early:
@@ -155,7 +155,7 @@ async def _score(
         await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
         if not together.done() or together.exception() is not None:
             calls.append(asyncio.ensure_future(model.score(asked.features, deadline=deadline)))
-        # The first with an answer, the earlier of two that are ready; where all fail, the last.
+        # The first call with an answer; if both have one, that with the copies. If all fail, the last call, whose error is raised.
         first, waiting = calls[-1], set(calls)
         while waiting:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -163,7 +163,7 @@ async def _score(
             if answered:
                 first, waiting = answered[0], set()
     finally:
-        # Awaited after its end, because an exception that nobody reads is logged as an error.
+        # Each call is awaited after it was cancelled: asyncio logs an exception that nobody reads as an error.
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)

@@ -17,6 +17,7 @@ from ...errors import NotFound
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 
 MOST_BETWEEN = 10_000
+"""Max alerts that `alerts_between` returns: the newest."""
 
 _UNRESOLVED = AlertRow.resolved_at.is_(None)
 
@@ -30,7 +31,7 @@ class AlertFilter:
     state: AlertState | None = None
     attribute: str | None = None
     span: Span | None = None
-    """Time in which an alert was not over at some moment."""
+    """Span of time: lets alerts through that were unresolved at some moment of it."""
 
 
 def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no: int | None = None) -> list[Alert]:
@@ -69,16 +70,16 @@ def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
 def alerts_between(
     session: Session, deployment_no: int, span: Span, *, metric: str | None = None, data: DataSet | None = None, checks: Span | None = None
 ) -> list[Alert]:
-    """Returns the deployment's alerts that were not over at some moment of the span, newest first, at most `MOST_BETWEEN` of them.
+    """Returns the deployment's alerts that were unresolved at some moment of the span, newest first, at most `MOST_BETWEEN` of them.
 
-    With `checks` also those that a check opened whose span ends in it (half-open): alerts are opened after the check that they rest on,
-    and of records of long ago long after them. With `metric` and `data` only those about these.
+    With `checks` also those that were opened by a check whose own span ends in `checks` (half-open): such an alert may have been opened
+    long after the records that it is about. With `metric` or `data` only those about these.
     """
     still = AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= span.start)
     wanted = (AlertRow.opened_at < span.end) & still
     if checks is not None:
-        its = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
-        wanted |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*its))
+        ends_in_checks = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
+        wanted |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
     statement = _alerts().where(AlertRow.deployment_no == deployment_no, wanted)
     about = {AlertRow.metric: metric, AlertRow.data: data}
     statement = statement.where(*(column == value for column, value in about.items() if value is not None))
@@ -128,18 +129,18 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
 
 
 def note_seen_again(session: Session, alert: Alert, facts: dict[str, object], check: CheckRun | None) -> None:
-    """Notes that what the alert is about still holds."""
+    """Notes that the cause of the alert was seen again."""
     values: dict[str, Any] = {"facts": facts, "last_seen_at": func.now()}
     _change(session, alert, values if check is None else {**values, "last_check_no": check.no}, _UNRESOLVED)
 
 
 def note_reminder(session: Session, alert: Alert) -> Alert | None:
-    """Returns the alert, reminded of now; None if it was acknowledged or resolved at this moment."""
+    """Notes that people are reminded of the alert now, and returns it; None if it has been acknowledged or resolved meanwhile."""
     return _change(session, alert, {"reminded_at": func.now()}, _UNRESOLVED, AlertRow.acknowledged_at.is_(None))
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
-    """Returns the alert, acknowledged by that person, who works on it from then on unless it is assigned to somebody.
+    """Acknowledges the alert for that person and returns it; it is assigned to the person unless it is assigned to somebody already.
 
     None if it was acknowledged or resolved before.
     """
@@ -154,23 +155,23 @@ def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) ->
 
 
 def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None:
-    """Returns the alert, assigned to that person or to nobody; None if it is resolved, or was assigned so before."""
+    """Assigns the alert to that person, or to nobody, and returns it; None if it is resolved, or was assigned so before."""
     values = {"assignee": assignee, "assigned_at": None if assignee is None else func.now()}
     return _change(session, alert, values, _UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
 
 
 def resolve(session: Session, alert: Alert, resolution: Resolution, facts: dict[str, object]) -> Alert | None:
-    """Returns the alert, over for that reason; None if it was before."""
+    """Resolves the alert for that reason and returns it; None if it was resolved before."""
     return _change(session, alert, {"resolved_at": func.now(), "resolution": resolution.value, "facts": facts}, _UNRESOLVED)
 
 
 def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
-    """Returns the alert, resolved or not, with the reason why its figure changed; None if it was deleted."""
+    """Stores why the figure of the alert changed, and returns the alert, resolved or not; None if it was deleted."""
     return _change(session, alert, {"change": change})
 
 
 def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, note: str, reason: ClosingReason | None) -> Alert | None:
-    """Returns the alert, closed by that person with that note and reason; None if it was over before."""
+    """Resolves the alert as closed by that person and returns it; None if it was resolved before."""
     values = {
         "resolved_at": func.now(),
         "resolution": Resolution.CLOSED.value,
@@ -198,7 +199,7 @@ def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
 
 
 def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[Alert]:
-    """Returns the unresolved alerts of the same rules and groups on the other data: as logged for counterfactual, and the reverse."""
+    """Returns the unresolved alerts of the same rules and groups on the other data: on balanced data for payload, and the reverse."""
     other = {DataSet.PAYLOAD: DataSet.BALANCED, DataSet.BALANCED: DataSet.PAYLOAD}
     wanted = [
         (one.rule_no, _digest_of(replace(one.subject, data=other[one.subject.data])))

@@ -145,7 +145,7 @@ def find_by_ids(session: Session, deployment_no: int, check_ids: Collection[str]
 
 
 def page_by_end(session: Session, deployment_no: int, *, ends_in: Span, limit: int, offset: int) -> list[CheckRun]:
-    """Returns succeeded checks, those first whose span ends last, which a check of a past range does not although it is newer.
+    """Returns succeeded checks, those whose span ends last first: a check of a past range comes late, even if it was made last.
 
     `ends_in` is as in `page`.
     """

@@ -1,7 +1,7 @@
-"""Leases of checks: claiming, keeping and giving back, and the fenced end of a run.
+"""Leases of checks: claiming, keeping and giving back, and the fenced end of a check.
 
-While a check runs, its `claimable_at` equals `lease_until`. The length of a lease, the retries and the ends that
-alerts follow are passed in.
+While a check runs, its `claimable_at` equals `lease_until`. The policy (length of a lease, retries, ends that are followed by alerts) is
+passed in.
 """
 
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ _NEXT = text("""
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
 """)
-"""The next check to run: those for now first (a person waits), then the oldest hour, then hours whose files came later,
-then ranges (they may be thousands).
+"""Selects the next check to run: requested checks first (a person waits), then the oldest scheduled hour, then hours whose files came
+later, then ranges (they may be thousands).
 
 Only the head of each deployment's queue is looked at, locked or not, so that no check overtakes another of its deployment.
 A check whose worker went silent is in no queue and comes before all others: as long as it counts as running,
@@ -76,9 +76,9 @@ class VersionsUsed:
 
 
 def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
-    """Takes the next check for the holder of `token` (new for each claim), or None when nothing is to be done.
+    """Leases the next check to the holder of `token` (new for each claim) and returns it; None if there is nothing to do.
 
-    A check whose worker went silent is taken over, which counts as a new attempt; without attempts left it ends.
+    A check whose worker went silent is taken over, which counts as a new attempt. If it has no attempt left, it ends instead.
     """
     alerted = [trigger.value for trigger in policy.alerted_triggers]
     session.execute(_END_ABANDONED, {"reason": policy.interrupted_reason, "most": policy.max_attempts, "alerted": alerted})
@@ -134,7 +134,7 @@ def finish(
     reason: str | None = None,
     versions: VersionsUsed | None = None,
 ) -> None:
-    """Ends the run for good; `alerts_due` if alerts are to be decided after it.
+    """Ends the check for good; `alerts_due` says whether its alerts are to be decided after that.
 
     Call it first in the transaction that stores the results: it locks the check, so that until the commit no other process
     can take it over or cancel it.
@@ -156,9 +156,9 @@ def finish(
 
 
 def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure, retry_after: timedelta | None, alerts_due: bool) -> None:
-    """Ends the attempt: the check is tried again after that pause, or has failed for good if there is none.
+    """Ends the attempt: the check is tried again after `retry_after`, or has failed for good if that is None.
 
-    `alerts_due` if alerts are to be decided after it.
+    `alerts_due` says whether its alerts are to be decided after that.
 
     Raises:
         LeaseLost: the check is no longer this worker's.

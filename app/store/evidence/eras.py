@@ -71,8 +71,8 @@ def lock_evidence(session: Session, deployment_no: int) -> None:
 def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
     """Returns the deployments with a monitor that have changed hours, or hours before `latest` that were not counted yet.
 
-    Those whose records lie in files, or the others. A problem with files may end without a change of the deployment, so these are
-    tried again.
+    With `in_files` only those whose records lie in files, else only the others. A deployment whose hours cannot be counted is left out
+    until its era changes, unless its records lie in files, which may become readable without any change of the deployment.
     """
     of_present = (
         EvidenceEraRow.deployment_no == MonitorRow.deployment_no,

@@ -20,9 +20,9 @@ LAST_HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedCheck:
-    """The newest check of a deployment that came to an end by itself. `at` is the end of its span.
+    """The newest ended check of a deployment, cancelled ones aside. `at` is the end of its span.
 
-    `next_attempt_at` is there where it failed and is tried again by itself.
+    `next_attempt_at` is set only if it failed and will be tried again.
     """
 
     id: str
@@ -39,7 +39,8 @@ class EndedCheck:
 class Success:
     """The newest check that has measurements.
 
-    `measured_at` is the end of the span they were measured on, before any carrying forward; `counts` are of the records of that time.
+    If they were carried forward, `measured_at` is the end of the span of the check that measured them, and `counts` are of its records.
+    Else `measured_at` equals `at`.
     """
 
     no: int
@@ -68,8 +69,8 @@ class Unacknowledged:
 class OverviewEntry:
     """The state of one deployment. `monitor_version` None: it has no monitor. `picked` are the metrics of its monitor, None = the usual.
 
-    `records` were logged in this minute and the 60 before it; `newest_record_at` is None if none ever was. `under_way`
-    is the state of a check that is queued or running: running, if there are both.
+    `records` is the number of records logged in this minute and the 60 before it; `newest_record_at` is None if none was ever logged.
+    `under_way` is the state of the check that runs or, if none runs, is queued; None if there is neither.
     """
 
     no: int
@@ -91,9 +92,9 @@ class OverviewEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Sides of a comparison, and their records that have an outcome; a member that the metric does not keep is None.
+    """The reference of a comparison, and the numbers of records with an outcome on both sides, without their copies.
 
-    The numbers are of records without their copies. `reference_favourable` is how often the reference got the favourable outcome.
+    `reference_favourable` is how often the reference got the favourable outcome. A member is None if the metric does not store it.
     """
 
     reference: str | None

@@ -38,7 +38,7 @@ def test_too_few_records_end_as_insufficient_data_with_counts_and_no_metric(stag
     result = stage.check(NOON)
 
     assert result.run.state == "insufficient_data"
-    assert result.run.reason == "9 records are there up to the end of the span; 10 are needed."
+    assert result.run.reason == "There are 9 records up to the end of the span; 10 are needed."
     assert result.run.window is not None
     assert result.run.window["records"] == 9
     assert (result.measurements, result.tables) == ([], [])

@@ -136,7 +136,7 @@ def test_a_run_after_a_change_of_columns_says_that_earlier_records_do_not_count(
     assert scripted.client.patch(f"{BASE}/subscriptions/{name}", json=patch).status_code == 200
 
     message = scripted.run("fairness", name)["status"]["message"]
-    assert message == "0 records of schema version 2, which is the present one, are there up to the end of the span; 10 are needed."
+    assert message == "There are 0 records of schema version 2, the present one, up to the end of the span; 10 are needed."
 
 
 def test_ranges_are_read_as_they_were_sent(scripted: Scripted) -> None:

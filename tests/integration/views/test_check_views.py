@@ -219,7 +219,7 @@ def test_a_check_without_enough_records_says_so_in_every_view_of_records(stage: 
     check = stage.check(NOON).run
 
     found = reasons(stage, check)
-    told = "The check had too few records: 9 records are there up to the end of the span; 10 are needed."
+    told = "The check had too few records: There are 9 records up to the end of the span; 10 are needed."
     assert found["payload"] == found["payload_perturbed"] == found["debiased"] == told
     shown = view(stage, check, ViewKind.PAYLOAD)
     assert (shown.reason, shown.attributes, shown.records) == (told, (), 9)
