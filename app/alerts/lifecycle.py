@@ -42,7 +42,10 @@ log = structlog.get_logger(__name__)
 def confirm(
     session: Session, rule: Rule, subject: AlertSubject, facts: Facts, *, alert: Alert | None, check: CheckRun | None
 ) -> Alert | None:
-    """Opens the rule's alert about the subject and returns it; where `alert` is open already, notes that it still holds."""
+    """Opens the rule's alert about the subject and returns it. If `alert` is given, it is open already: notes that it was seen again.
+
+    Returns None if no alert was opened.
+    """
     if alert is not None:
         note_seen_again(session, alert, facts, check)
         return None
@@ -90,7 +93,7 @@ def record_assignment(session: Session, alert: Alert, assignee: str | None) -> t
     """Returns the alert as it is now assigned, and whether this call changed that.
 
     Raises:
-        Conflict: it is resolved, and not assigned so.
+        Conflict: it is resolved, and was not assigned to `assignee` before.
     """
     assigned = assign(session, alert, assignee)
     if assigned is not None:

@@ -144,11 +144,7 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
     deployment, report = subject.deployment, calls.report
     evidence, details, counted = window.evidence, window.details, window.counted
     if len(evidence.window) < subject.monitor.min_records:
-        version = deployment.schema.version  # records of earlier ones are not read
-        of_version = f" of schema version {version}, the present one," if version > 1 else ""
-        count, needed = len(evidence.window), subject.monitor.min_records
-        reason = f"There are {count:,} records{of_version} up to the end of the span; {needed:,} are needed."
-        return Findings(CheckState.INSUFFICIENT_DATA, details, reason)
+        return Findings(CheckState.INSUFFICIENT_DATA, details, _describe_shortage(subject, len(evidence.window)))
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
     if deployment.endpoint is not None and window.copies is not None:
@@ -190,6 +186,13 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         label_predictions=predicted.asked,
         further=further,
     )
+
+
+def _describe_shortage(subject: Subject, count: int) -> str:
+    """Returns why the window's records do not suffice. Records of earlier schema versions are not read, so a later one is named."""
+    version = subject.deployment.schema.version
+    of_version = f" of schema version {version}, the present one," if version > 1 else ""
+    return f"There are {count:,} records{of_version} up to the end of the span; {subject.monitor.min_records:,} are needed."
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:

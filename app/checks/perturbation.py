@@ -1,8 +1,7 @@
-"""Perturbed copies of a record, and their values. Source: spec of the fairness check, section 4.
+"""Copies of a record in which one attribute is changed. Source: spec of the fairness check, section 4.
 
-One attribute at a time, all other features unchanged. The model does not see a meta field: instead the features that are
-correlated with it change, to the values of a record of the other group in the training data. The same record is copied the same way in
-every check.
+All other features stay as they are. A meta field is not sent to the model, so instead of it the features that are correlated with it
+change, to the values of a record of the other group in the training data. A record has the same copies in every check.
 """
 
 import hashlib
@@ -58,7 +57,8 @@ class CopyTarget:
             lo, hi = math.ceil(value.lo), math.floor(value.hi)
             # Both ends are in a range; the share is below 1.
             return {name: lo + int(share * (hi - lo + 1))}
-        if math.isinf(value.hi - value.lo):  # of a range as wide as doubles go; otherwise draws keep their digits
+        if math.isinf(value.hi - value.lo):
+            # The width of the range overflows. This form does not, but it loses digits, so other ranges use the one below.
             return {name: (1 - share) * value.lo + share * value.hi}
         return {name: value.lo + share * (value.hi - value.lo)}
 

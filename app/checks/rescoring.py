@@ -49,7 +49,7 @@ class Answers:
     unclassified: str | None = None
     """One answer that is in neither outcome list, if there was one."""
     refused: tuple[RefusedRecord, ...] = ()
-    """Records that the model did not take, once for each attribute or copy."""
+    """Records of which the model refused a copy, once for each refused copy."""
 
 
 class Rescorer:
@@ -83,7 +83,7 @@ class Rescorer:
             for record in records.tolist()
             for draw in range(attribute.targets[target].draws)
         ]
-        # By record, so that a record's features are read once for all its copies.
+        # In the order of records, so that the features of a record are read once for all its copies in a chunk.
         copies.sort(key=lambda copy: copy.record)
         keys, numbers, new_targets = self._number_targets(attributes, copies, known_targets)
         refused: list[RefusedRecord] = []
@@ -122,6 +122,7 @@ class Rescorer:
         return rows
 
     def _count(self, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy], answers: Sequence[Prediction]) -> None:
+        """Adds the outcomes of answered copies to their attributes, with the answers themselves where these are kept."""
         if not chunk:
             return
         outcomes = np.array([self._classify(answer.outcome_value) for answer in answers], dtype=np.int64)

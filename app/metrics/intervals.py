@@ -1,4 +1,4 @@
-"""95 % intervals in closed form, from counts. Every interval holds its point and is finite.
+"""95 % intervals in closed form, from counts. Every interval contains its point. Only that of a ratio may have no upper limit (None).
 
 Counts need not be whole numbers: those of weighted records are in records of equal weight.
 """
@@ -45,9 +45,9 @@ def wilson(count: float, total: float, z: float = Z) -> Interval:
 def proportion(count: float, total: float) -> Interval:
     """Returns the interval of one rate, within [0, 1]; `total` > 0: Wilson's, with a Poisson limit on a side of fewer than `FEW` records.
 
-    Near 0 and 1 Wilson's limit is too close: in windows with 0.17 expected records, however large, it holds the rate in 84 of
-    100. There the limit is at least as far as the rate at which `POISSON` of windows have as many records on that side (Brown, Cai
-    and DasGupta 2001); this holds the rate in 91 to 97 of 100 windows where Wilson's missed in up to 16.
+    Near 0 and 1 Wilson's limit is too close: in windows in which 0.17 records are expected on a side, of any size, the interval contains
+    the rate in only 84 of 100. So the limit is moved at least to the rate at which a share of `POISSON` of windows has as many records on
+    that side (Brown, Cai and DasGupta 2001). Such intervals contain the rate in 91 to 97 of 100 windows.
     """
     lower, upper = _limits(count, total, Z)
     others = total - count

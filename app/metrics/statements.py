@@ -72,9 +72,9 @@ class JudgedFigure:
 
 
 def other_side(figure: JudgedFigure) -> str | None:
-    """Returns that the reference is at a disadvantage, where it is; for ratios of favourable outcomes as a ratio from its side.
+    """Returns a sentence that says that the reference is at a disadvantage; for a ratio of favourable outcomes, the ratio from its side.
 
-    None where it is not, or the figure does not say so: there the figure's own sentence is already about the group at a disadvantage.
+    None if the figure does not show the reference at a disadvantage: then its own sentence already says who is.
     """
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
@@ -155,7 +155,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Returns the figure's sentence, and where the reference is at a disadvantage, that it is. `reason` says why there is no number."""
+    """Returns the figure's sentence, followed by that of `other_side`, if any. `reason` says why there is no number."""
     ends = {"lower": figure.lower, "upper": figure.upper}
     whole = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
     return " ".join(part for part in (whole, other_side(figure)) if part is not None)
@@ -241,7 +241,7 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
-    """Returns the value where three digits would show it at the limit; else ""."""
+    """Returns the value with more digits if three would make it look equal to a limit; else ""."""
     marks = (*figure.limits, *mirror_of(figure.row, figure.limits))
     digits = digits_apart(value, marks, _HUNDREDTHS)
     return "" if digits <= _HUNDREDTHS else f" (at {value:.{digits}f})"

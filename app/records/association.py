@@ -7,12 +7,12 @@
 - Two quantities: the absolute value of Pearson's correlation; corrected to the root of the adjusted r squared (Ezekiel 1930), which is
   epsilon squared with one degree of freedom.
 
-Each correction subtracts from the square its average when one of the columns is shuffled, and divides by the room that is left;
-below that average the strength is 0. The level of chance is the level that 95 of 100 shuffles stay below, corrected in the same way: it
-is on the scale of the corrected strength.
+Each correction takes the square of the measure and subtracts the average that it has when one of the columns is shuffled. The rest is
+divided by the most that it can be (the *room*); a square below the average gives the strength 0. The level of chance is the square that 95
+of 100 shuffles stay below, corrected in the same way, so it can be compared with the corrected strength.
 
-A record without a value in either column is left out. Where either column has a single value left, nothing can go together with it:
-the strength is then undefined, and not 0.
+A record without a value in one of the columns, or both, is left out. If a column then has a single value, no association can be seen: the
+strength is undefined, and not 0.
 """
 
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ class CorrelationRatio:
         known = (codes != MISSING) & np.isfinite(numbers)
         if not known.any():
             return
-        codes, numbers = codes[known], self._numbers.added(numbers[known])
+        codes, numbers = codes[known], self._numbers.add_and_shift(numbers[known])
         size = len(self._records)
         with np.errstate(all="ignore"):
             records = np.bincount(codes, minlength=size)
@@ -147,16 +147,16 @@ class AbsolutePearson:
     def add(self, first: FloatArray, second: FloatArray) -> None:
         """Counts the records of one piece by their numbers."""
         known = np.isfinite(first) & np.isfinite(second)
-        theirs = int(known.sum())
-        if not theirs:
+        added = int(known.sum())
+        if not added:
             return
-        mine, before = self.records, [quantity.moments.mean for quantity in self._numbers]
-        pair = [quantity.added(numbers[known]) for quantity, numbers in zip(self._numbers, (first, second), strict=True)]
+        counted, before = self.records, [quantity.moments.mean for quantity in self._numbers]
+        pair = [quantity.add_and_shift(numbers[known]) for quantity, numbers in zip(self._numbers, (first, second), strict=True)]
         with np.errstate(all="ignore"):
             means = [np.float64(numbers.mean()) for numbers in pair]
             apart = (means[0] - before[0]) * (means[1] - before[1])
             product = sum_products(pair[0] - means[0], pair[1] - means[1])
-            self._product += float(product + apart * (mine * theirs / (mine + theirs)))
+            self._product += float(product + apart * (counted * added / (counted + added)))
 
     @property
     def records(self) -> int:
@@ -180,15 +180,18 @@ class AbsolutePearson:
 
 
 class _Quantity:
-    """The numbers seen: their lowest and highest, and their moments, counted from the first of them: their mean may be huge."""
+    """The numbers seen: their lowest and highest, and the moments of their distances from the first one.
+
+    Distances keep the digits that numbers with a huge mean would lose when they are squared.
+    """
 
     def __init__(self) -> None:
         self._first: float | None = None
         self._lowest, self._highest = np.inf, -np.inf
         self.moments = Moments()
 
-    def added(self, numbers: FloatArray) -> FloatArray:
-        """Counts the numbers, of which there is one at least, and returns the distance of each from the first one."""
+    def add_and_shift(self, numbers: FloatArray) -> FloatArray:
+        """Counts the numbers, of which there is one at least, and returns how far each is above the first number ever counted."""
         if self._first is None:
             self._first = float(numbers[0])
         self._lowest = min(self._lowest, float(numbers.min()))
@@ -211,7 +214,7 @@ class _Quantity:
 
 
 def _strength(squared: float, shuffled: Shuffled, room: float) -> Strength:
-    """Returns the strength of columns whose squared association is that; `room` is the highest value of the square less its mean."""
+    """Returns the strength of columns by their squared association; `room` is the highest value of the square, less its mean by chance."""
     highest = shuffled.highest
     found, level = (min(max(one, 0.0), float(highest)) for one in (squared, shuffled.level))
     return Strength(

@@ -30,8 +30,8 @@ SEVERAL_CLASSES = (
     " log a list with a number for each class"
 )
 TOO_FEW = (
-    "a single number is recognised by at least 10 predictions with a probability, at least 3 of them favourable and 3 unfavourable;"
-    " there are fewer"
+    "at least 10 predictions with a probability, 3 of them favourable and 3 unfavourable, are needed to see which outcome a single number"
+    " is the probability of; there are fewer"
 )
 NO_DISTRIBUTION = "the numbers of a list do not always add up to 1, so they are not the probabilities of the classes"
 CONFIDENCE = "the probability is never below one half, so it may be that of whatever was predicted"
@@ -40,7 +40,7 @@ NO_PLACE = "the largest probability is not in the same place for every predictio
 TWO = 2
 HALF = 0.5
 FEWEST, FEWEST_OF_SIDE = 10, 3
-"""Min predictions, of all and of each outcome, to recognise a number by: with fewer, numbers rise with them by chance too often."""
+"""Min predictions, in all and of each outcome, to see which outcome a number belongs to: fewer too often rise with it by chance."""
 
 OFF_ONE = 1e-3
 """Max difference from 1 of the sum of a list's numbers, for their rounding."""
@@ -50,7 +50,10 @@ _ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """The probability of the favourable outcome per record [records], NaN where a record has none, and its reading; or why none exists."""
+    """The probability of the favourable outcome of each record [records], NaN for a record without one, and how it was read.
+
+    `values` is None if the probabilities cannot be read; `reason` says why.
+    """
 
     values: FloatArray | None
     reason: str = ""
@@ -170,7 +173,8 @@ def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntA
         classes = [None] * table.shape[1]
         for one in places:
             text = canonical(one.value)
-            # The stored reading has no types: not a text that is no class of the outcomes, but would be one as a number.
+            # The stored reading has texts only. A class is left out if its text alone would be read as of another outcome: the text "1" is
+            # also read as the number 1.
             if one.place is not None and rule.classify(one.value) is rule.classify_text(text):
                 classes[one.place] = text
     return Reading("list", favourable=tuple(favourable), classes=tuple(classes))

@@ -19,7 +19,7 @@ LONGEST_REST_SECONDS: Final = 1.0
 
 @contextmanager
 def paced() -> Iterator[None]:
-    """Runs a batch, then rests as long as it took: erasing takes at most half of one connection's time."""
+    """Runs a batch, then rests as long as it took, up to `LONGEST_REST_SECONDS`, so that others get the database in between."""
     began = monotonic_seconds()
     yield
     threading.Event().wait(min(monotonic_seconds() - began, LONGEST_REST_SECONDS))
