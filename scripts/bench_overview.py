@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import psycopg
 from bench_lines import Line, show_lines
-from bench_pages import fill
 from bench_service import processor_seconds, service
 
 from app.clock import utc_now
@@ -34,6 +33,7 @@ from app.security.keys import create_key
 from app.security.principals import Role
 from app.store.database.engine import Database
 from app.views.overview import OverviewWanted, overview
+from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 100
 
@@ -69,7 +69,7 @@ def main() -> None:
 
 def _measure(url: str, folder: Path, deployments: int, records: int, rounds: int) -> Line:
     database = Database(url)
-    fill(database, deployments=deployments, days=2)
+    fill_fleet(database, deployments=deployments, days=2)
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in _BIG_HOUR.split(";"):
             connection.execute(statement, {"records": records, "deployments": deployments} if "%(" in statement else None)

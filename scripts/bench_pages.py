@@ -34,7 +34,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.checks.rollups import Period
-from app.clock import HOUR, hour_of, utc_now
+from app.clock import utc_now
 from app.dashboard.over_time import ShownTimeline, show_timeline
 from app.domain.checks import DataSet
 from app.domain.group_words import GroupWords
@@ -42,122 +42,14 @@ from app.domain.time_ranges import Earlier, RangeChoice, RangePreset
 from app.embedded import embedded_postgres
 from app.security.keys import create_key
 from app.security.principals import Role
-from app.store.checks.figure_days import join_day
 from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.database.partitions import ensure_months
 from app.views.series import SeriesWanted, series_of, volume_of
 from app.views.timeline import TimelineWanted, choose_range, read_timeline
+from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 200
 GOAL_OF_A_YEAR = 50
 """Max milliseconds of processor time in which a year of hourly points is read and drawn."""
-YEAR = 365
-
-_DEPLOYMENTS = """
-INSERT INTO deployments (id, name, problem_type, outputs, schema_version, model_revision)
-SELECT format('model-%%s', n), format('Model %%s', n), 'binary',
-       '{"prediction": "prediction", "probability": "probability", "label": null}', 1, '1'
-FROM generate_series(1, %(deployments)s) n;
-INSERT INTO deployment_schemas (deployment_no, version, features, meta)
-SELECT no, 1, '[{"name": "sex", "type": "string", "kind": "categorical"}, {"name": "age", "type": "integer", "kind": "numeric"}]', '[]'
-FROM deployments;
-INSERT INTO monitors (deployment_no, version, schedule, config)
-SELECT no, 1, 'hourly', '{"favourable": [1], "unfavourable": [0], "intersections": [], "min_records": 100, "max_records": 10000,
-    "draws": 2, "seed": 0, "attributes": [
-    {"feature": "sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.8, "upper_threshold": null, "metric_limits": {}},
-    {"feature": "age", "monitored": [[18, 25], [60, 99]], "reference": [[26, 59]], "threshold": 0.8, "upper_threshold": null,
-     "metric_limits": {}}]}'
-FROM deployments
-"""
-
-_CHECKS = """
-INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, attempts, cancel_requested, "window", monitor_version,
-                    model_revision, created_by, finished_at)
-SELECT gen_random_uuid(), d.no, 'schedule', CASE WHEN random() < 0.98 THEN 'succeeded' ELSE 'insufficient_data' END,
-       hour, hour + interval '1 hour', 1, false,
-       jsonb_build_object('records', 400, 'additional_records', 0, 'logged_in_span', 400, 'min_records', 100, 'max_records', 10000,
-                          'schema_version', 1, 'oldest_record_at', hour, 'newest_record_at', hour + interval '59 minutes',
-                          'favourable', jsonb_build_array('1'), 'unfavourable', jsonb_build_array('0')),
-       1, '1', 'schedule', hour + interval '61 minutes'
-FROM generate_series(%(first)s::timestamptz, %(last)s::timestamptz, interval '1 hour') hour
-CROSS JOIN deployments d
-WHERE d.no = 1 OR hour >= %(since)s
-"""
-
-_MEASUREMENTS = """
-INSERT INTO measurements (check_no, deployment_no, at, metric, data, scope, attribute, "group", value, lower, upper, interval_method, n,
-                          verdict, lower_limit, carried_forward, details)
-SELECT c.no, c.deployment_no, c.span_end, m.metric, m.data, w.scope, w.attribute, w.label, v.value, v.value - 0.1, v.value + 0.1,
-       'log_ratio', 400, CASE WHEN v.value < 0.7 THEN 'unfair' WHEN v.value < 0.8 THEN 'suspected' ELSE 'fair' END, 0.8, false,
-       '{"formula": "favourable_rate(monitored) / favourable_rate(reference)", "monitored": "female", "reference": "male",
-         "monitored_favourable": 120, "monitored_n": 200, "reference_favourable": 160, "reference_n": 200}'
-FROM checks c
-CROSS JOIN (VALUES ('disparate_impact', 'payload'), ('disparate_impact', 'balanced'), ('favourable_rate', 'payload'),
-                   ('favourable_rate', 'balanced'), ('statistical_parity_difference', 'payload'), ('flip_rate', 'balanced')) m(metric, data)
-CROSS JOIN (VALUES ('group', 'sex', 'female'), ('pooled', 'sex', NULL), ('worst', 'sex', NULL), ('worst_pair', 'sex', NULL),
-                   ('group', 'age', '18-25'), ('group', 'age', '60-99'), ('pooled', 'age', NULL), ('worst', 'age', NULL),
-                   ('worst_pair', 'age', NULL), ('overall', NULL, NULL), ('group', 'sex', 'male'), ('group', 'age', '26-59'),
-                   ('reference', 'sex', NULL), ('reference', 'age', NULL)) w(scope, attribute, label)
-CROSS JOIN LATERAL (SELECT 0.6 + 0.5 * random() + c.no * 0 AS value) v
-WHERE c.state = 'succeeded'
-  -- Reference groups have rates, which a report needs, and are compared with nobody.
-  AND (m.metric IN ('favourable_rate', 'flip_rate') OR w.scope <> 'reference' AND coalesce(w.label, '') NOT IN ('male', '26-59'))
-ORDER BY c.no
-"""
-
-
-_TABLES = """
-INSERT INTO check_tables (check_no, data, attribute, part, cells)
-SELECT c.no, 'payload', t.attribute, 'span',
-       jsonb_build_object('groups', t.groups, 'counts', t.counts, 'unclassified', t.unclassified, 'other', 0)
-FROM checks c
-CROSS JOIN (VALUES
-    ('sex', '[["female", "monitored"], ["male", "reference"]]'::jsonb, '[[80, 120], [50, 150]]'::jsonb, '[0, 0]'::jsonb),
-    ('age', '[["18-25", "monitored"], ["60-99", "monitored"], ["26-59", "reference"]]', '[[40, 60], [40, 60], [50, 150]]', '[0, 0, 0]')
-) t(attribute, groups, counts, unclassified)
-WHERE c.state = 'succeeded' AND c.deployment_no = 1
-"""
-
-_RECORDS = """
-INSERT INTO payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at, features,
-                             prediction, probability)
-SELECT d.no, %(now)s - n * interval '9 seconds', 300000 - n, format('r-%%s', n), 1, '1', %(now)s,
-       jsonb_build_array(CASE n %% 2 WHEN 0 THEN 'female' ELSE 'male' END, 18 + n %% 60), to_jsonb(n %% 3 %% 2), to_jsonb(0.5)
-FROM deployments d CROSS JOIN generate_series(1, 288000) n
-WHERE d.no = 1 OR n <= 400;
-INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at)
-SELECT deployment_no, record_id, record_no, logged_at FROM payload_records WHERE deployment_no = 1;
-INSERT INTO copy_targets (deployment_no, model_revision, schema_version, feature, target, draws, seed)
-SELECT 1, '1', 1, feature, target, draws, 0
-FROM (VALUES ('sex', 'male', 1), ('sex', 'female', 1), ('age', '[18.0, 25.0]', 2), ('age', '[60.0, 99.0]', 2), ('age', '[26.0, 59.0]', 2))
-     t(feature, target, draws);
-INSERT INTO counterfactuals (target_no, record_no, draw, prediction, probability)
-SELECT t.no, r.record_no, draw, to_jsonb((r.record_no / 7 + t.no) %% 2), to_jsonb(0.5)
-FROM copy_targets t CROSS JOIN payload_records r CROSS JOIN generate_series(0, t.draws - 1) draw
-WHERE r.deployment_no = 1 AND r.record_no > 270000
-"""
-
-
-def fill(database: Database, *, deployments: int, days: int) -> None:
-    """Migrates the database and writes the deployments with their checks and measurements, in the order that checks would use."""
-    last = hour_of(utc_now()) - HOUR
-    times = {"last": last, "first": last - timedelta(days=YEAR), "since": last - timedelta(days=days), "now": utc_now()}
-    upgrade(database)
-    with database.transaction() as session:
-        ensure_months(session, {(day.year, day.month) for day in (times["now"] - timedelta(days=ago) for ago in range(YEAR))})
-    with psycopg.connect(database.url, autocommit=True) as connection:
-        for statement in _DEPLOYMENTS.split(";"):
-            connection.execute(statement, {"deployments": deployments})
-        connection.execute(_CHECKS, times)
-        for statement in (_MEASUREMENTS, _TABLES, *_RECORDS.split(";")):
-            connection.execute(statement, times)
-    with database.transaction() as session:
-        for no in range(1, deployments + 1):
-            for day in range((YEAR if no == 1 else days) + 2):
-                join_day(session, no, last - timedelta(days=day) + HOUR)
-    with psycopg.connect(database.url, autocommit=True) as connection:
-        connection.execute("VACUUM ANALYZE")
 
 
 @dataclass(frozen=True)
@@ -204,7 +96,7 @@ def _filled(deployments: int, days: int) -> Iterator[tuple[Database, Path]]:
         folder.chmod(0o711)
         with embedded_postgres(folder / "data") as url:
             database = Database(url)
-            fill(database, deployments=deployments, days=days)
+            fill_fleet(database, deployments=deployments, days=days)
             yield database, folder
             database.close()
 

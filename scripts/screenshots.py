@@ -3,6 +3,8 @@
 import argparse
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -12,6 +14,7 @@ from app.embedded import embedded_postgres
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, running_browser, visiting
+from tests.builders.fleets import YEAR, fill_fleet
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_states import build_states
 from tests.example_run import Example, running_example
@@ -20,6 +23,10 @@ from tests.service import running_service
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 README_PICTURE = REPOSITORY / "docs" / "screenshot.png"
+FLEETS = (15, 500)
+"""Deployments whose overview is taken."""
+
+DAYS_OF_FLEETS = 2
 README_PAGE = "fairness"
 README_WINDOW: ViewportSize = {"width": 1140, "height": 640}
 """CSS pixels. The whole page would take 700 kB."""
@@ -50,17 +57,32 @@ def main() -> None:
 
 
 def _take_states(folder: Path) -> None:
-    """Takes the overview and the page of each deployment of `build_states`: in both widths and schemes, at 200 %, and on paper."""
+    """Takes the overview and the page of each deployment of `build_states`, the overview of fleets, and the page with a year."""
+    _take_database(folder, build_states)
+    for size in FLEETS:
+        # Only the smaller fleet has the year, whose rows take half a minute.
+        days = YEAR if size == FLEETS[0] else DAYS_OF_FLEETS
+        _take_database(
+            folder,
+            partial(fill_fleet, deployments=size, days=DAYS_OF_FLEETS, days_of_first=days),
+            {f"overview-of-{size}": "/"} | ({"a-year": "/deployments/model-1?range=year"} if days == YEAR else {}),
+        )
+    print(f"The pictures are in {folder}.")
+
+
+def _take_database(folder: Path, fill: Callable[[Database], None], paths: Mapping[str, str] | None = None) -> None:
+    """Takes these pages in both widths and schemes, at 200 %, and on paper; without paths the overview and every deployment."""
     with tempfile.TemporaryDirectory(prefix="evenhand-states-") as name:
         Path(name).chmod(0o711)
         with embedded_postgres(Path(name) / "data") as url:
             database = Database(url)
             upgrade(database)
             let_a_worker_answer(database)
-            build_states(database)
+            fill(database)
             with running_browser() as browser, running_service(database, Path(name)) as service:
-                ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
-                paths = {"overview": "/"} | {one: f"/deployments/{one}" for one in ids}
+                if paths is None:
+                    ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
+                    paths = {"overview": "/"} | {one: f"/deployments/{one}" for one in ids}
                 for width in (DESKTOP, PHONE):
                     for scheme in get_args(Scheme):
                         with visiting(browser, service.base_url, width=width, scheme=scheme) as visit:
@@ -76,7 +98,6 @@ def _take_states(folder: Path) -> None:
                         visit.go(path)
                         _shoot(visit, folder / f"{state}-at-200-percent.png")
             database.close()
-    print(f"The pictures are in {folder}.")
 
 
 def _take_for_readme(hours: int) -> None:

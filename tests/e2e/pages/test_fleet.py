@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 from sqlalchemy import text
 
 from app.clock import HOUR, hour_of, utc_now
@@ -16,6 +16,7 @@ from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.queries import rows
+from tests.integration.reports.reported import page_count
 from tests.scenes import Scene, scene
 from tests.service import RunningService, running_service
 
@@ -24,6 +25,9 @@ HOSTILE = "<b>Loans</b> & co"
 ARABIC = "نظام القروض"
 AGAIN = 30_000
 """Milliseconds after which the page is read again."""
+
+SHEET: ViewportSize = {"width": 717, "height": 1046}
+"""CSS pixels of A4 within the usual margins of Chromium."""
 
 _HEIGHTS = "(ones) => ones.map((one) => one.getBoundingClientRect().height)"
 
@@ -95,6 +99,22 @@ def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, f
         visit.page.locator(".fleet summary").first.click()
         assert visit.serious_findings() == []
         assert visit.faults == []
+
+
+def test_fifteen_deployments_and_what_needs_a_person_take_one_sheet_or_two(visit: Visit, fleet: Fleet) -> None:
+    fleet.end_a_check()
+    open_an_alert(fleet)
+    page = visit.go("/")
+
+    pages = page_count(page.pdf(format="A4"))
+    page.emulate_media(media="print")
+    page.set_viewport_size(SHEET)
+    line = page.locator(".fleet .badge").first.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize) * 2")
+
+    assert pages <= 2
+    assert page.locator(".fleet thead").evaluate("(one) => getComputedStyle(one).display") == "table-header-group"
+    assert max(page.locator(".fleet .badge").evaluate_all(_HEIGHTS)) < line
+    assert not visit.overflows()
 
 
 def test_fifteen_rows_of_40_pixels_fit_the_window_and_no_badge_is_broken(visit: Visit, fleet: Fleet) -> None:
