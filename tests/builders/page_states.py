@@ -58,6 +58,8 @@ def build_states(database: Database) -> None:
     scene(database, APPLICANT, monitor_of(SEX), endpoint=None, deployment_id="empty")
     with database.transaction() as session:
         session.execute(text("UPDATE deployments SET name = id"))
+        reason = "The model's endpoint did not answer: connection refused."
+        session.execute(text("UPDATE checks SET reason = :reason WHERE state = 'failed'"), {"reason": reason})
 
 
 def _watch(
