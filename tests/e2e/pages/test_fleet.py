@@ -15,8 +15,8 @@ from tests.browsing import DESKTOP, HEIGHTS, PHONE, Scheme, Visit, visiting
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment
 from tests.builders.heartbeats import let_a_worker_answer
+from tests.builders.pdf_files import page_count
 from tests.builders.queries import rows
-from tests.integration.reports.reported import page_count
 from tests.scenes import Scene, scene
 from tests.service import RunningService, running_service
 

@@ -1,6 +1,5 @@
 """A deployment with a strange name whose checks a report can be made of."""
 
-import re
 from dataclasses import dataclass
 
 from tests.scenes import Result, Scene
@@ -27,9 +26,3 @@ class Reported:
     def address(self) -> str:
         """Of the last check that counted."""
         return f"/checks/{self.checks[2].run.id}"
-
-
-def page_count(pdf: bytes) -> int:
-    """The number of pages that the page tree has."""
-    (found,) = re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", pdf)
-    return int(found)

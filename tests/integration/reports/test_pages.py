@@ -13,7 +13,8 @@ from app.reports.document import Made
 from app.reports.making import Form, Order, make_report
 from app.views.forest import read_forest
 from app.views.forest_headline import word_forest
-from tests.integration.reports.reported import Reported, page_count
+from tests.builders.pdf_files import page_count
+from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
 
 pytestmark = pytest.mark.usefixtures("reports_in_this_process")

@@ -32,8 +32,8 @@ from app.reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
+from tests.builders.pdf_files import page_count
 from tests.connections import connect
-from tests.integration.reports.reported import page_count
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 
 COLUMNS = (
