@@ -152,8 +152,9 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
     places = _bars(panel.steps, time, levels)
     by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []
-    for bar in places:
-        path = _draw_bar(bar, levels)
+    beyond = _find_beyond(places, levels)
+    for place, bar in enumerate(places):
+        path = _draw_bar(bar, levels, beyond.get(place, _WITHIN))
         if bar.step.figures:
             by_verdict.setdefault(bar.step.gravest, []).append(path)
         else:
@@ -176,7 +177,7 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
         equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
         ticks=levels.ticks,
         places=tuple(places),
-        beyond=sum(any(_ends_beyond(bar.step, levels)) for bar in places),
+        beyond=len(beyond),
     )
 
 
@@ -234,24 +235,45 @@ def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[
     return [bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar for bar in placed]
 
 
-def _ends_beyond(step: TimeStep, levels: LevelAxis) -> tuple[bool, bool]:
-    """Returns whether the step reaches beyond the top, and beyond the bottom."""
-    # What an axis does not hold is placed at the end that it lies beyond.
-    over = step.highest is not None and not levels.values.holds(step.highest) and levels.values.place(step.highest) == 1
-    under = step.lowest is not None and not levels.values.holds(step.lowest) and levels.values.place(step.lowest) == 0
-    return over, under
+class _Beyond(NamedTuple):
+    """Ends of the axis that a step reaches beyond: the top, the bottom."""
+
+    over: bool
+    under: bool
 
 
-def _draw_bar(bar: Bar, levels: LevelAxis) -> str:
+_WITHIN = _Beyond(over=False, under=False)
+
+
+def _find_beyond(bars: Sequence[Bar], levels: LevelAxis) -> dict[int, _Beyond]:
+    """Returns, by its place, each bar whose step reaches beyond the axis."""
+    axis = levels.values
+    lowest = min((bar.step.lowest for bar in bars if bar.step.lowest is not None), default=None)
+    highest = max((bar.step.highest for bar in bars if bar.step.highest is not None), default=None)
+    if lowest is None or highest is None or (axis.holds(lowest) and axis.holds(highest)):
+        return {}
+    found = {}
+    for place, bar in enumerate(bars):
+        low, high = bar.step.lowest, bar.step.highest
+        # What an axis does not hold is placed at the end that it lies beyond.
+        over = high is not None and not axis.holds(high) and axis.place(high) == 1
+        under = low is not None and not axis.holds(low) and axis.place(low) == 0
+        if over or under:
+            found[place] = _Beyond(over, under)
+    return found
+
+
+def _draw_bar(bar: Bar, levels: LevelAxis, beyond: _Beyond) -> str:
     """Returns a box with an arrow at each end of the axis that the step reaches beyond; only the arrow if no part of it is on the axis."""
-    over, under = _ends_beyond(bar.step, levels)
+    box = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height)
+    if beyond == _WITHIN:
+        return box
     left, right, foot = bar.x - _ARROW_WIDTH, bar.x + _ARROW_WIDTH, levels.height
-    parts = []
-    if (over and under) or any(one is not None and levels.values.holds(one) for one in (bar.step.lowest, bar.step.highest)):
-        parts.append(_box(bar.x - bar.width / 2, bar.y, bar.width, bar.height))
-    if over:
+    is_on_axis = any(one is not None and levels.values.holds(one) for one in (bar.step.lowest, bar.step.highest))
+    parts = [box] if is_on_axis or (beyond.over and beyond.under) else []
+    if beyond.over:
         parts.append(f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z")
-    if under:
+    if beyond.under:
         parts.append(f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z")
     return "".join(parts)
 
