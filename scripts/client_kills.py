@@ -50,7 +50,7 @@ def main() -> None:
         durable = [kill_one(f"p{number}", url, folder, chance.uniform(0, LONGEST_LIFE_SECONDS)) for number in range(options.kills)]
         with Evenhand(url, "evk", "kills", spool_dir=folder) as client:
             client.flush(600)
-        left = [one.name for one in Path(folder).iterdir() if one.suffix != ".lock"]
+        left = [one.name for one in Path(folder, "kills").iterdir() if one.suffix != ".lock"]
     server.shutdown()
     sys.exit(0 if judge(store, durable, left) else 1)
 

@@ -88,7 +88,9 @@ def try_program(name: str, program: Program, python: str, calls: int) -> bool:
     lost = [one for one in (*answered, *program.extra) if not ids[one]]
     more = [one for one, times in ids.items() if times > 1]
     different = len(set(answered))
-    arrived = f"{sum(ids.values()):,} records arrived, {len(lost)} lost, {len(more)} twice"
+    of_calls = sum(times for one, times in ids.items() if one not in program.extra)
+    without = f" and {sum(ids[one] for one in program.extra):,} of no call" if program.extra else ""
+    arrived = f"{of_calls:,} records of calls{without} arrived, {len(lost)} lost, {len(more)} twice"
     print(f"{name:14} {len(answered):,} calls answered with {different:,} ids; {arrived}", flush=True)
     return not lost and not more and different == calls and len(ids) == calls + len(program.extra)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 MAX_FLUSH_AT = 10_000
 """Max records that the service takes in one request."""
@@ -33,6 +34,11 @@ class Options:
     sample_rate: float
     timeout: float
     why_disabled: str | None
+
+    @property
+    def spool_folder(self) -> Path | None:
+        """Returns the folder of this deployment's files: records of another one must not be sent to this one's address."""
+        return Path(self.spool_dir) / quote(self.deployment, safe="").replace(".", "%2E") if self.spool_dir else None
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Options:

@@ -61,7 +61,8 @@ class Outbox:
         self._options = options
         self._transport = Transport(options.url, options.key, options.deployment, options.timeout, http)
         self._delivery = Delivery(self._transport, self.counters, flush_at=options.flush_at, on_error=on_error)
-        self._spool = Spool(options.spool_dir, options.max_spool_bytes) if options.spool_dir else None
+        folder = options.spool_folder
+        self._spool = None if folder is None else Spool(folder, options.max_spool_bytes)
         self._adopted: dict[str, Losses] = {}
         self._ready: deque[Work] = deque()  # for the sender, where another thread writes: marks, and records that the disk did not take
         self._ready_bell = threading.Event()

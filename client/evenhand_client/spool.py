@@ -58,8 +58,8 @@ class Spool:
     `closed` and `removed` count segments: those that were ever ready to be sent, and those that have left.
     """
 
-    def __init__(self, folder: str, max_bytes: int) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self.folder = folder
         self.owner = f"{os.getpid()}-{uuid4().hex[:12]}"
         self._max_bytes = max_bytes
         self._lock = threading.RLock()
@@ -82,7 +82,9 @@ class Spool:
             name = self.folder / f"{self.owner}.lock"
             if name in self._locks:
                 return
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if not self.folder.is_dir():
+                self.folder.mkdir(parents=True, exist_ok=True)
+                _sync(self.folder.parent)
             # Locked before it has its name: others take an unlocked one for a dead owner's.
             hidden = self.folder / f".{self.owner}.tmp"
             while True:
@@ -141,7 +143,7 @@ class Spool:
             self._close_segment(segment)
             try:
                 os.fsync(descriptor)
-                self._sync_folder()
+                _sync(self.folder)
             finally:
                 os.close(descriptor)
 
@@ -276,12 +278,14 @@ class Spool:
                 path.unlink(missing_ok=True)
                 os.close(self._locks.pop(path))
 
-    def _sync_folder(self) -> None:
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+def _sync(folder: Path) -> None:
+    """Makes the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _lock_of_dead(path: Path) -> int | None:

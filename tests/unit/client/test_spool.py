@@ -49,7 +49,7 @@ def test_records_wait_on_disk_while_the_service_is_away_and_arrive_once(make: Ma
     collector.respond = receipt
     assert client.flush() == Report(sent=40)
     assert collector.ids == ids
-    assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
+    assert [path.suffix for path in (tmp_path / "loans").iterdir()] == [".lock"]
 
 
 def test_a_flush_of_no_seconds_writes_everything_to_disk(make: Make, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_flush_of_no_seconds_writes_everything_to_disk(make: Make, tmp_path: P
     ids = [client.log(ROW, 1) for _ in range(100)]
     report = client.flush(0)
 
-    lines = [line for file in sorted(tmp_path.glob("*.jsonl")) for line in file.read_text().splitlines()]
+    lines = [line for file in sorted(tmp_path.glob("loans/*.jsonl")) for line in file.read_text().splitlines()]
     assert [json.loads(line)["id"] for line in lines] == ids
     assert report == Report(spooled=100)
 
@@ -77,17 +77,35 @@ def test_the_records_of_a_killed_process_are_sent_by_the_next_one(make: Make, co
     make(spool_dir=tmp_path)
     collector.wait_for_records(500)
     assert collector.ids == ids
-    wait_until(lambda: len(list(tmp_path.iterdir())) == 1, "only the lock of the living is left")
+    wait_until(lambda: len(list(tmp_path.glob("loans/*"))) == 1, "only the lock of the living is left")
+
+
+@pytest.mark.parametrize("other", ["cards", "a/b", "..", "Loans"])
+def test_records_of_another_deployment_wait_for_a_client_of_their_own(make: Make, collector: Collector, tmp_path: Path, other: str) -> None:
+    folder = tmp_path / "spool"
+    left = make(url=AWAY, spool_dir=folder, deployment=other)
+    ids = [left.log(ROW, 1) for _ in range(3)]
+    assert left.close(0).spooled == 3
+
+    own = make(spool_dir=folder)
+    own_id = own.log(ROW, 1)
+    assert own.flush() == Report(sent=1)
+    assert collector.ids == [own_id]
+
+    make(spool_dir=folder, deployment=other)
+    collector.wait_for_records(4)
+    assert collector.ids == [own_id, *ids]
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_a_line_that_is_cut_short_costs_only_itself(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path), 10**6)
+    spool = Spool(tmp_path, 10**6)
     spool.append([entry(1), entry(2), entry(3)])
     spool.close()
     (file,) = tmp_path.glob("*.jsonl")
     file.write_bytes(file.read_bytes()[:-9])
 
-    after = Spool(str(tmp_path), 10**6)
+    after = Spool(tmp_path, 10**6)
     after.start()
     after.adopt()
     segment = after.next()
@@ -105,7 +123,7 @@ def test_an_id_may_hold_anything(text: str) -> None:
 
 
 def test_the_files_of_a_living_process_are_its_own(tmp_path: Path) -> None:
-    living, other = Spool(str(tmp_path), 10**6), Spool(str(tmp_path), 10**6)
+    living, other = Spool(tmp_path, 10**6), Spool(tmp_path, 10**6)
     living.append([entry(1)])
     living.rotate()
     other.start()
@@ -121,7 +139,7 @@ def test_the_files_of_a_living_process_are_its_own(tmp_path: Path) -> None:
 
 
 def test_what_a_process_left_that_was_killed_before_it_named_its_lock_is_deleted(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path), 10**6)
+    spool = Spool(tmp_path, 10**6)
     spool.start()
     (tmp_path / ".dead.tmp").touch()
     (tmp_path / "other.lock").touch()
@@ -162,7 +180,7 @@ def test_counts_of_dropped_records_survive_a_kill_too(make: Make, collector: Col
         for number in range(25):
             client.log({"age": number}, 1)
         client.flush(0)
-        while not any(name.endswith(".losses") for name in os.listdir(sys.argv[1])):
+        while not any(name.endswith(".losses") for name in os.listdir(sys.argv[1] + "/loans")):
             pass
         os.kill(os.getpid(), signal.SIGKILL)
     """
@@ -173,7 +191,7 @@ def test_counts_of_dropped_records_survive_a_kill_too(make: Make, collector: Col
     (message,) = collector.missing.values()
     assert message["sample_rate"] == 0.0
     assert sum(one["left_out"] for one in message["hours"]) == 25
-    wait_until(lambda: not list(tmp_path.glob("*.losses")), "they are forgotten")
+    wait_until(lambda: not list(tmp_path.glob("loans/*.losses")), "they are forgotten")
 
 
 def test_a_disk_that_cannot_be_written_leaves_records_in_memory(make: Make, collector: Collector, tmp_path: Path) -> None:
@@ -205,11 +223,11 @@ def test_a_refused_record_of_the_spool_is_not_sent_again(make: Make, collector: 
 
     assert client.flush() == Report(sent=1, rejected=1)
     assert refused == [first]
-    assert not list(tmp_path.glob("*.jsonl"))
+    assert not list(tmp_path.glob("loans/*.jsonl"))
 
 
 def test_the_latest_records_are_sent_from_memory_and_a_backlog_from_disk(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path), 10**6)
+    spool = Spool(tmp_path, 10**6)
     for number in range(4):
         spool.append([entry(number)])
         spool.rotate()
