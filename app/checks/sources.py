@@ -17,6 +17,7 @@ from ..domain.deployments import Deployment
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..store.database.arrow import ArrowReader
 from ..store.records.counterfactuals import TargetKey, stored_outcomes, stored_targets
+from ..store.records.months_away import require_labels, require_months, require_records
 from ..store.records.window import WindowQuery, count_payload, newest_feedback, newest_payload
 
 Numbers = npt.NDArray[np.int64]
@@ -42,7 +43,11 @@ class WindowSource(Protocol):
 
 
 class LoggedRecords:
-    """Records that were logged: those in Postgres, at one moment."""
+    """Records that were logged: those in Postgres, at one moment.
+
+    Raises:
+        MonthsAway: some of the records lie in files.
+    """
 
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
         self._reader = reader
@@ -51,15 +56,20 @@ class LoggedRecords:
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest records of the span."""
-        return newest_payload(self._reader, query, span, limit)
+        rows = newest_payload(self._reader, query, span, limit)
+        require_records(self._reader, self._deployment_no, span, rows, limit)
+        return rows
 
     def count(self, query: WindowQuery, span: Span) -> int:
         """Returns the number of records in the span."""
+        require_months(self._reader, self._deployment_no, span)
         return count_payload(self._reader, query, span)
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels of the span."""
-        return newest_feedback(self._reader, query, span, limit)
+        rows = newest_feedback(self._reader, query, span, limit)
+        require_labels(self._reader, query, span, rows, limit)
+        return rows
 
     def targets(self) -> dict[TargetKey, int]:
         """Returns the numbers of the copy targets that are stored."""

@@ -33,6 +33,7 @@ COMMANDS = (
     "users",
     "audit",
     "retention",
+    "archives",
     "doctor",
     "backup",
     "restore",

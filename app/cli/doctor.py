@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from ..clock import utc_now
+from ..domain.archives import MANIFEST, ArchiveState
 from ..errors import EvenhandError
 from ..outbound.egress import EgressPolicy, check_url
 from ..security.secrets import KEY_FILE, find_secret_box
@@ -23,6 +24,7 @@ from ..store.database.migrate import is_known, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.resealing import find_unreadable, name_first
 from ..store.people.audit_sinks import failing_sinks
+from ..store.retention.archives import find_archives, months_past_retention
 from .database import open_database, require_answer
 from .startup import command_settings
 
@@ -87,6 +89,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
                     look_at_worker,
                     look_at_keys,
                     look_at_months,
+                    look_at_archives,
                     look_at_audit,
                 )
                 for look in looks:
@@ -172,6 +175,20 @@ def look_at_months(session: Session) -> Finding:
     if months < MIN_MONTHS_AHEAD:
         return Finding("months", ExamResult.WARNING, f"{words} A worker makes them every minute: look at its log for tick_failed.")
     return Finding("months", ExamResult.GOOD, words)
+
+
+def look_at_archives(session: Session) -> Finding:
+    """Returns whether the files of the months that were moved to files are there."""
+    away = [one for one in find_archives(session) if one.state is ArchiveState.STORED]
+    lost = [f"{one.month} of {one.deployment_id} in {one.folder}" for one in away if not (Path(one.folder) / MANIFEST).exists()]
+    aged = [f"{one.month} of {one.deployment_id}" for one in months_past_retention(session, current_time(session))]
+    if lost:
+        words = "This machine does not see the files of {}. Unless they are on another one, restore them from a backup."
+        return Finding("archives", ExamResult.WARNING, words.format(name_first(lost)))
+    if aged:
+        words = "Past their retention, in files that no policy reaches: {}. Bring them back, run evenhand retention run, delete the files."
+        return Finding("archives", ExamResult.WARNING, words.format(name_first(aged)))
+    return Finding("archives", ExamResult.GOOD, f"Months of records that lie in files: {len(away)}.")
 
 
 def look_at_audit(session: Session) -> Finding:

@@ -11,8 +11,10 @@ from ..retention.erasing import perform_erasures
 from ..retention.expiring import apply_policies
 from ..retention.rules import check_selector, require_no_hold
 from ..security.secrets import open_secret_box
+from ..store.checks.checks import current_time
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
+from ..store.retention.archives import lock_deployment, months_past_retention
 from ..store.retention.erasures import get_erasure, request_erasure
 from .database import ready_database
 from .keys import deployment_no
@@ -27,6 +29,14 @@ def run() -> None:
     with ready_database(command_settings()) as database:
         for erasure in apply_policies(database):
             typer.echo(_write(erasure))
+        with database.transaction() as session:
+            aged = months_past_retention(session, current_time(session))
+    for one in aged:
+        typer.echo(
+            f"{one.month} of {one.deployment_id} is past its retention and lies in {one.folder}, where no policy reaches it."
+            " Bring it back and run this command again, then delete the files.",
+            err=True,
+        )
 
 
 @command.command()
@@ -43,6 +53,7 @@ def erase(
     with ready_database(settings) as database:
         with database.transaction() as session:
             no = deployment_no(session, deployment)
+            lock_deployment(session, no)  # a month of its records is not moved to files meanwhile
             require_no_hold(session, no, deployment, "nothing of it is erased")
             key = Deployments(session, open_secret_box(settings)).column_keys([no]).get(no)
             selected = check_selector(session, no, selector, key)

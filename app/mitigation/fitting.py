@@ -29,6 +29,7 @@ from ..records.grouping import ListedGroups, group_records
 from ..records.outcomes import outcome_codes
 from ..records.scores import Scores, favourable_scores
 from ..store.database.arrow import ArrowReader
+from ..store.records.months_away import require_records
 from ..store.records.window import VALUE_PREFIX, WindowQuery, answer_of, newest_payload
 from .stand_ins import find_stand_ins
 from .thresholds import Thresholds, fit_thresholds
@@ -74,7 +75,9 @@ def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
             raise InvalidInput.of("attributes", message)
         columns[name] = column
     query = WindowQuery(deployment.no, deployment.schema, tuple(columns), with_probabilities=True)
-    rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
+    span = Span(start=BEGINNING, end=now)
+    rows = newest_payload(reader, query, span, monitor.max_records)
+    require_records(reader, deployment.no, span, rows, monitor.max_records)
     rows = rows.filter(pa.array(np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision, pa.bool_()))
     outcomes = outcome_codes(rows["outcome"], monitor.outcomes)
     scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, monitor.outcomes)

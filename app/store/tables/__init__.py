@@ -35,7 +35,7 @@ from .openscale import (
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UsedLogInRow, UserRow
 from .reports import KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
-from .retention import ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
+from .retention import ArchivedMonthRow, ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
 from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .workers import ListenerRow, WorkerRow
@@ -49,6 +49,7 @@ __all__ = [
     "AlertRuleChannelRow",
     "AlertRuleRow",
     "ApiKeyRow",
+    "ArchivedMonthRow",
     "ArrivalRow",
     "AttributionAnswerRow",
     "AttributionRow",

@@ -89,3 +89,21 @@ class ErasedHourRow(Row):
 
     deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
     hour: Mapped[datetime] = mapped_column(primary_key=True)
+
+
+class ArchivedMonthRow(Row):
+    """One month of a deployment's records that is in files, or was: its state, folder, and the counts and hashes of its files.
+
+    From `labels_from` to `labels_until` labels of the month became usable; NULL: it has none.
+    """
+
+    __tablename__ = "archived_months"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    month: Mapped[datetime] = mapped_column(primary_key=True)
+    state: Mapped[str]
+    folder: Mapped[str]
+    tables: Mapped[list[Any] | None]
+    labels_from: Mapped[datetime | None]
+    labels_until: Mapped[datetime | None]
+    changed_at: Mapped[datetime] = mapped_column(server_default=func.now())

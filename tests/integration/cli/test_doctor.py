@@ -36,7 +36,8 @@ def test_an_installation_that_lacks_nothing_has_no_fault(database: Database, tmp
     found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
 
     assert {name: finding.words for name, finding in found.items() if finding.verdict is not ExamResult.GOOD and name != "disk"} == {}
-    assert found.keys() == {"disk", "secret key", "database", "schema", "clock", "worker", "keys", "months", "audit", "secrets", "endpoint"}
+    of_all = {"disk", "secret key", "database", "schema", "clock", "worker", "keys", "months", "archives", "audit", "secrets", "endpoint"}
+    assert found.keys() == of_all
 
 
 def test_what_is_missing_is_named_with_what_to_do(database: Database, tmp_path: Path) -> None:
