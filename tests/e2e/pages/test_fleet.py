@@ -31,6 +31,12 @@ SHEET: ViewportSize = {"width": 717, "height": 1046}
 
 _HEIGHTS = "(ones) => ones.map((one) => one.getBoundingClientRect().height)"
 
+_MIDDLES = """(both) => {
+    const [one, other] = both.map((each) => each.getBoundingClientRect()).map((box) => box.y + box.height / 2);
+    return Math.abs(one - other);
+}"""
+"""Pixels from the middle of one element to that of another; 0 in one row."""
+
 
 @dataclass
 class Fleet:
@@ -94,6 +100,7 @@ def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, f
         visit.log_in(fleet.service.admin_key)
 
         assert visit.page.locator(".fleet tbody tr").count() == 15
+        assert visit.page.locator("header .brand, header .who").evaluate_all(_MIDDLES) <= 1
         assert visit.serious_findings() == []
         assert not visit.overflows()
         visit.page.locator(".fleet summary").first.click()
