@@ -12,7 +12,7 @@ MOST_COMPARISONS = 200
 """Max comparisons that a report lists; the API has all."""
 
 MOST_SAID = 4
-"""Max comparisons whose evidence the first page says, the gravest first; the annex has all."""
+"""Max comparisons whose evidence the first page says, the gravest first."""
 
 MEANING = (
     "Evidence adds up over the hours, each record counted once. On a model that is inside its limits in every hour, all comparisons"
@@ -39,13 +39,17 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     return Section("Evidence over time", tuple(blocks))
 
 
-def say_since(evidence: DeploymentEvidence | None) -> Iterator[str]:
-    """Yields the evidence over time, the gravest comparisons first, as it is when the report is made."""
+def say_since(evidence: DeploymentEvidence | None, *, attribute: str | None = None, group: str | None = None) -> Iterator[str]:
+    """Yields the evidence over time as it is when the report is made, the gravest comparisons first; at most `MOST_SAID` of them.
+
+    Among those that are as grave, those of `group`, by its display name, come first: a headline is about it.
+    """
     if evidence is None:
         yield NO_MONITOR
         return
-    comparisons = order_by_gravity(evidence.comparisons)
+    comparisons = sorted(evidence.comparisons, key=lambda one: (one.attribute, one.group) != (attribute, group))
+    decided = [one for one in order_by_gravity(comparisons) if one.state is not State.UNDECIDED]
     yield " ".join(describe_evidence(evidence))
-    for one in comparisons[:MOST_SAID]:
-        if one.state is not State.UNDECIDED:
-            yield say_comparison(one)
+    yield from map(say_comparison, decided[:MOST_SAID])
+    if len(decided) > MOST_SAID:
+        yield f"{len(decided) - MOST_SAID:,} more of these {len(decided):,} are not listed here; the deployment's page has all."

@@ -27,6 +27,9 @@ def first_page(source: ReportSource) -> FirstPage:
     elif forest.check is None or not (forest.rows or headlines(source.measurements)):
         text = f"There is no figure of this check: {source.absent or NOTHING}"
     has_pictures = is_on_ratios(forest.metric) and bool(forest.rows)
+    attribute = group = None
+    if headline.row is not None:
+        attribute, group = headline.row.attribute, forest.words.label(headline.row.attribute, headline.row.group)
     about = ""
     if source.check is not None:
         span = source.check.span
@@ -47,7 +50,7 @@ def first_page(source: ReportSource) -> FirstPage:
         axis=axis_svg() if has_pictures else "",
         groups=tuple(group_row(row, has_picture=has_pictures) for row in forest.rows),
         owner=source.deployment.owner,
-        since=tuple(say_since(rename_evidence(forest.words, source.evidence))),
+        since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group)),
     )
 
 

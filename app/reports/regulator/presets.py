@@ -174,5 +174,6 @@ def find_unnamed_categories(wanted: SheetPreset, monitor: Monitor, mapped: Colle
             known = {category.casefold() for category in SCHEMES[scheme]}
             others = [label for label in shown if label.casefold() not in known]
             if others:
-                what = f"categories of {one.feature} as the rule names them: {', '.join(others)} is none of {', '.join(SCHEMES[scheme])}"
+                have = "has another name" if len(others) == 1 else "have other names"
+                what = f"categories of {one.feature} as the rule names them ({', '.join(SCHEMES[scheme])}): {', '.join(others)} {have}"
                 yield Missing(what, "Map the values to these categories where you make the report, or give the groups these names.", False)

@@ -101,6 +101,7 @@ def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, f
 
         assert visit.page.locator(".fleet tbody tr").count() == 15
         assert visit.page.locator("header .brand, header .who").evaluate_all(_MIDDLES) <= 1
+        assert visit.page.locator("header .who button").evaluate("one => one.offsetHeight") <= 46
         assert visit.serious_findings() == []
         assert not visit.overflows()
         visit.page.locator(".fleet summary").first.click()

@@ -1,0 +1,27 @@
+"""The first page's evidence: the headline's group is among what it says, and it says how much it leaves out."""
+
+from app.evidence.sentences import State
+from app.reports.evidence import MOST_SAID, say_since
+from tests.builders.comparison_states import comparison_of, evidence_of
+
+
+def test_the_group_of_the_headline_is_said_first_and_what_is_left_out_is_counted() -> None:
+    groups = [f"group {number}" for number in range(MOST_SAID + 2)]
+    unfair = [comparison_of(State.UNFAIR, group=group) for group in groups]
+    evidence = evidence_of(comparison_of(State.UNDECIDED, group="unclear"), *unfair, comparison_of(State.SHOWN_FAIR, group="shown fair"))
+
+    _, *said, last = say_since(evidence, attribute="sex", group=groups[-1])
+
+    assert len(said) == MOST_SAID
+    assert groups[-1] in said[0]
+    assert [group in text for group, text in zip(groups, said[1:], strict=False)] == [True] * (MOST_SAID - 1)
+    assert last == "3 more of these 7 are not listed here; the deployment's page has all."
+
+
+def test_undecided_comparisons_leave_no_other_out() -> None:
+    undecided = [comparison_of(State.UNDECIDED, group=f"group {number}") for number in range(MOST_SAID + 1)]
+
+    said = list(say_since(evidence_of(*undecided, comparison_of(State.SHOWN_FAIR, group="shown fair"))))
+
+    assert len(said) == 2
+    assert "shown fair" in said[1]
