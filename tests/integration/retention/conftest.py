@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from app.store.database.engine import Database
+from tests.builders.archived_months import COUNTED
+from tests.builders.evidence_worlds import update
 from tests.builders.kept_records import make_kept_records
 from tests.builders.lender import UNFAIR
 from tests.models.serving import serve
@@ -21,3 +23,10 @@ def model() -> Iterator[str]:
 @pytest.fixture
 def stage(database: Database, memory: SceneMemory, model: str) -> Scene:
     return memory.recall(database, lambda: make_kept_records(database, model))
+
+
+@pytest.fixture
+def cold(stage: Scene) -> Scene:
+    """The scene, with March counted."""
+    update(stage, COUNTED)
+    return stage
