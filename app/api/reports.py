@@ -230,7 +230,7 @@ def _write_row(one: Measurement, check_id: str) -> tuple[Cell, ...]:
 
 def make_stamp(principal: Principal, now: datetime) -> Made:
     """Returns who asked for a report, and when."""
-    return Made(at=now.replace(microsecond=0), by=principal.actor)
+    return Made(at=now.replace(microsecond=0), by=principal.actor, name=principal.name)
 
 
 def send_file(content: bytes, form: str, name: str) -> ReportFile:

@@ -6,13 +6,19 @@ ratios. Its count and rate are shown all the same, and the most selected categor
 person hired out of one must not make every other category fail. The rule has no limit and no test of significance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
+from ..domain.category_schemes import SCHEMES
 from .categories import Category, CategoryTable, highest_rate
 
 LEAST_SHARE = 0.02
 """Share of the data below which a category may be left out of the impact ratios (6 RCNY 5-301 d)."""
+
+
+RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
+"""Categories that the rule asks for: of sex, and of race or ethnicity (6 RCNY 5-301, by the form EEO-1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +66,18 @@ def audit_tables(tables: Sequence[CategoryTable], *, assessed: int, unknown: int
         rows = [AuditRow(one, one.rate / divisor if divisor and one not in excluded else None, one in excluded) for one in table.categories]
         audits.append(AuditTable(table, tuple(rows), best))
     return AuditSheet(tuple(audits), assessed, unknown, least_share)
+
+
+def list_without_people(table: CategoryTable, known: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns the categories of a table that nobody is of, of several attributes each combination.
+
+    They are those of the rule, where every category of an attribute is called as the rule calls its own, and those that are `known` by
+    attribute.
+    """
+    members = []
+    for place, feature in enumerate(table.comparison.features):
+        named = dict.fromkeys((*(one.names[place] for one in table.categories), *known.get(feature, ())))
+        of_rule = next((scheme for scheme in RULE_SCHEMES if named and set(named) <= set(scheme)), ())
+        members.append(sorted({*named, *of_rule}))
+    seen = {one.names for one in table.categories}
+    return [Category(names, 0, 0).label for names in product(*members) if names not in seen]

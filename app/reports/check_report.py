@@ -1,6 +1,7 @@
 """Report on one check. Reads what is stored; computes no figure of its own."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -10,10 +11,11 @@ from ..domain.group_words import GroupWords
 from ..views.check_views import CheckView, ViewKind
 from ..views.renaming import rename_evidence, rename_view
 from ..views.viewing import check_view
+from .authors import say_author
 from .canonical import canonical_json, digest_of
 from .closing import alerts_section, limits_section, tracing_section
 from .configuration import deployment_section, monitor_section, window_section
-from .document import Attachment, Document, Made, Section
+from .document import Attachment, Document, Fact, Made, Section
 from .evidence import evidence_section
 from .first_page import first_page
 from .headlines import Views, headline_section
@@ -44,12 +46,13 @@ def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple
         trace = trace_csv(source.check, source.measurements)
         described = "Every figure of the check, with its formula and counts"
         attachments.append(Attachment(name="trace.csv", media_type="text/csv", description=described, content=trace))
+    page = second_page(source, digest_of(data))
     return Document(
         title=f"Fairness report: {source.deployment.name}",
         subtitle=subtitle,
         made=made,
         first=first_page(source),
-        second=second_page(source, digest_of(data)),
+        second=replace(page, origin=(Fact(name="Made by", value=say_author(made)), *page.origin)),
         annex=annex,
         attachments=tuple(attachments),
     )

@@ -57,10 +57,16 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """Time at which a report is made, and the person who asked for it."""
+    """Time at which a report is made, and who asked for it: `by` is a key's id, or `user:` and a name; `name` is for people."""
 
     at: datetime
     by: str
+    name: str = ""
+
+    @property
+    def author(self) -> str:
+        """Returns the name of the person or the key; of one without a name its id."""
+        return self.name or self.by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +96,7 @@ class FirstPage:
     """The first page: `headline` in one sentence, the groups, since when, the verdict. `axis` is SVG, and empty without pictures.
 
     `about` says which check the headline is about. `owner` is that of the deployment when the report is made; None: nobody is named.
+    `attribute` and `group` are those of the headline, the group by its display name; None where it is about none.
     """
 
     about: str
@@ -102,6 +109,8 @@ class FirstPage:
     groups: tuple[GroupRow, ...]
     since: tuple[str, ...]
     owner: str | None = None
+    attribute: str | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,8 @@ def first_page(source: ReportSource) -> FirstPage:
         axis=axis_svg() if has_pictures else "",
         groups=tuple(group_row(row, has_picture=has_pictures) for row in forest.rows),
         owner=source.deployment.owner,
+        attribute=attribute,
+        group=group,
         since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group)),
     )
 

@@ -10,7 +10,7 @@ from .evidence import MEANING
 from .facts import list_origin
 from .numbers import ABSENT, moment
 from .source import ReportSource
-from .time_rows import list_ticks, time_rows
+from .time_rows import list_ticks, observed_span, time_rows
 from .verdict_counts import DATA_NAMES, NONE_MEASURED
 
 MOST_TIMES = 6
@@ -43,9 +43,13 @@ LIMITS_IN_SHORT = (
 def second_page(source: ReportSource, digest: str) -> SecondPage:
     """Returns the page; `digest` is the SHA-256 of the report's data."""
     ranked = sorted((one for one in source.histories if one.fresh), key=lambda one: min(GRAVEST.index(day.gravest) for day in one.days))
-    step = name_step(source.span)
+    observed = observed_span(source)
+    step = name_step(observed)
+    shown = f"From {moment(observed.start)} to {moment(observed.end)}"
+    if observed != source.span:
+        shown += f"; of {moment(source.span.start)} to {moment(source.span.end)}, only this part has checks or alerts"
     lead = (
-        f"From {moment(source.span.start)} to {moment(source.span.end)}. Each bar reaches from the lowest to the highest ratio of the group"
+        f"{shown}. Each bar reaches from the lowest to the highest ratio of the group"
         f" furthest out in the checks of one {step}, in the colour of the gravest verdict, 1 in the middle, with the fair band."
         " Grey: 95 % intervals."
         " Triangle: alert opened. Dashed line: new model revision or monitor version. Tick at the bottom: check without figures."
@@ -57,7 +61,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
         notes.append(f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the report of checks with its annex has all.")
     return SecondPage(
         time_notes=tuple(notes),
-        ticks=tuple(list_ticks(source.span)) if ranked else (),
+        ticks=tuple(list_ticks(observed)) if ranked else (),
         times=time_rows(source, ranked[:MOST_TIMES]),
         alert_notes=tuple(describe_alerts(source.alerts, source.waiting)),
         alerts=tuple(alert_row(alert) for alert in order_alerts(source.alerts)[:MOST_ALERTS]),

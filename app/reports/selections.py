@@ -7,11 +7,20 @@ from typing import Any
 
 from .. import VERSION
 from ..frames.selection_report import SelectionReport
-from ..impact.local_law_144 import AuditSheet, AuditTable
+from ..impact.local_law_144 import AuditSheet, AuditTable, list_without_people
 from ..impact.presets import NOTICE, SheetName
 from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section
 from .numbers import count, number, share
-from .regulator.sections import TITLES, controls_blocks, describe_best, describe_left_out, impact_blocks, lending_blocks, weighted_blocks
+from .regulator.sections import (
+    TITLES,
+    controls_blocks,
+    describe_best,
+    describe_left_out,
+    impact_blocks,
+    lending_blocks,
+    list_empty_rows,
+    weighted_blocks,
+)
 
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
@@ -67,7 +76,7 @@ def _name_references(report: SelectionReport, name: SheetName) -> tuple[Block, .
 
 def _audit_table(audit: AuditTable, sheet: AuditSheet, *, is_score: bool) -> ReportTable:
     rate = "Scoring rate" if is_score else "Selection rate"
-    rows = tuple(
+    rows: tuple[tuple[str, ...], ...] = tuple(
         (
             row.category.label,
             count(row.category.applicants),
@@ -77,6 +86,7 @@ def _audit_table(audit: AuditTable, sheet: AuditSheet, *, is_score: bool) -> Rep
         )
         for row in audit.rows
     )
+    rows += list_empty_rows(list_without_people(audit.table, {}))
     note = f"People with an unknown category, who are not in this table: {audit.table.unknown:,}."
     most_selected = None if audit.most_selected is None else audit.most_selected.label
     note += describe_best(most_selected, [row.impact_ratio for row in audit.rows], least_share=sheet.least_share)

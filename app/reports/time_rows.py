@@ -23,7 +23,8 @@ _LEAST = timedelta(microseconds=1)
 
 def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
     """Returns a row for each history, all on one axis; each has at least one point of its own."""
-    span, step = source.span, step_of(source.span)
+    span = observed_span(source)
+    step = step_of(span)
     axis = TimeAxis(span=span)
     panels = [
         TimePanel(
@@ -53,6 +54,22 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
         summary = "; ".join(part for part in (say_steps(IMPACT, panel.steps), drawn.words) if part)
         rows.append(TimeRow(name=panel.name, picture=picture, summary=summary))
     return tuple(rows)
+
+
+def observed_span(source: ReportSource) -> Span:
+    """Returns the part of the time that checks and alerts are of, in whole steps; all of it where they are of half of it or more.
+
+    A day on the axis of a year would be a line.
+    """
+    span = source.span
+    moments = [moment for run in source.runs for moment in (run.span_start, run.span_end)]
+    moments += [alert.opened_at for alert in source.alerts]
+    within = [moment for moment in moments if span.start <= moment <= span.end]
+    if not within or (max(within) - min(within)) * 2 >= span.end - span.start:
+        return span
+    step = step_of(Span(start=min(within), end=max(within) + _LEAST))
+    first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - _LEAST))
+    return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 1) * step))
 
 
 def list_ticks(span: Span) -> Iterator[str]:

@@ -30,7 +30,7 @@ def written(document: Document, theme: Theme) -> dict[str, Any]:
         "title": document.title,
         "subtitle": document.subtitle,
         "made_at": moment(document.made.at),
-        "made_by": document.made.by,
+        "made_by": document.made.author,
         "first": None if document.first is None else asdict(document.first),
         "second": None if document.second is None else asdict(document.second),
         "annex": annex,

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..document import Fact, FirstPage, Made
 from ..numbers import count
+from .windows import say_windows
 
 NOT_OVER = "The period was not over when this report was made: records and checks that come later are not in it."
 SOURCE = "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran on them"
@@ -24,8 +25,9 @@ def extend_cover(first: FirstPage, data: Mapping[str, Any], made: Made) -> First
     """Returns the first page with what a regulator looks for: purpose, owner, the whole population, who is not in it, and the chain."""
     facts = [replace(one, name="Records of the check") if one.name == "Population" else one for one in first.facts]
     is_over = datetime.fromisoformat(data["period"]["end"]) <= made.at
-    cautions = first.cautions if is_over else (*first.cautions, NOT_OVER)
-    return replace(first, facts=(*list_cover_facts(data), *facts), cautions=cautions)
+    own = [one for one in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER) if one]
+    notes = (*say_windows(first, data), *first.notes)
+    return replace(first, facts=(*list_cover_facts(data), *facts), cautions=(*first.cautions, *own), notes=notes)
 
 
 def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:

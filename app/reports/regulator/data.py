@@ -31,10 +31,10 @@ from .people import PeopleWanted, choose_attributes, read_people
 from .wanted import PeriodSheet, SheetsWanted, ToolKind
 
 KIND = "evenhand-regulator-report"
-FORMAT = 4
+FORMAT = 5
 """Number of this form of the data; it grows with every change of a member."""
 
-READABLE_FORMATS = (1, 2, 3, FORMAT)
+READABLE_FORMATS = (1, 2, 3, 4, FORMAT)
 """Formats whose seal and chain this version computes again."""
 
 

@@ -16,6 +16,7 @@ from ...store.database.sealer import Sealer
 from ...store.deployments.deployments import Deployments
 from ...store.reports.kept import claim_report, fail_report, keep_report
 from ...store.reports.schedules import channels_of_schedule, find_schedule
+from ..authors import name_author
 from ..document import Made
 from .making import ReadContent, ReportForm, read_content
 from .wanted import SheetsWanted
@@ -41,6 +42,7 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
         report = claim_report(session, token=token, lease=LEASE)
         deployment = None if report is None else _find_deployment(session, sealer, report)
         now = current_time(session)
+        author = "" if report is None else name_author(session, report.created_by)
     if report is None:
         return False
     if deployment is None:
@@ -48,7 +50,7 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
     content: ReadContent | None = None
     reason = ABANDONED
     if report.attempts <= MAX_ATTEMPTS:
-        made = Made(at=now.replace(microsecond=0), by=report.created_by)
+        made = Made(at=now.replace(microsecond=0), by=report.created_by, name=author)
         wanted = SheetsWanted.from_json(report.wanted)
         try:
             content = read_content(database, deployment, report.span, wanted, made, has_cover=True)

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...domain.checks import DataSet
+from ...domain.checks import DataSet, Span
+from ...domain.group_words import GroupWords
 from ...domain.monitors import Monitor
+from ...domain.values import label_of
 from ...impact.controlled import controls_sheet
 from ...impact.lending import lending_sheet
 from ...impact.people import CountedPeople
@@ -65,10 +67,26 @@ def _sheet_of_people(name: PeriodSheet, parts: SheetParts) -> Mapping[str, Any]:
 
 def _audit_of_period(parts: SheetParts) -> dict[str, Any]:
     asked, span = order_for_audit(parts.features, is_chosen=bool(parts.wanted.attributes)), parts.source.span
-    found = audit_sheet(parts.people, asked, is_scoring=parts.wanted.tool is ToolKind.SCORING)
+    mapped = {one.attribute for one in parts.wanted.categories if one.values}
+    words = GroupWords.of(parts.monitor)
+    known = {
+        one.feature: [words.label(one.feature, label_of(value)) for value in (*one.monitored, *(one.reference or ()))]
+        for one in parts.monitor.attributes
+        if one.feature not in mapped
+    }
+    found = audit_sheet(parts.people, asked, is_scoring=parts.wanted.tool is ToolKind.SCORING, known=known)
     found["not_asked_for"] = [one for one in parts.features if one not in asked]
     found["data"] = AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}")
+    found["caution"] = LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days) if is_longer_than_a_year(span) else None
     return found
+
+
+def is_longer_than_a_year(span: Span) -> bool:
+    """Returns whether the time ends after the day and hour, one year later, at which it begins."""
+    start = span.start
+    # From 29 February to the next 1 March.
+    is_leap_day = (start.month, start.day) == (2, 29)
+    return span.end > (start.replace(year=start.year + 1, month=3, day=1) if is_leap_day else start.replace(year=start.year + 1))
 
 
 def _sheet_of_checks(name: PeriodSheet, source: ReportSource) -> dict[str, Any]:
@@ -101,6 +119,10 @@ UNEQUALLY_SAMPLED = (
 AUDITED_DATA = (
     "Data: decisions of the tool as they were logged from {start} to {end} UTC. The rule asks for an audit that is at most one year old"
     " when the tool is used, and for the source and the period of its data."
+)
+LONGER_THAN_A_YEAR = (
+    "The period is longer than one year ({days:,} days), so that its oldest decisions are older than an audit under this rule may be."
+    " Choose a period of at most one year."
 )
 NO_WEIGHTS = "no weights were given; name the columns that hold the probability of each category"
 FLIPS = frozenset({"flip_rate", "flip_rate_gained", "flip_rate_lost"})

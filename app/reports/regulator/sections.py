@@ -10,6 +10,7 @@ from ..weighted_tables import weighted_tables
 from .cover import count_checks
 from .glossary import list_terms
 from .sections_of_checks import MOST_ROWS, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut
+from .windows import OF_PERIOD
 
 FLAGS = {
     "below_four_fifths": "below 4/5",
@@ -45,6 +46,8 @@ CHAPTERS = {
 }
 """Short names of the chapters."""
 
+COUNTED_OVER_THE_PERIOD = ("adverse_impact", "ll144", "lending", "probabilistic", "controls")
+
 SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are few people, else by z (beyond 1.96 standard deviations)."
 
 
@@ -52,7 +55,8 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     """Returns all chapters: who is in the report, the sheets, the rules, and how to verify the file."""
     yield population_section(data)
     for name, sheet in data["sheets"].items():
-        yield Section(TITLES[name], tuple(_SHEETS[name](sheet)))
+        window = (Paragraph(OF_PERIOD),) if name in COUNTED_OVER_THE_PERIOD and sheet["tables"] else ()
+        yield Section(TITLES[name], (*window, *_SHEETS[name](sheet)))
     mapped = [describe_mapping(one) for one in data["categories"]]
     if mapped:
         yield Section("Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(tuple(mapped))))
@@ -188,24 +192,32 @@ def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(f"There is no sheet: {sheet['reason']}.", is_caution=True)
         return
     is_scoring = sheet["tool"] == "scoring"
+    if sheet["caution"]:
+        yield Paragraph(sheet["caution"], is_caution=True)
     yield Paragraph(sheet["data"])
     if sheet["not_asked_for"]:
         yield Paragraph(f"Watched too, but not asked for by this rule: {', '.join(sheet['not_asked_for'])}.")
     if is_scoring:
         yield Paragraph(f"A scoring tool. The median score of the full sample is {sheet['median_score']:.10g}; a tie is not above it.")
     for table in sheet["tables"]:
-        rows = tuple(
+        rows: tuple[tuple[str, ...], ...] = tuple(
             (
                 *(row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])),
                 "left out" if row["excluded"] else number(row["impact_ratio"]),
             )
             for row in table["rows"][:MOST_ROWS]
         )
+        rows += list_empty_rows(table["without_people"])
         small = f" {describe_left_out(sheet['assessed'])}" if any(row["excluded"] for row in table["rows"]) else ""
         best = describe_best(table["most_selected"], [row["impact_ratio"] for row in table["rows"]])
         note = f"Unknown category, in no row: {count(table['unknown'])}.{best}{small}{name_cut(table['rows'])}"
         last = ("Above the median", "Scoring rate") if is_scoring else ("Selected", "Selection rate")
         yield ReportTable(f"By {table['attribute']}", (table["attribute"], "People", *last, "Impact ratio"), rows, note)
+
+
+def list_empty_rows(categories: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Returns the rows of an audit's categories that nobody is of."""
+    return tuple((name, "0", "0", ABSENT, "nobody of it") for name in categories[:MOST_ROWS])
 
 
 def describe_best(most_selected: str | None, ratios: Sequence[float | None], *, least_share: float = LEAST_SHARE) -> str:

@@ -1,6 +1,6 @@
 """Sheets on selections as data: adverse impact and Local Law 144. Unrounded; every format is made from them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,7 +9,7 @@ from ...domain.comparisons import Comparison
 from ...domain.monitors import Monitor
 from ...impact.categories import Category
 from ...impact.four_fifths import compare_categories
-from ...impact.local_law_144 import LEAST_SHARE, audit_tables
+from ...impact.local_law_144 import LEAST_SHARE, audit_tables, list_without_people
 from ...impact.people import CountedPeople, count_category, name_reference, reference_rows
 from ...impact.sheets import ImpactSheet, as_json, compare_with_reference
 from ...records.cells import MISSING
@@ -30,9 +30,10 @@ def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str
     return sheet
 
 
-def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: bool) -> Json:
+def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: bool, known: Mapping[str, Sequence[str]]) -> Json:
     """Returns the sheet of Local Law 144, of a tool that selects or that scores: a table of each of these attributes, and one of all.
 
+    `known` are categories by attribute that a table names also where nobody is of them.
     A scoring tool selects everybody with a score above the median of the full sample, of unknown categories, too; a tie is not above.
     """
     assessed, selected, median = people.is_assessed, people.is_selected, None
@@ -57,6 +58,7 @@ def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: b
     for one, table in zip(audit.tables, written["tables"], strict=True):
         table["unknown"] = one.table.unknown
         table["most_selected"] = None if one.most_selected is None else one.most_selected.label
+        table["without_people"] = list_without_people(one.table, known)
     return written
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.domain.comparisons import Comparison
 from app.impact.categories import Category, CategoryTable
-from app.impact.local_law_144 import AuditRow, audit_tables
+from app.impact.local_law_144 import AuditRow, audit_tables, list_without_people
 
 COUNTS = st.integers(1, 400).flatmap(lambda people: st.tuples(st.just(people), st.integers(0, people)))
 
@@ -69,3 +69,22 @@ def test_ratios_lie_between_0_and_1_and_the_most_selected_included_category_has_
         assert max(row.impact_ratio or 0 for row in included) == 1
     else:
         assert all(row.impact_ratio is None for row in audit.rows)
+
+
+def test_categories_of_the_rule_that_nobody_is_of_are_listed() -> None:
+    races = table(("White", 5, 2), ("Asian", 3, 1))
+    absent = list_without_people(races, {})
+    assert absent == [
+        "Black or African American",
+        "Hispanic or Latino",
+        "Native American or Alaska Native",
+        "Native Hawaiian or Pacific Islander",
+        "Two or more races",
+    ]
+    # A name that the rule does not have: only categories that are known otherwise.
+    assert list_without_people(table(("White", 5, 2), ("Klingon", 3, 1)), {"race": ("White", "Asian")}) == ["Asian"]
+
+
+def test_combinations_that_nobody_is_of_are_listed() -> None:
+    both = CategoryTable(Comparison(("sex", "job")), (Category(("Female", "a"), 3, 1), Category(("Male", "b"), 3, 1)), 0)
+    assert list_without_people(both, {}) == ["Female × b", "Male × a"]

@@ -1,0 +1,115 @@
+"""First pages of a regulator's report: the window of each figure, the part of the time that is drawn, and the name of its author."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from app.domain.checks import Span
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.monitors import MonitoredAttribute
+from app.reports.authors import name_author
+from app.reports.document import Document, Made
+from app.reports.regulator.cover import extend_cover
+from app.reports.regulator.making import read_content
+from app.reports.regulator.sections import chapters
+from app.reports.regulator.wanted import PeriodSheet, SheetsWanted
+from app.store.database.engine import Database
+from tests.builders.applicants import monitor_of
+from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
+
+COLUMNS = (Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),)
+MONITOR = monitor_of(MonitoredAttribute(feature="sex", monitored=("Female",), reference=("Male",)))
+YEAR = Span(start=NOON - timedelta(days=180), end=NOON + timedelta(days=180))
+MADE = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody")
+
+
+def hour_of(name: str, *, women: int) -> list[dict[str, Any]]:
+    """Returns 100 women, of whom so many have a favourable outcome, and 100 men with 50."""
+    chosen = {"Female": women, "Male": 50}
+    return [
+        {"id": f"{name}-{sex}-{no}", "sex": sex, "prediction": int(no < favoured), "probability": [0.5, 0.5]}
+        for sex, favoured in chosen.items()
+        for no in range(100)
+    ]
+
+
+@pytest.fixture
+def stage(database: Database, memory: SceneMemory) -> Iterator[Scene]:
+    def make() -> Scene:
+        made = scene(database, COLUMNS, MONITOR, endpoint=None)
+        for hour, women in enumerate((10, 40)):
+            made.log(hour_of(str(hour), women=women), NOON + hour * HOUR)
+            made.check(NOON + hour * HOUR)
+        return made
+
+    return memory.recall(database, make)
+
+
+def read(stage: Scene, *sheets: PeriodSheet, period: Span = YEAR) -> tuple[Document, dict[str, Any]]:
+    content = read_content(stage.database, stage.deployment, period, SheetsWanted(sheets=sheets), MADE, has_cover=True)
+    assert content.cover is not None
+    return content.cover, dict(content.report)
+
+
+@pytest.mark.parametrize("sheet", [PeriodSheet.ADVERSE_IMPACT, PeriodSheet.LENDING])
+def test_the_first_page_says_which_figure_is_of_the_newest_check_and_which_of_the_period(stage: Scene, sheet: PeriodSheet) -> None:
+    cover, report = read(stage, sheet)
+    assert cover.first is not None
+    windows, period, *_ = extend_cover(cover.first, report, MADE).notes
+
+    # By hand: 40 of 100 women and 50 of 100 men in the newest hour; 50 of 200 and 100 of 200 in both.
+    assert "0.80 times as often" in cover.first.headline
+    assert windows.startswith("Headline, verdict and groups of this page are those of the newest check")
+    assert "favourable rate of Female (sex) is 0.5000 times that of Male" in period
+    assert "of 200 records of Female" in period
+    (counted,) = [one for one in chapters(report) if "Counted over the whole period." in str(one)]
+    assert "0.5000" in str(counted)
+
+
+def test_without_a_table_of_the_period_the_first_page_cites_none(stage: Scene) -> None:
+    cover, report = read(stage, PeriodSheet.ALERTS)
+    assert cover.first is not None
+    assert not [note for note in extend_cover(cover.first, report, MADE).notes if note.startswith("Over the whole period")]
+
+
+def test_two_hours_of_a_year_are_drawn_as_two_hours_and_the_caption_says_so(stage: Scene) -> None:
+    cover, _ = read(stage, PeriodSheet.ALERTS)
+    assert cover.second is not None
+
+    assert cover.second.ticks[0].endswith("12:00")
+    assert cover.second.ticks[-1].endswith("14:00")
+    (note,) = cover.second.time_notes
+    assert note.startswith(f"From {NOON:%Y-%m-%d} 12:00:00 UTC to {NOON:%Y-%m-%d} 14:00:00 UTC; of {YEAR.start:%Y-%m-%d}")
+    assert "in the checks of one hour" in note
+
+
+def test_a_period_that_is_mostly_checked_is_drawn_as_a_whole(stage: Scene) -> None:
+    cover, _ = read(stage, PeriodSheet.ALERTS, period=Span(start=NOON - HOUR, end=NOON + 2 * HOUR))
+    assert cover.second is not None
+    assert cover.second.ticks[0].endswith("11:00")
+    assert "only this part" not in cover.second.time_notes[0]
+
+
+@pytest.mark.parametrize(("days", "is_longer"), [(365, False), (366, True)])
+def test_a_period_longer_than_a_year_is_a_caution_of_local_law_144(stage: Scene, days: int, *, is_longer: bool) -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    cover, report = read(stage, PeriodSheet.LL144, period=Span(start=start, end=start + timedelta(days=days)))
+    assert cover.first is not None
+    cautions = extend_cover(cover.first, report, MADE).cautions
+
+    assert any("longer than one year" in one for one in cautions) == is_longer
+    assert any("longer than one year" in str(one) for one in chapters(report)) == is_longer
+
+
+def test_the_author_is_named_and_a_key_keeps_its_id_on_the_second_page(stage: Scene) -> None:
+    made = Made(at=MADE.at, by="k123", name="Night report")
+    content = read_content(stage.database, stage.deployment, YEAR, SheetsWanted(sheets=(PeriodSheet.ALERTS,)), made, has_cover=True)
+    assert content.cover is not None
+    assert content.cover.second is not None
+
+    assert made.author == "Night report"
+    assert content.cover.second.origin[0].value == "Night report, key k123"
+    with stage.database.transaction() as session:
+        assert [name_author(session, one) for one in ("user:Ada", "schedule", "unknown")] == ["Ada", "the schedule", ""]
