@@ -7,6 +7,7 @@ early has lost nothing.
 import hashlib
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -33,6 +34,8 @@ _SCHEMA = {
     "probability": pa.string(),
 }
 
+_READ = ["record_id", "draw", "outcome", "probability"]
+
 
 class KeptAnswers:
     """The answers of one deployment below a folder, which is made when the first are kept."""
@@ -49,20 +52,20 @@ class KeptAnswers:
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
         """Returns the same with the draw of each answer."""
-        found = sorted(self._of(key).glob("*.parquet"))
-        if not found:
-            return pa.table({name: pa.array([], _SCHEMA[name]) for name in ("record_id", "draw", "outcome", "probability")})
-        import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
-
-        wanted = pc.field("record_id").isin(ids)
-        rows = ds.dataset(found, format="parquet").to_table(filter=wanted, columns=["record_id", "draw", "outcome", "probability"])
+        while True:
+            try:
+                rows = self._read_rows(key, pc.field("record_id").isin(ids))
+                break
+            except FileNotFoundError:
+                # Another check has just put several files together in one.
+                continue
         # Two checks may have asked for the same copy at the same time: the first answer counts.
         once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate([("outcome", "first"), ("probability", "first")])
         names = ["record_id", "draw", "outcome_first", "probability_first"]
         return once.select(names).rename_columns([name.removesuffix("_first") for name in names])
 
-    def keep(self, key: TargetKey, ids: Sequence[str], draws: Sequence[int], answers: Sequence[Prediction]) -> None:
-        """Writes answers to copies, of one record and draw each.
+    def keep(self, key: TargetKey, ids: Sequence[str], draws: Sequence[int], answers: Sequence[Prediction]) -> Path:
+        """Writes answers to copies, of one record and draw each; returns the file.
 
         Raises:
             SetupError: the folder cannot be written to.
@@ -77,15 +80,44 @@ class KeptAnswers:
             "outcome": [format_value(one.outcome_value) for one in answers],
             "probability": [None if one.probability is None else msgspec.json.encode(one.probability).decode() for one in answers],
         }
-        folder = self._of(key)
+        return self._write(self._of(key), pa.table(rows, pa.schema(_SCHEMA)))
+
+    def merge(self, files: Sequence[Path]) -> None:
+        """Replaces the files by one for each kind of copy: fewer files are read faster.
+
+        Raises:
+            SetupError: the folder cannot be written to.
+        """
+        of_folder: dict[Path, list[Path]] = {}
+        for file in files:
+            of_folder.setdefault(file.parent, []).append(file)
+        for folder, mine in of_folder.items():
+            if len(mine) == 1:
+                continue
+            self._write(folder, pa.concat_tables([pq.ParquetFile(file).read() for file in mine]))
+            for file in mine:
+                # One that cannot be removed does no harm: its answers are there twice.
+                with suppress(OSError):
+                    file.unlink()
+
+    def _write(self, folder: Path, rows: pa.Table) -> Path:
         name = secrets.token_hex(12)
         unfinished = folder / f"_{name}.unfinished"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            pq.write_table(pa.table(rows, pa.schema(_SCHEMA)), unfinished)
-            unfinished.replace(folder / f"{name}.parquet")
+            pq.write_table(rows, unfinished)
+            return unfinished.replace(folder / f"{name}.parquet")
         except OSError as error:
             raise SetupError(f"The model's answers cannot be kept in {self._folder}: {error}. Let the worker write there.") from error
+
+    def _read_rows(self, key: TargetKey, wanted: pc.Expression) -> pa.Table:
+        """Returns the wanted rows of the files that are there now, also those that are there twice."""
+        found = sorted(self._of(key).glob("*.parquet"))
+        if not found:
+            return pa.table({name: pa.array([], _SCHEMA[name]) for name in _READ})
+        import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
+
+        return ds.dataset(found, format="parquet").to_table(filter=wanted, columns=_READ)
 
     def _of(self, key: TargetKey) -> Path:
         # A digest, because names of columns and values may hold any character.

@@ -14,7 +14,7 @@ from ..domain.endpoint_health import OPEN_FOR, OPENS_AFTER, BreakerState, Endpoi
 from ..errors import EndpointDown, EndpointRefused, ScoringFailed
 from ..outbound.egress import EgressPolicy, parse_url
 from ..payloads.wire import Rows
-from ..scoring.client import ScoringClient
+from ..scoring.client import OnScored, ScoringClient
 from ..scoring.refusals import Scored
 from ..store.database.engine import Database
 from ..store.deployments.endpoint_health import record_answer, record_no_answer
@@ -63,8 +63,10 @@ class ModelOfCheck:
         self._host = parse_url(endpoint.url).netloc.decode("ascii")
         self._has_answered = False
 
-    def score(self, rows: Rows, progress: Progress) -> list[Scored]:
+    def score(self, rows: Rows, progress: Progress, on_scored: OnScored | None = None) -> list[Scored]:
         """Returns one prediction or refusal per row; `progress` is the check's state before them, and is reported as they come.
+
+        `on_scored` is called with each page before the progress is reported, which may end the check.
 
         Raises:
             ScoringFailed: the model gave no usable answer, or is not called because it gave none to earlier checks.
@@ -78,7 +80,7 @@ class ModelOfCheck:
             self._calls.report(progress)
 
         def ask() -> list[Scored]:
-            return self._client.score_each(rows, on_page=on_page, should_stop=should_stop)
+            return self._client.score_each(rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored)
 
         return self.score_by(ask, rows, should_stop) if rows else []
 

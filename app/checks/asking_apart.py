@@ -7,6 +7,7 @@ again.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -94,13 +95,15 @@ class AskTask:
                     found[place] = AnswerToCopy(row["outcome"], row["probability"])
         return found
 
-    def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> None:
-        """Writes the answers to copies, those to one kind of copy together."""
+    def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
+        """Writes the answers to copies, those to one kind of copy together; returns the files."""
+        files = []
         for key in {copy.key for copy in copies}:
             answered = [(copy, one) for copy, one in zip(copies, scored, strict=True) if copy.key == key and isinstance(one, Prediction)]
             if answered:
                 mine, answers = [copy for copy, _ in answered], [one for _, one in answered]
-                self.kept.keep(key, [copy.record_id for copy in mine], [copy.draw for copy in mine], answers)
+                files.append(self.kept.keep(key, [copy.record_id for copy in mine], [copy.draw for copy in mine], answers))
+        return files
 
 
 def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress) -> list[Scored]:

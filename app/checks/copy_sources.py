@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from ..batch.answers import KeptAnswers
@@ -134,6 +135,11 @@ class FiledCopies:
             return model.score_by(
                 lambda: ask_apart(self._engine, task, asked, calls.report, progress), rows, lambda: calls.report(progress)
             )
-        found = model.score(rows, progress)
-        task.keep(asked, found)
+        pages: list[Path] = []
+
+        def keep(first: int, answers: Sequence[Scored]) -> None:
+            pages.extend(task.keep(asked[first : first + len(answers)], answers))
+
+        found = model.score(rows, progress, keep)
+        self._kept.merge(pages)
         return found

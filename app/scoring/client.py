@@ -23,6 +23,9 @@ from .refusals import Refusal, RefusalSearch, Scored
 OnPage: TypeAlias = Callable[[int, int], None]
 """Called after each page: rows scored so far, rows in all."""
 
+OnScored: TypeAlias = Callable[[int, Sequence[Scored]], None]
+"""Called with each page's answers as it comes, and the place of its first row, before `OnPage`."""
+
 ShouldStop: TypeAlias = Callable[[], bool | None]
 """Called before each page and about once a second: true, or an error of its own, ends the scoring."""
 
@@ -90,7 +93,9 @@ class ScoringClient:
 
         return asyncio.run(self._score(job, score_page))
 
-    def score_each(self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None) -> list[Scored]:
+    def score_each(
+        self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, on_scored: OnScored | None = None
+    ) -> list[Scored]:
         """Returns the same, with a refusal in place of each record that the model does not take, as long as it takes any.
 
         A page that is refused as a whole is sent again in parts; see `app.scoring.refusals`.
@@ -101,7 +106,7 @@ class ScoringClient:
         """
         if not rows:
             return []
-        job: _Job[Scored] = _Job(rows, self._endpoint.page_size, on_page, should_stop, MAX_ATTEMPTS)
+        job: _Job[Scored] = _Job(rows, self._endpoint.page_size, on_page, should_stop, MAX_ATTEMPTS, on_scored)
         turn = asyncio.Lock()
 
         async def score_page(transport: ModelTransport, page: int, rows: Rows) -> list[Scored]:
@@ -154,6 +159,7 @@ class _Job(Generic[_T]):
     on_page: OnPage | None
     should_stop: ShouldStop | None
     attempts: int
+    on_scored: Callable[[int, Sequence[_T]], None] | None = None
     done_rows: int = 0
     scored: dict[int, list[_T]] = field(default_factory=dict)
     remaining: Iterator[tuple[int, Rows]] = field(init=False)
@@ -173,6 +179,8 @@ class _Job(Generic[_T]):
     def finish(self, page: int, predictions: list[_T]) -> None:
         self.scored[page] = predictions
         self.done_rows += len(predictions)
+        if self.on_scored is not None:
+            self.on_scored(page * self.page_size, predictions)
         if self.on_page is not None:
             self.on_page(self.done_rows, len(self.rows))
 

@@ -1,0 +1,43 @@
+"""A process of its own that performs a check of records in files, to be killed."""
+
+import multiprocessing
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from app.checks.check import perform_check
+from app.checks.sources import TablePlaces
+from app.domain.checks import CheckRun
+from app.mitigation.window.mitigating import mitigate_window
+from app.store.database.engine import Database
+from tests.scenes import PlainSealer
+
+
+@dataclass(frozen=True)
+class QueuedCheck:
+    """A running check, the address of its database, and the folder of its tables."""
+
+    run: CheckRun
+    url: str
+    folder: Path
+
+    def perform(self) -> None:
+        """Performs the check."""
+        database = Database(self.url)
+        places = TablePlaces((self.folder,))
+        perform_check(self.run, database=database, sealer=PlainSealer(), report=lambda _: None, further=mitigate_window, places=places)
+        database.close()
+
+
+@contextmanager
+def checking_process(check: QueuedCheck) -> Iterator[BaseProcess]:
+    """A process that performs the check; killed at the end of the block if it still runs."""
+    process = multiprocessing.get_context("spawn").Process(target=check.perform)
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
