@@ -41,7 +41,7 @@ class KeptAnswers:
     """The answers of one deployment below a folder, which is made when the first are kept."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def read(self, key: TargetKey, ids: pa.Array) -> pa.Table:
         """Returns the kept answers to copies of these records into the target, one for each draw.
@@ -108,7 +108,7 @@ class KeptAnswers:
             pq.write_table(rows, unfinished)
             return unfinished.replace(folder / f"{name}.parquet")
         except OSError as error:
-            raise SetupError(f"The model's answers cannot be kept in {self._folder}: {error}. Let the worker write there.") from error
+            raise SetupError(f"The model's answers cannot be kept in {self.folder}: {error}. Let the worker write there.") from error
 
     def _read_rows(self, key: TargetKey, wanted: pc.Expression) -> pa.Table:
         """Returns the wanted rows of the files that are there now, also those that are there twice."""
@@ -122,4 +122,4 @@ class KeptAnswers:
     def _of(self, key: TargetKey) -> Path:
         # A digest, because names of columns and values may hold any character.
         digest = hashlib.blake2b(msgspec.json.encode(asdict(key)), digest_size=16).hexdigest()
-        return self._folder / digest
+        return self.folder / digest

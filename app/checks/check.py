@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from ..batch.flags import FlagFile
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
 from ..domain.tables_of_files import PayloadTable
@@ -60,6 +61,7 @@ class Findings:
     answers: Answers | None = None
     label_predictions: LabelPredictions | None = None
     further: Further | None = None
+    flag_file: FlagFile | None = None
 
 
 def perform_check(  # noqa: PLR0913 - one name for each thing that the worker decides
@@ -90,7 +92,7 @@ def perform_check(  # noqa: PLR0913 - one name for each thing that the worker de
     calls = Calls(egress, report, waiting)
     if subject.deployment.payload is not None:
         read = _read_files(subject, subject.deployment.payload, places, report)
-        findings = _measure_window(subject, read, database, calls, None)
+        findings = _measure_window(subject, read, database, calls, further)
     else:
         findings = _find_logged(subject, database, calls, further)
     report(Progress(step="storing the result"))
@@ -126,6 +128,7 @@ class _ReadWindow:
     details: dict[str, object]
     copies: CopySource | None
     counted: CountedSpan | None = None
+    flag_file: FlagFile | None = None
 
 
 def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, report: Report) -> _ReadWindow:
@@ -136,7 +139,7 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
     details = describe_window(subject, evidence) | ({} if counted is None else counted.described())
     deployment, endpoint = subject.deployment, subject.deployment.endpoint
     copies = None if endpoint is None else FiledCopies(deployment, endpoint, source.files, source.kept, places.engine)
-    return _ReadWindow(evidence, details, copies, counted)
+    return _ReadWindow(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
 
 
 def _measure_window(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
@@ -172,19 +175,22 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
 
     further = Further()
     if step is not None:
-        report(Progress(step="computing what mitigation would change"))
+        in_files = window.flag_file is not None
+        report(Progress(step="flagging records" if in_files else "computing what mitigation would change"))
         further = step(subject, evidence, labels, database)
         if has_unequal_weights:
             # The tables of mitigation have no weights.
             further = replace(further, tables=(), measurements=without_values(further.measurements))
+    flag_file = None if further.flagged is None else window.flag_file
     return Findings(
         CheckState.SUCCEEDED,
-        details | dict(further.details),
+        details | dict(further.details) | ({} if flag_file is None else {"flag_file": str(flag_file.path)}),
         tables=(*tables, *further.tables),
         measurements=tuple(with_not_scored([*measured, *further.measurements], details)),
         answers=answers,
         label_predictions=predicted.asked,
         further=further,
+        flag_file=flag_file,
     )
 
 
@@ -240,3 +246,6 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
             store_label_predictions(session, deployment.no, findings.label_predictions, deployment.model_revision)
+        if findings.flag_file is not None and findings.further is not None and findings.further.flagged is not None:
+            # Last: if anything before it fails, the flags of the earlier check of the same records stay.
+            findings.flag_file.write(findings.further.flagged)

@@ -59,12 +59,14 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
     # Only for figures that compare them: the scores of a window take as long to read as its values.
     compares_scores = is_needed(monitor, "scores", on=[DataSet.PAYLOAD])
-    window = read_payload_window(source, replace(query, with_probabilities=compares_scores), span, monitor)
+    is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
+    # Of logged records mitigation reads those of the flagged ones later; files would have to be read again.
+    reads_scores = compares_scores or (is_copied and deployment.payload is not None)
+    window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None
     read = read_table(RecordColumns(window.values(), window.rows["outcome"], probabilities), deployment.schema, monitor)
     of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in read.groupings]
-    is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
     # Thresholds are compared with the probabilities of copies, too; the other modes need only the outcomes with a reference value.
     with_thresholds = subject.mitigation.mode is Mode.PARITY
     copies = tuple(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ..domain.checks import Measurement
@@ -16,12 +17,16 @@ from .tabulation import Tabulated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Further:
-    """Tables, measurements and details in addition to the check's own. `store` writes the rest, for the check of that number."""
+    """Tables, measurements and details in addition to the check's own. `store` writes the rest, for the check of that number.
+
+    `flagged` are flags of records in files, which are written next to these; None where nothing was asked about copies of them.
+    """
 
     tables: Sequence[Tabulated] = ()
     measurements: Sequence[Measurement] = ()
     details: Mapping[str, object] = field(default_factory=dict)
     store: Callable[[Session, int], None] | None = None
+    flagged: pa.Table | None = None
 
 
 Step: TypeAlias = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]

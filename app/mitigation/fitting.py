@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..checks.donors import describe_missing_field, donors_of_groups
+from ..checks.subject import require_column
 from ..checks.window import BEGINNING
 from ..domain.checks import Span
 from ..domain.deployments import Column, Deployment
@@ -39,15 +40,6 @@ SEVERAL_CLASSES = "the model has more than two classes, and predicts the one wit
 NOT_APART = "favourable and unfavourable predictions overlap in their probabilities, so the model does not decide by them alone"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Payload:
-    """The records a profile is fitted to: their outcomes, their scores of the favourable outcome, and their values by attribute."""
-
-    outcomes: npt.NDArray[np.int64]
-    scores: Scores
-    values: dict[str, pa.ChunkedArray]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
     """Conditions that a profile is fitted for. `donors` are those of the meta fields that work through correlated features."""
@@ -58,6 +50,37 @@ class Goal:
     donors: Mapping[str, Donors]
     basis: str
 
+    def attributes(self) -> list[MonitoredAttribute]:
+        """Returns the monitored attributes that are mitigated."""
+        return [attribute for attribute in self.monitor.attributes if self.settings.mitigates(attribute.feature)]
+
+    def column(self, name: str) -> Column:
+        """Returns the column of an attribute.
+
+        Raises:
+            InvalidInput: it is no longer a column.
+        """
+        return require_column(self.deployment, name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Payload:
+    """The records a profile is fitted to: answers, outcomes, scores of the favourable outcome, and values by attribute."""
+
+    answers: pa.ChunkedArray
+    outcomes: npt.NDArray[np.int64]
+    scores: Scores
+    values: dict[str, pa.ChunkedArray]
+
+    @classmethod
+    def of(cls, goal: Goal, rows: pa.Table, values: pa.Table) -> "Payload":
+        """Returns those of the rows of a window (outcome, probability, model_revision) that are of the present model."""
+        is_present = pa.array(np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision, pa.bool_())
+        rows, values, rule = rows.filter(is_present), values.filter(is_present), goal.monitor.outcomes
+        outcomes = outcome_codes(rows["outcome"], rule)
+        scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
+        return cls(rows["outcome"], outcomes, scores, {name: values[name] for name in values.column_names})
+
 
 def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
     """Returns the profile of the newest payload records of the present model, as version 0.
@@ -66,46 +89,43 @@ def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
         InvalidInput: a monitored attribute is no longer a column, or its groups cannot be determined.
     """
     deployment, monitor = goal.deployment, goal.monitor
-    attributes = [attribute for attribute in monitor.attributes if goal.settings.mitigates(attribute.feature)]
-    columns: dict[str, Column] = {}
-    for name in (attribute.feature for attribute in attributes):
-        column = deployment.schema.column(name)
-        if column is None:
-            message = f"{name} is named by the monitor but no longer a column of {deployment.id}; change the monitor"
-            raise InvalidInput.of("attributes", message)
-        columns[name] = column
-    query = WindowQuery(deployment.no, deployment.schema, tuple(columns), with_probabilities=True)
+    columns = tuple(attribute.feature for attribute in goal.attributes())
+    query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
     span = Span(start=BEGINNING, end=now)
     rows = newest_payload(reader, query, span, monitor.max_records)
     require_records(reader, deployment.no, span, rows, monitor.max_records)
-    rows = rows.filter(pa.array(np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision, pa.bool_()))
-    outcomes = outcome_codes(rows["outcome"], monitor.outcomes)
-    scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, monitor.outcomes)
-    values = {name: rows[f"{VALUE_PREFIX}{place}"] for place, name in enumerate(columns)}
-    payload = Payload(outcomes, scores, values)
-    fitted = [_fit_attribute(goal, attribute, columns[attribute.feature], payload) for attribute in attributes]
-    cut_off, unread = _find_cut_off(payload)
-
+    values = rows.select([f"{VALUE_PREFIX}{place}" for place in range(len(columns))]).rename_columns(list(columns))
+    payload = Payload.of(goal, rows, values)
     # The model's most frequent favourable answer, of equal ones the first in order of text.
     favourable = None
-    counts = rows["outcome"].filter(pa.array(outcomes == Outcome.FAVOURABLE)).value_counts().to_pylist()
+    counts = payload.answers.filter(pa.array(payload.outcomes == Outcome.FAVOURABLE)).value_counts().to_pylist()
     if counts:
         most = min(counts, key=lambda count: (-count["counts"], count["values"]))["values"]
         found = answer_of(reader, deployment.no, most)
         if found is not None:
             prediction, label = found
             favourable = Prediction(msgspec.json.decode(prediction), None, None if label is None else msgspec.json.decode(label))
+    return replace(fit_to(goal, payload, now=now), favourable=favourable)
+
+
+def fit_to(goal: Goal, payload: Payload, *, now: datetime) -> Profile:
+    """Returns the profile of these records, as version 0, without a favourable answer.
+
+    Raises:
+        InvalidInput: a monitored attribute is no longer a column, or its groups cannot be determined.
+    """
+    fitted = [_fit_attribute(goal, attribute, goal.column(attribute.feature), payload) for attribute in goal.attributes()]
+    cut_off, unread = _find_cut_off(payload)
     return Profile(
         version=0,
         fitted_at=now,
         basis=goal.basis,
-        records=len(outcomes),
-        is_provisional=len(outcomes) < monitor.min_records,
+        records=len(payload.outcomes),
+        is_provisional=len(payload.outcomes) < goal.monitor.min_records,
         attributes=tuple(fitted),
-        reading=scores.reading,
+        reading=payload.scores.reading,
         cut_off=cut_off,
         unread=unread,
-        favourable=favourable,
     )
 
 

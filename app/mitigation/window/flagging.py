@@ -10,10 +10,11 @@ from ...checks.subject import Subject
 from ...checks.window import PayloadWindow
 from ...domain.checks import Trigger
 from ...domain.mitigation import FlaggedRecord, Profile
+from ...metrics.groups import IntArray
 from ...store.checks.results import newest_success_before
 from ...store.database.arrow import ArrowReader
 from ...store.records.window import probabilities_of
-from ..rule import UNKNOWN, known_scores, mean_probabilities, write_probabilities
+from ..rule import UNKNOWN, BoolArray, known_scores, mean_probabilities, write_probabilities
 from .treated import TreatedWindow, read_reference_answers
 
 
@@ -48,29 +49,42 @@ def is_flagged_already(session: Session, subject: Subject, profile: Profile) -> 
 def flag_records(reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool) -> Flags:
     """Returns the monitored records of the window whose outcome as reference is another, whatever the mode."""
     examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
+    changed = find_changed(treated, examined)
+    nos = window.record_nos()[changed].tolist()
+    own = probabilities_of(reader, subject.deployment.no, window.reach(), nos) if nos else {}
+    found = describe_flags(subject, window, treated, changed, [own.get(no) for no in nos])
+    return Flags(treated.profile.feature, treated.monitored_labels, window.record_nos()[examined].tolist(), found)
+
+
+def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
+    """Returns the positions of the examined monitored records whose outcome as reference is another."""
     is_other = (treated.as_reference != UNKNOWN) & (treated.as_reference != treated.own)
-    changed = np.flatnonzero(examined & treated.is_monitored() & is_other)
-    record_nos, times, attribute = window.record_nos(), window.rows["logged_at"], treated.profile.feature
-    found = []
-    if len(changed):
-        reading, nos = treated.judge.reading, record_nos[changed].tolist()
-        own = probabilities_of(reader, subject.deployment.no, window.reach(), nos)
-        means = mean_probabilities(read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window))
-        own_scores = known_scores([own.get(no) for no in nos], reading)
-        reference_scores = known_scores(write_probabilities([means[record] for record in changed.tolist()]), reading)
-        for no, record, own_score, reference_score in zip(nos, changed.tolist(), own_scores, reference_scores, strict=True):
-            found.append(
-                FlaggedRecord(
-                    record_no=no,
-                    attribute=attribute,
-                    logged_at=times[record].as_py(),
-                    model_revision=subject.deployment.model_revision,
-                    group=treated.grouping.groups[treated.grouping.codes[record]].label,
-                    kind="changed",
-                    direction="lifted" if treated.as_reference[record] > treated.own[record] else "lowered",
-                    own_score=own_score,
-                    reference_score=reference_score,
-                    gap=0.0 if own_score is None or reference_score is None else abs(reference_score - own_score),
-                )
-            )
-    return Flags(attribute, treated.monitored_labels, record_nos[examined].tolist(), found)
+    return np.flatnonzero(examined & treated.is_monitored() & is_other)
+
+
+def describe_flags(
+    subject: Subject, window: PayloadWindow, treated: TreatedWindow, changed: IntArray, own: Sequence[str | None]
+) -> list[FlaggedRecord]:
+    """Returns the flags of the records at the positions `changed`, of which `own` are the probabilities as JSON texts."""
+    if not len(changed):
+        return []
+    times, reading = window.rows["logged_at"], treated.judge.reading
+    means = mean_probabilities(read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window))
+    own_scores = known_scores(own, reading)
+    reference_scores = known_scores(write_probabilities([means[record] for record in changed.tolist()]), reading)
+    nos = window.record_nos()[changed].tolist()
+    return [
+        FlaggedRecord(
+            record_no=no,
+            attribute=treated.profile.feature,
+            logged_at=times[record].as_py(),
+            model_revision=subject.deployment.model_revision,
+            group=treated.grouping.groups[treated.grouping.codes[record]].label,
+            kind="changed",
+            direction="lifted" if treated.as_reference[record] > treated.own[record] else "lowered",
+            own_score=own_score,
+            reference_score=reference_score,
+            gap=0.0 if own_score is None or reference_score is None else abs(reference_score - own_score),
+        )
+        for no, record, own_score, reference_score in zip(nos, changed.tolist(), own_scores, reference_scores, strict=True)
+    ]

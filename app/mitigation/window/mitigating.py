@@ -33,6 +33,7 @@ from ...store.records.window import probabilities_of
 from ..profiles import completed_profile
 from ..rule import Judge, score_texts
 from .flagging import Flags, flag_records, is_flagged_already
+from .flagging_files import flag_records_in_files
 from .labels import KnownCopies, LabelTables, tabulate_labels
 from .marking import detect
 from .treated import TreatedWindow, treat_window
@@ -74,9 +75,13 @@ class _ToStore:
 def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database) -> Further:
     """Returns tables and measurements before and after mitigation, in the mode that is set; records to be examined again.
 
+    Of records in files only the last.
+
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
+    if subject.deployment.payload is not None:
+        return flag_records_in_files(subject, evidence)
     if not any(subject.mitigation.mitigates(copies.grouping.column.name) for copies in evidence.copies):
         return Further()
     profile = completed_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())

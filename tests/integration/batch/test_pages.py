@@ -10,12 +10,15 @@ import pytest
 from app.alerts.evaluating import evaluate_ended_checks
 from app.checks.sources import TablePlaces
 from app.domain.checks import Trigger
+from app.domain.deployments import Endpoint
 from app.schedule.late_files import look_for_late_files
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
 from tests.scenes import NOON, PlainSealer, Scene, scene
 from tests.service import RunningService, running_service
 
@@ -75,6 +78,26 @@ def test_the_view_of_mitigation_and_the_report_say_that_files_have_none(service:
 
     assert "the records of this deployment lie in files, and mitigation is not there for them" in debiased
     assert "No hour has been counted yet" in report
+
+
+def test_a_check_of_files_says_where_the_records_are_that_need_a_second_look(
+    service: RunningService, database: Database, tmp_path: Path
+) -> None:
+    with serve(RuleScorer()) as server:
+        lake = lake_of(scene(database, APPLICANT, monitor_of(SEX), endpoint=Endpoint(url=server.url)), tmp_path)
+        lake.write(applicants(40, 40, 10), NOON)
+        check = lake.check(NOON).run
+    asks = {"headers": {"Accept": "text/html"}}
+
+    shown = words(service.client.get(f"/deployments/in-files/checks/{check.id}", **asks).text)
+    file = tmp_path / "payload" / "_evenhand" / "flagged" / "2026-03-02T120000Z_2026-03-02T130000Z.parquet"
+    assert f"30 flags of records that need a second look (sex: 30) were written as Parquet to {file} ." in shown
+    assert file.is_file()
+    assert service.client.get(f"/v1/deployments/in-files/checks/{check.id}").json()["window"]["flag_file"] == str(file)
+    second_look = words(service.client.get("/deployments/in-files/second-look", **asks).text)
+    assert "writes the records that need a second look as Parquet next to these files" in second_look
+    refused = service.client.get("/v1/deployments/in-files/flagged-records").json()
+    assert "`flag_file` in a check's window names the file" in refused["detail"]
 
 
 def test_the_listed_files_are_shown_where_records_are_expected(

@@ -1,0 +1,69 @@
+"""Flags of records in files, kept as Parquet next to these: one file for each span or batch, replaced when it is checked again."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..domain.checks import CheckRun
+from ..errors import SetupError
+from .payload_files import TIMES
+
+FOLDER = "flagged"
+"""Folder of the flags in that of the answers."""
+
+FLAGS = pa.schema(
+    {
+        "record_id": pa.string(),
+        "scored_at": TIMES,
+        "model_revision": pa.string(),
+        "attribute": pa.string(),
+        "group": pa.string(),
+        "direction": pa.string(),
+        "own_score": pa.float64(),
+        "reference_score": pa.float64(),
+        "gap": pa.float64(),
+        "check_id": pa.string(),
+    }
+)
+"""Columns of the files; the members of a flagged record in the API have the same names."""
+
+_MOMENT = "%Y-%m-%dT%H%M%SZ"
+
+_MOST_CHARACTERS = 200
+"""Max length of a file's name, before its suffix; longer ones end in a digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlagFile:
+    """The file with the flags of a check, below the folder of the answers."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, folder: Path, check: CheckRun) -> "FlagFile":
+        """Returns the file of the check's batch, or of its span: another check of the same records has the same."""
+        name = f"{check.span.start:{_MOMENT}}_{check.span.end:{_MOMENT}}"
+        if check.batch is not None:
+            name = f"batch_{quote(check.batch, safe='')}"
+        if len(name) > _MOST_CHARACTERS:
+            name = f"{name[:_MOST_CHARACTERS]}_{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
+        return cls(folder / FOLDER / f"{name}.parquet")
+
+    def write(self, flags: pa.Table) -> None:
+        """Replaces the file; a reader never sees half of one.
+
+        Raises:
+            SetupError: the folder cannot be written to.
+        """
+        unfinished = self.path.with_name(f"_{secrets.token_hex(12)}.unfinished")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(flags, unfinished)
+            unfinished.replace(self.path)
+        except OSError as error:
+            raise SetupError(f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there.") from error
