@@ -33,7 +33,7 @@ from ..views.forest import STRIP_CHECKS, ForestSource, build_forest, choose_metr
 from ..views.judging import HEADLINE
 from ..views.missing_records import notes_of_check
 from ..views.overview import OverviewWanted, overview
-from ..views.renaming import rename_state
+from ..views.renaming import rename_gap, rename_state
 from ..views.timeline import ShownRange
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
@@ -134,6 +134,9 @@ def fairness_page(
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
         "attributed": attributed,
+        "attributed_gaps": ()
+        if attributed is None or attributed.result is None
+        else [rename_gap(forest.words, one) for one in attributed.result.gaps],
         "attributing": newest_of_gaps(session, deployment.no),
         "comparisons": [] if monitor is None else comparisons_of(monitor),
         "attribution_words": attribution_words,

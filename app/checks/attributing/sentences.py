@@ -11,6 +11,7 @@ NO_GAP = "No monitored group and its reference both have records with an outcome
 NOT_ANSWERED = "For no pair did the model answer every row with an outcome of either list, so nothing is attributed."
 NOT_ADDED = "Each feature divides the whole gap: do not add the parts of different features."
 EXAGGERATED = "The records after the onset were selected by the alarm, so the change looks larger than it is."
+NOT_GROWN = "The gap did not grow. The records after the onset were selected by the alarm, so the gap after it looks larger than it is."
 
 
 def say_result(result: AttributionResult) -> list[str]:
@@ -44,13 +45,27 @@ def say_change(change: ChangedGap) -> str:
         nothing = f"{change.group} or the reference has no record {when} to compare with"
         return f"Why the gap of {of_group} changed is not known: {nothing}.{revision}"
     went = f"The favourable rate of {of_group} less that of the reference went from {say_points(before)} before {at} to {say_points(after)}"
+    selected = say_selection(before, after)
     if not change.features:
-        return f"{went} after it. No feature has few enough values to divide the records by.{revision} {EXAGGERATED}"
+        return f"{went} after it. No feature has few enough values to divide the records by.{revision} {selected}"
     # Other features leave more of the part "who asked" under "how the model answers".
     most = max(change.features, key=lambda one: abs(one.who_asked))
-    parts = f"{say_points(most.who_asked)} are carried by who asked and {say_points(most.how_answered)} by how the model answers"
-    alone = f", {say_points(most.no_counterpart)} by records without a counterpart" if _shows(most.no_counterpart) else ""
-    return f"{went} after it. Divided by {most.feature}, {parts}{alone}.{revision} {EXAGGERATED}"
+    parts = (
+        f"{say_points(most.who_asked)} of the change come from who asked (another mix of {most.feature}) and"
+        f" {say_points(most.how_answered)} from other answers to people of the same {most.feature}"
+    )
+    alone = (
+        f", {say_points(most.no_counterpart)} from people whose {most.feature} occurs only before or only after"
+        if _shows(most.no_counterpart)
+        else ""
+    )
+    return f"{went} after it. Divided by {most.feature}, {parts}{alone}.{revision} {selected}"
+
+
+def say_selection(before: float, after: float) -> str:
+    """Returns the effect on a change of the gap of choosing the records after the onset by an alarm."""
+    # The alarm is about the side on which the gap after the onset lies.
+    return EXAGGERATED if (after - before) * after > 0 and _shows(after - before) else NOT_GROWN
 
 
 def say_points(value: float) -> str:
@@ -68,7 +83,9 @@ def say_interval(part: PartOfGap) -> str | None:
 
 
 def _say_shares(found: HybridShares) -> Iterator[str]:
-    shown = [one for one in found.shares if _shows(one.share.value)][:MAX_NAMED]
+    carrying = [one for one in found.shares if _shows(one.share.value)]
+    # One more is as short as a sentence on the rest of one.
+    shown = carrying if len(carrying) == MAX_NAMED + 1 else carrying[:MAX_NAMED]
     named = [
         f"{say_points(one.share.value)}{_in_brackets(one.share)} {'by' if number else 'are carried by'} {' with '.join(one.features)}"
         for number, one in enumerate(shown)
@@ -76,11 +93,18 @@ def _say_shares(found: HybridShares) -> Iterator[str]:
     pairs = "1 sampled pair" if found.pairs == 1 else f"{found.pairs:,} sampled pairs"
     if named:
         listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}: {listed}."
+        rest = found.shares[len(shown) :] if len(carrying) > len(shown) else ()
+        noun = "features" if all(len(one.features) == 1 for one in found.shares) else "parts"
+        others = (
+            f"; the other {len(rest)} of {len(found.shares)} {noun} add up to {say_points(sum(one.share.value for one in rest))}"
+            if rest
+            else ""
+        )
+        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}: {listed}{others}."
     else:
         yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}; no feature carries any of it."
     if _shows(found.sampling):
-        yield f"The rest of {say_points(found.sampling)} comes from the choice of pairs (sampling)."
+        yield f"The gap of all records differs from that of the pairs by {say_points(found.sampling)}, from the choice of pairs (sampling)."
     if found.pairs_left_out:
         left_out = "1 pair was" if found.pairs_left_out == 1 else f"{found.pairs_left_out:,} pairs were"
         yield f"{left_out} left out, because the model refused a row or gave an answer that is in neither outcome list."

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from app.alerts.evaluating import evaluate_ended_checks
 from app.clock import HOUR, hour_of, utc_now
@@ -94,6 +96,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(servic
     assert f"Of 100 records of women <i>, 10 were predicted favourable; of 100 of \u2068{MEN}\u2069, 100" in said
     assert "Assigned to ada" in said
     assert "4 checks from" in said
+    assert "No check measured this figure in the two days before." not in said
     assert 'class="begun"' in page
     assert "The counterfactual figure of the same group has an alert, too" in said
     assert "&lt;b&gt;Prices&lt;/b&gt;\nchanged." in page
@@ -106,6 +109,22 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(servic
     assert re.findall(r'<option value="user:ada" selected>ada</option>', page)
     forms = set(re.findall(r'data-api="([^"]+)"', page))
     assert {f"PUT /v1/alerts/{alert}/assignment", f"POST /v1/alerts/{alert}/acknowledgement"} <= forms
+
+
+def test_a_trend_says_that_nothing_was_measured_before_or_after(stage: Scene, service: RunningService, reader: httpx.Client) -> None:
+    alert = alerts_of(service)["payload"]
+
+    def read_since(at: datetime) -> str:
+        with stage.database.transaction() as session:
+            facts = text("UPDATE alerts SET facts = facts || jsonb_build_object('since', CAST(:at AS text)) WHERE id = :id")
+            session.execute(facts, {"at": at.isoformat(), "id": alert})
+        return words(reader.get(f"/alerts/{alert}").text)
+
+    before, after = "No check measured this figure in the two days before.", "No check has measured it since then."
+    now = hour_of(utc_now())
+    assert [one in read_since(now - 5 * HOUR) for one in (before, after)] == [True, False]
+    assert [one in read_since(now - 2 * HOUR) for one in (before, after)] == [False, False]
+    assert [one in read_since(now + HOUR) for one in (before, after)] == [False, True]
 
 
 @pytest.mark.usefixtures("stage")

@@ -12,6 +12,7 @@ from app.clock import HOUR, hour_of, utc_now
 from app.domain.attributions import AttributionLimits
 from app.domain.checks import Span
 from app.domain.deployments import Endpoint
+from app.domain.display_names import DisplayNames, GroupName
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.security.principals import Role
@@ -76,6 +77,33 @@ def test_shares_their_sum_and_the_rest_are_on_the_page(stage: Scene, reader: htt
     assert "are carried by" in said
     assert "caused" not in said
     assert page.count('<th scope="row">sex</th>') == 1
+
+
+def test_records_of_the_window_and_of_earlier_hours_are_counted_apart_and_groups_have_their_names(
+    database: Database, reader: httpx.Client
+) -> None:
+    names = DisplayNames(
+        groups=(GroupName(feature="sex", group="female", name="women"), GroupName(feature="sex", group="male", name="men"))
+    )
+    monitor = replace(monitor_of(SEX), names=names, min_records=100)
+    stage = scene(database, APPLICANT, monitor, endpoint=None)
+    stage.log([one | {"id": f"early-{no}"} for no, one in enumerate(applicants(60, 60, 20))], THEN - HOUR)
+    stage.log([one | {"id": f"late-{no}"} for no, one in enumerate(applicants(5, 5, 2))], THEN)
+    attribute(stage)
+    run_all(stage.database)
+
+    said = words(reader.get(PAGE).text)
+    (found,) = reader.get("/v1/deployments/a-model/attributions").json()["attributions"]
+    result = found["result"]
+
+    assert result["additional_records"] > 0
+    own = result["records"] - result["additional_records"]
+    assert own == 10
+    assert "10 records logged from" in said
+    assert f"topped up with {result['additional_records']} of earlier hours to {result['records']}." in said
+    assert "sex: women" in said
+    assert "Of 100 records of women" in said
+    assert "records of female" not in said
 
 
 def test_without_an_endpoint_the_parts_of_each_feature_are_on_the_page(database: Database, reader: httpx.Client) -> None:

@@ -71,9 +71,22 @@ def test_a_favoured_group_and_a_reference_of_all_others_are_worded() -> None:
         (shares(("age", 0.0)), "The gap of 500 sampled pairs is −20.0 points; no feature carries any of it."),
         (
             shares(("a", -0.1), ("b", -0.05), ("c", -0.04), ("d", -0.01), pairs=1),
-            "The gap of 1 sampled pair is −20.0 points: −10.0 points are carried by a, −5.0 points by b and −4.0 points by c.",
+            (
+                "The gap of 1 sampled pair is −20.0 points: −10.0 points are carried by a, −5.0 points by b, −4.0 points by c and −1.0"
+                " points by d."
+            ),
         ),
-        (shares(("a", -0.2), sampling=0.004), "The rest of +0.4 points comes from the choice of pairs (sampling)."),
+        (
+            shares(("a", -0.1), ("b", -0.05), ("c", -0.04), ("d", -0.01), ("e", 0.004), ("f", 0.0), ("g", 0.0)),
+            (
+                "The gap of 500 sampled pairs is −20.0 points: −10.0 points are carried by a, −5.0 points by b and −4.0 points by c; the"
+                " other 4 of 7 features add up to −0.6 points."
+            ),
+        ),
+        (
+            shares(("a", -0.2), sampling=0.004),
+            "The gap of all records differs from that of the pairs by +0.4 points, from the choice of pairs (sampling).",
+        ),
         (
             shares(("a", -0.2), left_out=1),
             "1 pair was left out, because the model refused a row or gave an answer that is in neither outcome list.",
@@ -155,9 +168,28 @@ def change(before: float | None = -0.05, after: float | None = -0.2, who: float 
 def test_a_change_says_how_far_who_asked_and_how_the_model_answers_carry_it() -> None:
     assert say_change(change()) == (
         "The favourable rate of woman (sex) less that of the reference went from −5.0 points before 2026-11-19 07:00 UTC to −20.0 points"
-        " after it. Divided by income, −1.0 points are carried by who asked and −14.0 points by how the model answers. The records after"
-        " the onset were selected by the alarm, so the change looks larger than it is."
+        " after it. Divided by income, −1.0 points of the change come from who asked (another mix of income) and −14.0 points from other"
+        " answers to people of the same income. The records after the onset were selected by the alarm, so the change looks larger than it"
+        " is."
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "grew"),
+    [
+        (-0.05, -0.2, True),
+        (0.05, 0.2, True),
+        (0.05, -0.2, True),
+        (-0.3, -0.2, False),
+        (0.3, 0.2, False),
+        (-0.2, -0.2, False),
+    ],
+)
+def test_only_a_gap_that_grew_looks_as_if_it_grew_more(before: float, after: float, *, grew: bool) -> None:
+    said = say_change(change(before, after))
+
+    assert ("so the change looks larger than it is" in said) == grew
+    assert ("The gap did not grow." in said) != grew
 
 
 def test_a_change_names_the_boundary_of_the_revision() -> None:
