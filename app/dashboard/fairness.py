@@ -13,10 +13,11 @@ from starlette.responses import Response
 from ..checks.attributing import sentences as attribution_words
 from ..checks.rollups import Period
 from ..checks.sides import missing_sides
-from ..domain.attributions import AttributionState
+from ..domain.attributions import AttributionRun, AttributionState
 from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
+from ..domain.group_words import GroupWords
 from ..domain.time_ranges import RangeChoice
 from ..metrics.catalogue import CATALOGUE
 from ..store.attributions.attributions import newest_of_gaps
@@ -133,10 +134,7 @@ def fairness_page(
         "busy": busy,
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
-        "attributed": attributed,
-        "attributed_gaps": ()
-        if attributed is None or attributed.result is None
-        else [rename_gap(forest.words, one) for one in attributed.result.gaps],
+        **show_attributed(forest.words, attributed),
         "attributing": newest_of_gaps(session, deployment.no),
         "comparisons": [] if monitor is None else comparisons_of(monitor),
         "attribution_words": attribution_words,
@@ -146,6 +144,12 @@ def fairness_page(
         "now": now,
     }
     return page(request, "fairness.html", values)
+
+
+def show_attributed(words: GroupWords, attributed: AttributionRun | None) -> dict[str, object]:
+    """Returns the newest attribution that is done, and its gaps by the display names of their groups."""
+    gaps = () if attributed is None or attributed.result is None else attributed.result.gaps
+    return {"attributed": attributed, "attributed_gaps": [rename_gap(words, one) for one in gaps]}
 
 
 def _show_over_time(

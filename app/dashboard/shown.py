@@ -7,12 +7,17 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
 from ..metrics.rounding import digits_apart
 from ..views.check_views import Outcomes, SubRange
+from ..views.debiased_view import QUALITY
 from .wording import ABSENT, count
 
 _HUNDREDTHS, _TENTHS = 2, 1
 _LARGE = 1000
 _PER_CENT = "\u00a0%"
 """Per cent sign with a space that no line ends at."""
+
+_POINTS = "\u00a0points"
+_CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
+"""Metrics that are in percentage points next to shares in per cent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Number:
 
 
 def number_of(measurement: Measurement) -> Number:
-    """Returns a measurement's value and interval: a share in per cent, a count, or a number."""
+    """Returns a measurement's value and interval: a share in per cent, its change in percentage points, a count, or a number."""
     metric = CATALOGUE[measurement.metric]
     ends = (measurement.lower, measurement.upper)
     marks = (measurement.lower_limit, measurement.upper_limit, metric.ideal)
@@ -33,6 +38,8 @@ def number_of(measurement: Measurement) -> Number:
         return Number(ABSENT, ABSENT, measurement.reason or "no reason is known")
     if isinstance(metric.measure, RateOf):
         return _share(measurement.value, ends, marks)
+    if measurement.metric in _CHANGES_OF_SHARES:
+        return _points(measurement.value, ends)
     if isinstance(metric.measure, CountOf):
         return Number(count(measurement.value), _ends(*(None if end is None else count(end) for end in ends)), None)
     shown = (measurement.value, *ends)
@@ -61,6 +68,14 @@ def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[f
     digits = max(digits_apart(one, (0.0, *percents), _TENTHS) for one in shown)
     interval = _ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
     return Number(f"{_plain(100 * value, digits)}{_PER_CENT}", interval if interval == ABSENT else f"{interval}{_PER_CENT}", None)
+
+
+def _points(value: float, ends: tuple[float | None, float | None]) -> Number:
+    shown = [100 * one for one in (value, *ends) if one is not None]
+    digits = max(digits_apart(one, (0.0,), _TENTHS) for one in shown)
+    text, *sides = (None if one is None else f"{'+' if one > 0 else ''}{_plain(100 * one, digits)}" for one in (value, *ends))
+    interval = _ends(*sides)
+    return Number(f"{text}{_POINTS}", interval if interval == ABSENT else f"{interval}{_POINTS}", None)
 
 
 def _plain(value: float, digits: int) -> str:

@@ -68,7 +68,7 @@ _STEPS: Mapping[Cause, str] = {
     Cause.TIMED_OUT: (
         "Let the model's endpoint answer faster, let the monitor read fewer records, or let the operator allow checks more time. {again}"
     ),
-    Cause.CHECK_FAILED: "Look for the check's id in the workers' log. {again}",
+    Cause.CHECK_FAILED: "Look for {check} in the workers' log. {again}",
     Cause.CANCELLED: "It stored no figures. Check again if you need them.",
     Cause.ALL_UNCLASSIFIED: (
         "Write the outcomes in the monitor exactly as the model answers them; if records have a label, as the labels are written. {follows}"
@@ -119,6 +119,7 @@ def advice_of(because: Because) -> Advice:
     have, needed = because.have, because.needed
     facts = {
         "background": background,
+        "check": because.check_id or "the check's id",
         "follows": _follows(because),
         "again": again,
         "queued": queued,

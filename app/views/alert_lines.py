@@ -79,6 +79,11 @@ class AlertsOfDeployment:
     lines: tuple[AlertLine, ...]
 
     @property
+    def alerts(self) -> int:
+        """Returns how many alerts the lines are about."""
+        return sum(len(line.alerts) for line in self.lines)
+
+    @property
     def open_alerts(self) -> int:
         """Returns how many alerts of the lines are not acknowledged."""
         return sum(len(line.open_ids) for line in self.lines)

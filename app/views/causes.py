@@ -88,6 +88,7 @@ class Because:
     attribute: str | None = None
     group: str | None = None
     compared: Compared | None = None
+    check_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +136,7 @@ def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
             cause=Cause.TOO_FEW_RECORDS, outlook=outlook, stated=last.reason, have=last.counts.records, needed=last.counts.needed
         )
     cause = _OF_FAILURE[last.failure or Failure.OTHER]
-    return Because(cause=cause, outlook=outlook, stated=last.reason, retry_at=last.next_attempt_at)
+    return Because(cause=cause, outlook=outlook, stated=last.reason, retry_at=last.next_attempt_at, check_id=last.id)
 
 
 def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> Because:
@@ -172,7 +173,9 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
             return Because(cause=cause, outlook=outlook, is_of_check=True)
         case CheckState.FAILED:
             cause = _OF_FAILURE[check.failure or Failure.OTHER]
-            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, retry_at=check.next_attempt_at)
+            return Because(
+                cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, retry_at=check.next_attempt_at, check_id=check.id
+            )
         case CheckState.INSUFFICIENT_DATA:
             found = WindowCounts.of(check.window)
             cause = Cause.TOO_FEW_RECORDS

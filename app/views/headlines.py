@@ -18,7 +18,10 @@ IMPACT: Final = "disparate_impact"
 
 NAMES: Final = ((DataSet.PAYLOAD, "As logged"), (DataSet.BALANCED, "Counterfactual"))
 
-NOT_TOGETHER: Final = "Attributes that are watched together are not perturbed together."
+NOT_TOGETHER: Final = (
+    "There is no counterfactual figure of attributes that are watched together: the model is asked about copies in which one attribute is"
+    " changed."
+)
 NOT_MEASURED: Final = "This check measured no comparison here."
 
 VERDICT_WORDS: Final[Mapping[str | None, str]] = {
@@ -36,23 +39,24 @@ _READINGS: Mapping[tuple[str | None, str | None], str] = {
     (
         Verdict.UNFAIR,
         Verdict.UNFAIR,
-    ): "Both are outside the limits: with everything else equal a gap stays, so at least part of it comes from the attribute itself.",
+    ): "Both figures are outside the limits: with everything else equal a gap stays, so at least part of it comes from the attribute"
+    " itself.",
     (
         Verdict.UNFAIR,
         Verdict.FAIR,
-    ): "Only the first is outside the limits: with everything else equal the groups fare alike enough, so the gap "
-    "comes through other things in which they differ.",
+    ): "The figure as logged is outside the limits, the counterfactual one is not: with everything else equal the groups fare alike enough,"
+    " so the gap comes through other things in which they differ.",
     (
         Verdict.FAIR,
         Verdict.UNFAIR,
-    ): "Only the second is outside the limits: with everything else equal the groups do not fare alike; as logged, "
-    "other things in which they differ make up for it.",
+    ): "The counterfactual figure is outside the limits, the one as logged is not: with everything else equal the groups do not fare alike;"
+    " as logged, other things in which they differ make up for it.",
 }
 """Joint reading of the verdicts as logged and counterfactual. Where either is unsure there is none."""
 
 _TURNED_ROUND = (
-    "Both are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal {equal}; other"
-    " things in which the groups differ turn it round."
+    "Both figures are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal {equal};"
+    " other things in which the groups differ turn it round."
 )
 
 

@@ -41,10 +41,11 @@ class PressingNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """The gravest lines, and how many there are in all."""
+    """The gravest lines, how many there are in all, and how many alerts of all deployments are not acknowledged."""
 
     lines: tuple[PressingNeed, ...]
     total: int
+    alerts: int = 0
 
 
 STEPS: Mapping[Cause, NextStep] = {
@@ -95,7 +96,7 @@ def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledg
         # A failed check is fixed first, and its alert then resolves.
         if one.unacknowledged is not None and one.state is not DeploymentState.FAILING:
             many = one.unacknowledged.alerts
-            verb, page = ("Show alert", "") if many == 1 else (f"Review {many} alerts", "/alerts?state=open")
+            verb, page = ("Show alert", "") if many == 1 else (_name_review(one.unacknowledged), "/alerts?state=open")
             if many == 1:
                 address = f"/alerts/{one.unacknowledged.alert_id}"
                 acknowledges = one.unacknowledged.alert_id if may_acknowledge else None
@@ -111,7 +112,16 @@ def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledg
                 acknowledges=acknowledges,
             )
         )
-    return Needs(lines=tuple(lines[:MOST_LINES]), total=len(needing) + (silence is not None and bool(found.every)))
+    waiting = sum(one.unacknowledged.alerts for one in found.every if one.unacknowledged is not None)
+    total = len(needing) + (silence is not None and bool(found.every))
+    return Needs(lines=tuple(lines[:MOST_LINES]), total=total, alerts=waiting)
+
+
+def _name_review(waiting: Unacknowledged) -> str:
+    """Returns the verb with the number of alerts, and of the lines that the list shows where these are fewer."""
+    if waiting.lines == waiting.alerts:
+        return f"Review {waiting.alerts} alerts"
+    return f"Review {waiting.alerts} alerts on {waiting.lines} line{'' if waiting.lines == 1 else 's'}"
 
 
 def is_needing(one: DeploymentOverview) -> bool:

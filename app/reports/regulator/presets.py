@@ -144,7 +144,10 @@ def find_missing(
     watched = {word for one in monitor.attributes for word in split_name(one.feature)}
     for name, words in wanted.attributes.items():
         if watched.isdisjoint(words):
-            next_step = f"Add a column for {name} to the monitor's attributes. If one is there under another name, there is nothing to do."
+            next_step = (
+                f"Add a column for {name} to the monitor's attributes. If the monitor watches such a column under another name, ignore this"
+                " line: columns are recognised by their names alone."
+            )
             yield Missing(f"an attribute that is named like {name}", next_step, False)
     yield from find_unnamed_categories(wanted, monitor, {one.attribute for one in categories})
     if PeriodSheet.LENDING in wanted.sheets and wanted.needs_scores and deployment.outputs.probability is None:

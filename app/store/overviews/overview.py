@@ -56,10 +56,12 @@ class Success:
 class Unacknowledged:
     """Open alerts of a deployment that are not acknowledged: how many, and when the oldest of them, `alert_id`, was opened.
 
-    `unassigned` of them are assigned to nobody.
+    `unassigned` of them are assigned to nobody. Lists show them on `lines` lines: the figures of a group as logged and counterfactual,
+    found by one rule, are one line.
     """
 
     alerts: int
+    lines: int
     since: datetime
     alert_id: str
     unassigned: int
@@ -187,7 +189,7 @@ _ENTRIES = f"""
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
            {_counts_of("success", 'coalesce(o."window", s."window")')},
            u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at, coalesce(r.records, 0) AS records,
-           coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_since, a.unseen_id,
+           coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_lines, a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
     FROM deployments d
     LEFT JOIN monitors m ON m.deployment_no = d.no
@@ -218,6 +220,9 @@ _ENTRIES = f"""
     LEFT JOIN recent r ON r.deployment_no = d.no
     LEFT JOIN (
         SELECT w.deployment_no, count(*) AS open_alerts, count(*) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen,
+               count(DISTINCT (w.rule_no, w.rule_id, w.kind, w.metric, w.attribute, w."group",
+                               CASE WHEN w.data IN ('payload', 'balanced') THEN 0 ELSE w.no END))
+                   FILTER (WHERE w.acknowledged_at IS NULL) AS unseen_lines,
                count(*) FILTER (WHERE w.acknowledged_at IS NULL AND w.assignee IS NULL) AS unassigned,
                min(w.opened_at) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen_since,
                (array_agg(w.id ORDER BY w.opened_at, w.no) FILTER (WHERE w.acknowledged_at IS NULL))[1] AS unseen_id
@@ -287,7 +292,9 @@ def overview_entries(session: Session, *, now: datetime, only_no: int | None) ->
             names=read_names(row.names),
             unacknowledged=None
             if row.unseen_id is None
-            else Unacknowledged(alerts=row.unseen, since=row.unseen_since, alert_id=row.unseen_id, unassigned=row.unassigned),
+            else Unacknowledged(
+                alerts=row.unseen, lines=row.unseen_lines, since=row.unseen_since, alert_id=row.unseen_id, unassigned=row.unassigned
+            ),
         )
         for row in rows
     ]

@@ -69,6 +69,14 @@ def test_both_figures_of_a_group_are_one_line_under_their_deployment(service: Ru
 
 
 @pytest.mark.usefixtures("stage")
+def test_the_overview_says_how_many_lines_its_alerts_are_on(reader: httpx.Client) -> None:
+    overview, listed = words(reader.get("/").text), words(reader.get("/deployments/a-model/alerts?state=open").text)
+
+    assert "Review 2 alerts on 1 line" in overview
+    assert "1 line, 2 alerts: both figures of a group are one line" in listed
+
+
+@pytest.mark.usefixtures("stage")
 def test_figures_in_different_states_are_two_lines_of_a_filter_and_one_of_all(service: RunningService, reader: httpx.Client) -> None:
     ids = alerts_of(service)
     service.client.post(f"/v1/alerts/{ids['payload']}/acknowledgement").raise_for_status()

@@ -19,7 +19,7 @@ from app.domain.values import Range
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.alerts import judge_single_checks
-from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import Scene, scene
@@ -117,6 +117,21 @@ def test_the_drawer_has_an_address_of_its_own(reader: httpx.Client) -> None:
     assert "No alert on this group is open." in said
     assert len(addresses) == 4
     assert {reader.get(address).status_code for address in addresses} == {200}
+
+
+def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, reader: httpx.Client) -> None:
+    stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))
+    hour = hour_of(utc_now()) - HOUR
+    stage.log(applicants(40, 40, 10), hour)
+    stage.check(hour, trigger=Trigger.SCHEDULE)
+    addresses = [html.unescape(found) for found in re.findall(r'href="([^"]*)" data-row', reader.get(PAGE).text)]
+    said = {one: words(drawer_of(reader.get(f"{PAGE}{one}").text)) for one in addresses}
+    together = [text for one, text in said.items() if "%C3%97" in one or "×" in one]
+
+    assert together
+    for text in together:
+        assert "There is no counterfactual figure of attributes that are watched together" in text
+        assert "read together" not in text
 
 
 def test_an_alert_is_acknowledged_in_the_drawer(

@@ -95,6 +95,19 @@ def test_where_nothing_needs_a_person_the_overview_says_so(database: Database, r
     assert "Nothing needs you now: no check failed, and no alert waits to be acknowledged." in words(reader.get("/").text)
 
 
+def test_what_is_left_out_of_the_lines_has_a_way_to_it(database: Database, service: RunningService, reader: httpx.Client) -> None:
+    let_a_worker_answer(database)
+    for no in range(7):
+        made = {"id": f"model-{no}", "name": "M", "problem_type": "binary", "features": [{"name": "x", "type": "number"}]}
+        service.client.post("/v1/deployments", json=made).raise_for_status()
+    page = reader.get("/").text
+    needed = page.partition('id="needs"')[2].partition("</section>")[0]
+
+    assert needed.count("<li ") == 5
+    assert "2 more, less urgent: all deployments, most urgent first" in words(needed)
+    assert 'href="/?sort=severity#fleet"' in needed
+
+
 @pytest.mark.usefixtures("checked")
 def test_a_part_of_many_deployments_is_shown_with_a_way_to_more(service: RunningService, reader: httpx.Client) -> None:
     for no in range(3):

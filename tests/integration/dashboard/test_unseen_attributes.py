@@ -15,7 +15,7 @@ from tests.scenes import Scene
 PAGE = "/deployments/a-model"
 LIKE_PAYLOAD = "The model does not see group, and no correlated features are set for it"
 CHANCE = "Do not take the counterfactual figures of group for a sign of fairness"
-READINGS = ("Both are outside the limits", "Only the first is outside the limits")
+READINGS = ("Both figures are outside the limits", "The figure as logged is outside the limits")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.comparisons import Comparison
 from app.views.check_views import SubRange
-from app.views.headlines import headlines, summary
+from app.views.headlines import NOT_TOGETHER, headlines, summary
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
@@ -90,6 +90,21 @@ def test_a_rate_reads_as_per_cent_and_a_count_as_a_count() -> None:
     assert number_of(replace(rate, value=1.0, upper=1.0)).text == "100.0\u00a0%"
 
 
+@pytest.mark.parametrize(
+    ("value", "ends", "shown", "interval"),
+    [
+        (0.05, (0.01, 0.09), "+5.0\u00a0points", "+1.0 to +9.0\u00a0points"),
+        (-0.0314, (-0.08, 0.02), "-3.1\u00a0points", "-8.0 to +2.0\u00a0points"),
+        (0.0, (None, None), "0.0\u00a0points", "–"),
+    ],
+)
+def test_a_change_of_the_accuracy_is_in_percentage_points_next_to_per_cents(
+    value: float, ends: tuple[float | None, float | None], shown: str, interval: str
+) -> None:
+    change = replace(IMPACT, metric="accuracy_change", value=value, lower=ends[0], upper=ends[1], lower_limit=None, upper_limit=None)
+    assert (number_of(change).text, number_of(change).interval) == (shown, interval)
+
+
 def test_a_figure_without_a_value_keeps_its_reason() -> None:
     nothing = number_of(replace(IMPACT, value=None, lower=None, upper=None, reason="no record of female was classified"))
 
@@ -128,7 +143,7 @@ def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> Non
         ("fair", ["age (as logged, counterfactual)"]),
     ]
     together = found[2].parts[1]
-    assert (together.figure, together.absent) == (None, "Attributes that are watched together are not perturbed together.")
+    assert (together.figure, together.absent) == (None, NOT_TOGETHER)
 
 
 def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_limit() -> None:
