@@ -186,12 +186,16 @@ def chart_series(
     dependencies=[exported("figures")],
 )
 def chart_volume(
-    deployment: ReadableDeployment, form: Form, volumes: Annotated[tuple[Volume, ...], Depends(chosen_volume)], theme: ThemeIn = Theme.LIGHT
+    deployment: ReadableDeployment,
+    form: Form,
+    volumes: Annotated[tuple[Volume, ...], Depends(chosen_volume)],
+    wanted: RangeIn,
+    theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
     """Returns the number of logged records over time, as the checks counted them."""
     if form == "csv":
         return csv_file(volume_twin(volumes), f"{deployment.id}-volume")
-    return _draw(volume_chart(volumes, theme=theme), form)
+    return _draw(volume_chart(volumes, theme=theme, rollup=wanted.rollup), form)
 
 
 # Must come before the next route, which would take `payload.vl` for the view.

@@ -1,13 +1,14 @@
 """Chart of a metric over time: one line for each group with its interval, the limits, and absent values with their reasons."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from textwrap import wrap
 from typing import Any
 
 import altair as alt
 
+from ..checks.rollups import Period
 from ..domain.checks import DataSet, Span
 from ..metrics.catalogue import CATALOGUE
 from ..views.series import Series
@@ -27,6 +28,8 @@ MOST_ALERTS = 200
 
 REDEFINED = "From here every record counts once on each side; before, every copy counted as a record (release 0.1)."
 
+_TICKS = 6
+_DAY = timedelta(days=1)
 _BAND = 0.16
 _FAINT_BAND = 0.06
 _FEW_GROUPS = 3
@@ -81,7 +84,9 @@ def series_chart(series: Series, *, theme: Theme = Theme.LIGHT, alerts: Sequence
         "alerts": [{"t": milliseconds(mark.at), "text": mark.text, "when": format_moment(mark.at)} for mark in marks],
     }
     named |= {"measured": rows.measured, "carried": rows.carried, "uncertain": rows.uncertain}
-    described = {"title": _title(series, rows, marks), "description": description(series), "config": config(look)}
+    moments = [point.at for point in points] if span is None else [span.start, span.end]
+    configured = time_config(look, moments, series.rollup)
+    described = {"title": _title(series, rows, marks), "description": description(series), "config": configured}
     # Altair has named datasets of its own, of the inline data, which must stay.
     return spec | described | {"datasets": spec.get("datasets", {}) | {name: found for name, found in named.items() if found}}
 
@@ -133,8 +138,16 @@ def _title(series: Series, rows: ChartRows, marks: Sequence[AlertMark]) -> dict[
 
 def time_axis() -> alt.X:
     """Returns the axis of time, in UTC."""
-    axis = alt.Axis(title="Time (UTC)", format=_TIME_FORMATS, grid=False, labelOverlap="greedy", labelFlush=True, tickCount=6)
+    axis = alt.Axis(title="Time (UTC)", format=_TIME_FORMATS, grid=False, labelOverlap="greedy", labelSeparation=8, labelFlush=True)
     return alt.X("t:T", scale=alt.Scale(type="utc"), axis=axis)
+
+
+def time_config(look: ThemeLook, moments: Iterable[datetime], rollup: Period | None) -> dict[str, Any]:
+    """Returns the configuration of a chart over time: how many ticks these moments get. Sums of days have no ticks at hours."""
+    found = list(moments)
+    # Over a longer time six ticks are days by themselves.
+    is_short = rollup is not None and bool(found) and max(found) - min(found) < _TICKS * _DAY
+    return config(look) | {"axisXTemporal": {"tickCount": {"interval": "day", "step": 1} if is_short else _TICKS}}
 
 
 def whole_span(span: Span) -> alt.Chart:
@@ -284,7 +297,7 @@ def _level_lines(
     is_part = "t" in rows[0]
     rule = base.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5)
     at: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -2, "fontSize": 12}
-    halo = base.mark_text(**at, color=look.surface, stroke=look.surface, strokeWidth=4, opacity=0.8)
+    halo = base.mark_text(**at, color=look.surface, stroke=look.surface, strokeWidth=4, strokeJoin="round", opacity=0.8)
     x = time_axis() if is_part else x_at(0)
     labels = [one.encode(x=x, text=alt.Text("name:N")) for one in (halo, base.mark_text(**at, color=colour))]
     return [rule.encode(x=x, x2=alt.X2("b:T")) if is_part else rule], labels

@@ -31,7 +31,11 @@ _BAR = 13
 _FIRST = 8
 """Pixels from the middle of its place down to a bar; its label lies above."""
 _OF_PAIR = (1, 17)
-_LABEL_LIMIT = 330
+_LABEL_WIDTH = 44
+"""Max characters of a line of a label, so that it fits on a telephone."""
+_LABEL_LIMIT = 300
+"""Pixels of a line of a label, for letters that are wider than others."""
+_LINE = 14
 _RIGHT_HALF = 0.5
 
 
@@ -46,6 +50,17 @@ class _Bar:
     records: float
     reason: str | None
     when: str = ""
+
+
+class _Label:
+    """The text over the bars of one place, whole and in lines."""
+
+    def __init__(self, place: str, bars: Sequence[_Bar]) -> None:
+        shares = " → ".join("no rate" if bar.share is None else _percent(bar.share) for bar in bars)
+        why = next((f" ({bar.reason})" for bar in bars if bar.share is None and bar.reason), "")
+        self.place = place
+        self.text = f"{shares} of {bars[0].records:,.10g} · {bars[0].role} · {bars[0].name}{why}"
+        self.lines = wrap(self.text, _LABEL_WIDTH)
 
 
 def shares_chart(kind: ViewKind, view: AttributeView, *, theme: Theme = Theme.LIGHT, with_copies: bool = False) -> Spec:
@@ -76,24 +91,18 @@ def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: 
     is_pair = any(len(bars) > 1 for bars in shown)
     y = alt.Y("p:N", scale=alt.Scale(domain=[f"{place}" for place in range(len(shown))], paddingOuter=0), axis=None)
     stages = list(zip(("before", "after"), _OF_PAIR, strict=True)) if is_pair else [("", _FIRST)]
-    layers = [layer for stage, below in stages for layer in _bar_layers(shown, stage, y, below, look)]
-
-    labels = []
-    for place, bars in enumerate(shown):
-        shares = " → ".join("no rate" if bar.share is None else _percent(bar.share) for bar in bars)
-        why = next((f" ({bar.reason})" for bar in bars if bar.share is None and bar.reason), "")
-        # The numbers come first: where a name is too long, it is the name that is cut.
-        label = f"{shares} of {bars[0].records:,.10g} · {bars[0].role} · {bars[0].name}{why}"
-        labels.append({"p": f"{place}", "label": label})
+    labels = [_Label(f"{place}", bars) for place, bars in enumerate(shown)]
+    # Each line of a label beyond the first takes room above all bars.
+    extra = _LINE * (max((len(one.lines) for one in labels), default=1) - 1)
+    layers = [layer for stage, below in stages for layer in _bar_layers(shown, stage, y, below + extra / 2, look)]
+    # The line of equality is under the labels, which would be hard to read with a line through them.
+    layers += [] if equality is None else _equality_layers(equality, look)
     if labels:
-        up = -20 if is_pair else -10
-        mark = alt.Chart(alt.InlineData(labels)).mark_text(align="left", dx=2, dy=up, limit=_LABEL_LIMIT, color=look.text)
-        layers.append(mark.encode(x=x_at(0), y=y, text=alt.Text("label:N"), tooltip=alt.Tooltip("label:N", title="Group")))
+        layers += _label_layers(labels, y, (-20 if is_pair else -10) - extra / 2, look)
     else:
         layers.append(empty_chart("There are no groups to show.", height=_STEP, look=look))
-    layers += [] if equality is None else _equality_layers(equality, look)
 
-    height = max(len(shown), 1) * (_STEP_OF_PAIR if is_pair else _STEP)
+    height = max(len(shown), 1) * ((_STEP_OF_PAIR if is_pair else _STEP) + extra)
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
     spec: Spec = alt.layer(*layers, width="container", height=height, autosize=fit).to_dict(validate=False)
 
@@ -101,14 +110,25 @@ def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: 
     notes += " Hollow: before mitigation; filled: after." if is_pair else " Filled: monitored; hollow: reference."
     if len(places) > MOST_BARS:
         notes += f" The first {MOST_BARS} of {len(places)}."
-    description = f"Bar chart. {title}: {'; '.join(one['label'] for one in labels) or 'no group'}."
+    description = f"Bar chart. {title}: {'; '.join(one.text for one in labels) or 'no group'}."
     if equality is not None:
         description += f" Perfect equality is {_percent(equality)}."
     titled = {"text": wrap(title, _TITLE_WIDTH), "subtitle": wrap(notes, _TITLE_WIDTH)}
     return spec | {"title": titled, "description": description, "config": config(look)}
 
 
-def _bar_layers(places: Sequence[Sequence[_Bar]], stage: str, y: alt.Y, below: int, look: ThemeLook) -> list[alt.Chart]:
+def _label_layers(labels: Sequence[_Label], y: alt.Y, up: float, look: ThemeLook) -> list[alt.Chart]:
+    """Returns the labels over their bars, each with a ground of its own."""
+    most = max(len(one.lines) for one in labels)
+    # A label with fewer lines than others ends where they end, directly over its bar.
+    rows = [{"p": one.place, "label": one.text, "lines": [*[""] * (most - len(one.lines)), *one.lines]} for one in labels]
+    at: dict[str, Any] = {"align": "left", "dx": 2, "dy": up, "limit": _LABEL_LIMIT, "lineHeight": _LINE}
+    base = alt.Chart(alt.InlineData(rows)).encode(x=x_at(0), y=y, text=alt.Text("lines:N"))
+    halo = base.mark_text(**at, color=look.surface, stroke=look.surface, strokeWidth=4, strokeJoin="round")
+    return [halo, base.mark_text(**at, color=look.text).encode(tooltip=alt.Tooltip("label:N", title="Group"))]
+
+
+def _bar_layers(places: Sequence[Sequence[_Bar]], stage: str, y: alt.Y, below: float, look: ThemeLook) -> list[alt.Chart]:
     """Returns the bars of one stage with their intervals, `below` the middle of their places; none where no share is known."""
     rows: list[dict[str, Any]] = []
     for place, bars in enumerate(places):

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 from ..domain.checks import Span
 
 MOST_TICKS: Final = 8
+_MOST_NARROW: Final = 4
+"""Max texts on the axis of a telephone, which is less than 300 px wide."""
 
 _HOURS = (1, 2, 3, 6, 12)
 _DAYS = (1, 2, 7, 14)
@@ -20,11 +22,12 @@ _SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeTick:
-    """A moment on the axis, its text, and its place in per cent of the width."""
+    """A moment on the axis, its text, and its place in per cent of the width. `is_spare`: on a narrow axis it has no text."""
 
     moment: datetime
     text: str
     at: float
+    is_spare: bool
 
 
 def time_ticks(span: Span, zone: ZoneInfo, *, most: int = MOST_TICKS) -> tuple[TimeTick, ...]:
@@ -41,14 +44,22 @@ def time_ticks(span: Span, zone: ZoneInfo, *, most: int = MOST_TICKS) -> tuple[T
     else:
         every = next(one for one in _MONTHS if length <= one * _MONTH * (most - 1) or one == _MONTHS[-1])
         moments, form = list(_months(span, zone, every)), "%b %Y"
-    return tuple(_tick(one, span, zone, form) for one in moments[:most])
+    shown = moments[:most]
+    # Among hours the dates stay: without them nobody sees of which day an hour is.
+    first = next((place for place, one in enumerate(shown) if _is_midnight(one.astimezone(zone))), 0) if form == "%H:%M" else 0
+    every = -(-len(shown) // _MOST_NARROW)
+    return tuple(_tick(one, span, zone, form, is_spare=(place - first) % every != 0) for place, one in enumerate(shown))
 
 
-def _tick(moment: datetime, span: Span, zone: ZoneInfo, form: str) -> TimeTick:
+def _is_midnight(there: datetime) -> bool:
+    return (there.hour, there.minute) == (0, 0)
+
+
+def _tick(moment: datetime, span: Span, zone: ZoneInfo, form: str, *, is_spare: bool) -> TimeTick:
     there = moment.astimezone(zone)
-    is_midnight = form == "%H:%M" and (there.hour, there.minute) == (0, 0)
+    text = f"{there:%d %b}" if form == "%H:%M" and _is_midnight(there) else f"{there:{form}}"
     at = 100 * (moment - span.start) / (span.end - span.start)
-    return TimeTick(moment=moment.astimezone(UTC), text=f"{there:%d %b}" if is_midnight else f"{there:{form}}", at=round(at, 2))
+    return TimeTick(moment=moment.astimezone(UTC), text=text, at=round(at, 2), is_spare=is_spare)
 
 
 def _hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:

@@ -5,13 +5,14 @@ from textwrap import wrap
 
 import altair as alt
 
+from ..checks.rollups import Period
 from ..domain.checks import Span
 from ..views.series import Volume
 from .empty import empty_chart
 from .points import format_moment, milliseconds
 from .rendering import Spec
-from .series import TITLE_WIDTH, time_axis, whole_span
-from .theme import LOOKS, Theme, config
+from .series import TITLE_WIDTH, time_axis, time_config, whole_span
+from .theme import LOOKS, Theme
 
 HEIGHT = 140
 MOST_COLUMNS = 240
@@ -20,8 +21,8 @@ MOST_COLUMNS = 240
 _WIDEST = 14
 
 
-def volume_chart(volumes: Sequence[Volume], *, theme: Theme = Theme.LIGHT, span: Span | None = None) -> Spec:
-    """Returns the records over time. `span` is the time that the axis shows; left out, that of the points."""
+def volume_chart(volumes: Sequence[Volume], *, theme: Theme = Theme.LIGHT, span: Span | None = None, rollup: Period | None = None) -> Spec:
+    """Returns the records over time, of each check or summed up. `span` is the time that the axis shows; left out, that of the points."""
     look = LOOKS[theme]
     rows = [
         {"t": milliseconds(one.at), "n": one.records, "more": one.additional, "when": format_moment(one.at)}
@@ -51,4 +52,5 @@ def volume_chart(volumes: Sequence[Volume], *, theme: Theme = Theme.LIGHT, span:
         f"Column chart of records logged over time: {len(rows)} points, {total:,} records in all. The table next to it has the figures."
     )
     title = {"text": ["Records logged"], "subtitle": wrap("As the checks counted them. Time in UTC.", TITLE_WIDTH)}
-    return spec | {"title": title, "description": described, "config": config(look)}
+    moments = [one.at for one in volumes] if span is None else [span.start, span.end]
+    return spec | {"title": title, "description": described, "config": time_config(look, moments, rollup)}

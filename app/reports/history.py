@@ -92,7 +92,7 @@ def history_sections(
         total = sum(one.records for one in volumes)
         records: tuple[Block, ...] = (
             Paragraph(f"{count(total)} records were logged in the checked hours."),
-            ReportChart("Records logged", lambda theme: volume_chart(volumes, theme=theme, span=_axis(span))),
+            ReportChart("Records logged", lambda theme: volume_chart(volumes, theme=theme, span=_axis(span), rollup=rollup)),
         )
     else:
         records = (Paragraph("No check of this time was of a single hour, so the records logged in it were not counted."),)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from app.charts.time_ticks import MOST_TICKS, time_ticks
 from app.domain.checks import Span
 
+MOST_ON_A_PHONE = 4
 BERLIN = ZoneInfo("Europe/Berlin")
 START = datetime(2026, 10, 25, tzinfo=UTC)
 
@@ -27,6 +28,7 @@ def test_ticks_are_few_in_order_and_on_the_axis(begin: datetime, minutes: int, z
     assert 1 <= len(ticks) <= MOST_TICKS
     assert all(before.moment < after.moment for before, after in pairwise(ticks))
     assert all(0 <= one.at <= 100 for one in ticks)
+    assert 1 <= sum(not one.is_spare for one in ticks) <= MOST_ON_A_PHONE
     if timedelta(days=20) < span.end - span.start:
         assert {one.moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None).hour for one in ticks} <= {0, 1}
 
@@ -48,3 +50,10 @@ def test_a_year_has_firsts_of_months() -> None:
     ticks = time_ticks(Span(start=START, end=START + timedelta(days=365)), BERLIN)
 
     assert [one.text for one in ticks] == ["Nov 2026", "Jan 2027", "Mar 2027", "May 2027", "Jul 2027", "Sep 2027"]
+
+
+def test_on_a_narrow_axis_the_dates_stay_among_the_hours() -> None:
+    ticks = time_ticks(Span(start=START - timedelta(hours=4), end=START + timedelta(hours=66)), BERLIN)
+
+    assert [one.text for one in ticks] == ["25 Oct", "12:00", "26 Oct", "12:00", "27 Oct", "12:00"]
+    assert [one.text for one in ticks if not one.is_spare] == ["25 Oct", "26 Oct", "27 Oct"]
