@@ -27,6 +27,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "checks": f"{DEPLOYMENT}/checks",
         **views,
         "transactions": f"{DEPLOYMENT}/transactions",
+        "transactions-of-check": f"{DEPLOYMENT}/transactions?check={check}",
         "ingestion": f"{DEPLOYMENT}/ingestion",
         "retention": f"{DEPLOYMENT}/retention",
         "regulator-report": f"{DEPLOYMENT}/regulator-report",

@@ -1,5 +1,6 @@
 """The logged records of a deployment, and one record with its counterfactuals."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Final
 from urllib.parse import urlencode
@@ -7,6 +8,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from ..domain.checks import WindowCounts
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
 from ..domain.time_ranges import RangePreset
@@ -32,7 +34,22 @@ SHOWN: Final = 50
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest gap first"}
 
+
+def say_count(listed: int, window: Mapping[str, object] | None, *, is_narrowed: bool, is_all: bool) -> str:
+    """Returns how many records the page lists: of all that a check with this window read, where no filter narrows them further.
+
+    `is_all` says that no other page has more. Of others nobody knows how many fit a filter before they are searched.
+    """
+    records = f"{listed:,} record{'' if listed == 1 else 's'}"
+    read = None if is_narrowed else WindowCounts.of(window).records
+    if read is not None and not is_all:
+        return f"{records} of the {read:,} that the check read."
+    fit = f" fit{'s' if listed == 1 else ''} the filter" if is_narrowed else ""
+    return f"{records}{fit or ' in all'}." if is_all else f"{records} on this page{fit}. Other pages may have more."
+
+
 _WORDS = {
+    "say_count": say_count,
     "among_of": among_of,
     "local": local,
     "words": record_words,

@@ -25,7 +25,7 @@ function piece({ logs, form, language, code }, forms, no) {
   block.setAttribute("role", "region");
   block.setAttribute("aria-label", name);
   block.append(made("code", { textContent: code }));
-  const button = made("button", { type: "button", className: "quiet", textContent: "Copy" });
+  const button = made("button", { type: "button", className: "quiet copy", textContent: "Copy" });
   button.append(made("span", { className: "visually-hidden", textContent: `: ${name}` }));
   button.addEventListener("click", () => copy(code, block, name));
   details.append(made("summary", { textContent: name }), button, block);

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser
 
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
 from tests.example_run import Example
+from tests.layout import layout_faults
 from tests.page_list import pages
 
 LOGIN = "login"
@@ -83,7 +84,7 @@ def test_no_badge_wraps(walks: Walks, width: int) -> None:
 def test_every_page_has_a_title_of_its_own_and_headings_in_order(walks: Walks) -> None:
     titles, skipped = Counter[str](), {}
     for name, page in walks.facts(DESKTOP).items():
-        titles[page.title] += not name.startswith("fairness-")  # the same page, another range
+        titles[page.title] += not name.startswith(("fairness-", "transactions-"))  # the same page, another range
         skipped[name] = [later for earlier, later in pairwise(page.heading_levels) if later > earlier + 1]
 
     assert [title for title, many in titles.items() if many > 1] == []
@@ -104,8 +105,7 @@ def _look(visit: Visit) -> PageFacts:
     return PageFacts(
         title=page.title(),
         heading_levels=page.evaluate(_HEADINGS),
-        # A state in a whole sentence is no badge, though it has its colours.
-        wrapped_badges=page.locator(".badge:not(.sentence)").evaluate_all(_WRAPPED),
+        wrapped_badges=page.locator(".badge").evaluate_all(_WRAPPED),
         explained_words=set(page.locator(".word-text a").evaluate_all("(links) => links.map((one) => one.hash.slice(1))")),
         wrong=_wrong(visit),
     )
@@ -118,4 +118,5 @@ def _wrong(visit: Visit) -> list[str]:
     if visit.page.locator("h1").count() != 1:
         found.append("has not exactly one main heading")
     found += [f"shows what is hidden: {text}" for text in visit.page.evaluate(SHOWN_THOUGH_HIDDEN)]
+    found += layout_faults(visit.page)
     return [*found, "is wider than its window"] if visit.overflows() else found

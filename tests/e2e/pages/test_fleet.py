@@ -17,12 +17,14 @@ from tests.builders.bodies import deployment
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.pdf_files import page_count
 from tests.builders.queries import rows
+from tests.layout import layout_faults
 from tests.scenes import Scene, scene
 from tests.service import RunningService, running_service
 
 LONG = "Fraud screening of instant payments and wallet top-ups across all European subsidiaries and their branches"
 HOSTILE = "<b>Loans</b> & co"
 ARABIC = "نظام القروض"
+LONG_PERSON = "Night desk of the group-wide model risk office, second line, Luxembourg and Frankfurt"
 AGAIN = 30_000
 """Milliseconds after which the page is read again."""
 
@@ -36,6 +38,11 @@ _MIDDLES = """(both) => {
     return Math.abs(one - other);
 }"""
 """Pixels from the middle of one element to that of another; 0 in one row."""
+
+
+_STARTS = """(row) => new Set([...row.querySelectorAll('th, .figure, .strip, td:nth-last-child(2)')]
+    .map((one) => Math.round(one.getBoundingClientRect().left))).size"""
+"""Number of places at which the lines of a row begin; 1 where they are in one column."""
 
 
 @dataclass
@@ -96,14 +103,18 @@ def open_an_alert(fleet: Fleet) -> None:
 def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, fleet: Fleet, width: int, scheme: Scheme) -> None:
     fleet.end_a_check()
     open_an_alert(fleet)
+    made = fleet.service.client.post("/v1/api-keys", json={"name": LONG_PERSON, "role": "admin"}).raise_for_status()
     with visiting(browser, fleet.service.base_url, width=width, scheme=scheme) as visit:
-        visit.log_in(fleet.service.admin_key)
+        visit.log_in(made.json()["key"])
 
         assert visit.page.locator(".fleet tbody tr").count() == 15
         assert visit.page.locator("header .brand, header .who").evaluate_all(_MIDDLES) <= 1
         assert visit.page.locator("header .who button").evaluate("one => one.offsetHeight") <= 46
         assert visit.serious_findings() == []
         assert not visit.overflows()
+        assert layout_faults(visit.page) == []
+        if width == PHONE:
+            assert visit.page.locator(".fleet tbody tr").first.evaluate(_STARTS) == 1
         visit.page.locator(".fleet summary").first.click()
         assert visit.serious_findings() == []
         assert visit.faults == []

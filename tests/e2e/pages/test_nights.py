@@ -4,8 +4,9 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browsing import Visit
+from tests.browsing import DESKTOP, HEIGHTS, PHONE, Visit
 from tests.example_run import Example
+from tests.layout import layout_faults
 
 API = "/v1/deployments/credit-risk"
 
@@ -33,6 +34,10 @@ def test_an_attribution_is_started_and_deleted_by_the_page(visit: Visit, example
     expect(page.get_by_role("button", name="Delete this attribution")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel this attribution")).to_be_hidden()
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    page.set_viewport_size({"width": PHONE, "height": HEIGHTS[PHONE]})
+    assert (layout_faults(page), visit.overflows()) == ([], False)
+    page.set_viewport_size({"width": DESKTOP, "height": HEIGHTS[DESKTOP]})
+    assert layout_faults(page) == []
 
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete this attribution").press("Enter")

@@ -1,0 +1,92 @@
+"""What is where on the pages, in a real browser: rows that stay in one line, columns that have their words whole, and edges."""
+
+import pytest
+from playwright.sync_api import Browser, Locator
+
+from tests.browsing import DESKTOP, PHONE, Visit, visiting
+from tests.example_run import Example
+from tests.layout import layout_faults
+from tests.page_list import DEPLOYMENT
+
+LONGEST_EVIDENCE = "shown fair since 30 Nov 2026"
+
+_TOPS = "(ones) => [...new Set(ones.map((one) => Math.round(one.getBoundingClientRect().top)))]"
+_CLIPPED = """(ones) => ones.filter((one) => one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1)
+    .map((one) => one.textContent)"""
+_LINES = "(ones) => ones.map((one) => one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).fontSize))"
+
+
+def max_lines(ones: Locator) -> float:
+    """Height of the tallest in ems of its own letters: below 1.9 it is one line."""
+    heights: list[float] = ones.evaluate_all(_LINES)
+    return max(heights)
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_states_and_figures_of_every_comparison_stay_in_one_line(browser: Browser, example: Example, width: int) -> None:
+    with visiting(browser, example.base_url, width=width) as visit:
+        visit.log_in(example.key)
+        page = visit.go(DEPLOYMENT)
+        page.get_by_text("Every comparison").click()
+        table = page.locator("section[aria-labelledby=evidence] table")
+
+        assert table.locator(".badge").count() > 20
+        assert max_lines(table.locator(".badge")) < 1.9
+        if width == DESKTOP:
+            row = table.locator("tbody tr", has_text="unfair since").first.bounding_box()
+            assert row is not None
+            assert row["height"] < 70  # a name of two lines, and none of the other cells is taller
+        assert layout_faults(page) == []
+
+
+def test_the_list_of_checks_says_whole_who_asked(visit: Visit) -> None:
+    asked = visit.go(f"{DEPLOYMENT}/checks").locator("td[data-label='Asked for by'] .clamp")
+
+    assert asked.count() > 5
+    assert asked.evaluate_all(_CLIPPED) == []
+
+
+def test_the_parts_of_configure_are_in_one_row(visit: Visit) -> None:
+    tabs = visit.go(f"{DEPLOYMENT}/configure/training").get_by_role("navigation", name="Parts of Configure").get_by_role("link")
+
+    assert tabs.count() > 5
+    assert len(tabs.evaluate_all(_TOPS)) == 1
+
+
+def test_every_row_of_tabs_on_a_phone_has_its_line_from_edge_to_edge(browser: Browser, example: Example) -> None:
+    with visiting(browser, example.base_url, width=PHONE) as visit:
+        visit.log_in(example.key)
+        bar = visit.go(f"{DEPLOYMENT}/configure/training").locator(".tabs.many")
+        frame = bar.bounding_box()
+        assert frame is not None
+
+        rows: dict[float, list[dict[str, float]]] = {}
+        for box in bar.locator("li").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().toJSON())"):
+            rows.setdefault(box["bottom"], []).append(box)
+        assert len(rows) > 2
+        assert {round(sum(one["width"] for one in row) - frame["width"]) for row in rows.values()} == {0}
+        assert set(bar.locator("li").evaluate_all("(all) => all.map((one) => getComputedStyle(one).borderBottomWidth)")) == {"1px"}
+
+
+def test_the_longest_evidence_keeps_its_distance_from_the_border(visit: Visit) -> None:
+    page = visit.go(DEPLOYMENT)
+    evidence = page.locator("table.forest td[data-label=Evidence] .whole").first
+    evidence.evaluate("(one, text) => { one.textContent = text; }", LONGEST_EVIDENCE)
+    border = page.locator(".scroll:has(> table.forest)").bounding_box()
+    words = evidence.bounding_box()
+
+    assert border is not None
+    assert words is not None
+    assert border["x"] + border["width"] - (words["x"] + words["width"]) >= 8
+
+
+def test_what_is_said_of_a_part_of_configure_is_clear_of_the_line_below_it(browser: Browser, example: Example) -> None:
+    with visiting(browser, example.base_url, width=PHONE) as visit:
+        visit.log_in(example.key)
+        lines = visit.go(f"{DEPLOYMENT}/configure").locator(".parts li")
+
+        gaps = lines.evaluate_all(
+            "(all) => all.map((one) => one.getBoundingClientRect().bottom - one.querySelector('.hint').getBoundingClientRect().bottom)"
+        )
+        assert len(gaps) > 5
+        assert min(gaps) >= 4
