@@ -1,6 +1,7 @@
 """The operator's settings, read once from the environment. Rules of the product are elsewhere."""
 
 import os
+import re
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -143,8 +144,13 @@ class Settings(BaseSettings):
     table_roots: str = ""
     """Comma-separated folders in which the tables of batch deployments may lie. Empty: there are no batch deployments."""
 
+    table_databases: SecretStr | None = None
+    """Databases in which the tables of batch deployments may lie, one on a line: a name, `=`, and the URL (`postgresql://`) of a role
+    that reads those tables and nothing else. Deployments name them, and never their credentials."""
+
     answers_dir: Path | None = None
-    """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table."""
+    """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table.
+    A payload table of a database needs it."""
 
     public_url: str = ""
     """Address under which people reach the service, such as `https://evenhand.example.com`. Needed for `oidc_issuer`."""
@@ -240,6 +246,17 @@ class Settings(BaseSettings):
         return tuple(Path(part.strip()) for part in self.table_roots.split(",") if part.strip())
 
     @cached_property
+    def named_databases(self) -> dict[str, str]:
+        """Returns the URLs of `table_databases` by name."""
+        return _read_databases(self.table_databases)
+
+    @field_validator("table_databases")
+    @classmethod
+    def _check_databases(cls, value: SecretStr | None) -> SecretStr | None:
+        _read_databases(value)
+        return value
+
+    @cached_property
     def trusted_networks(self) -> tuple[Network, ...]:
         """Returns `trusted_proxies` as networks."""
         return _networks(self.trusted_proxies)
@@ -253,6 +270,25 @@ class Settings(BaseSettings):
 
 def _networks(text: str) -> tuple[Network, ...]:
     return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
+
+
+def _read_databases(text: SecretStr | None) -> dict[str, str]:
+    """Returns the URLs by name.
+
+    Raises:
+        ValueError: a line is no name with the URL of a Postgres; the error does not hold it, because URLs have passwords.
+    """
+    found: dict[str, str] = {}
+    lines = text.get_secret_value().splitlines() if text else []
+    for no, line in enumerate((one.strip() for one in lines if one.strip()), start=1):
+        name, _, url = line.partition("=")
+        name, url = name.strip(), url.strip()
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", name) or not url.startswith(("postgresql://", "postgres://")) or name in found:
+            raise ValueError(
+                f"line {no} must be a name of its own (letters, digits, - and _), `=`, and a URL that begins with postgresql://"
+            )
+        found[name] = url
+    return found
 
 
 def load_settings() -> Settings:

@@ -8,11 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 
-from ..batch.locations import location_problems
+from ..batch.locations import TableAccess
 from ..checks.picking import problems_of
 from ..domain.definitions import Definition, definition_of
 from ..domain.deployment_rules import definition_problems
 from ..domain.deployments import Endpoint
+from ..domain.tables_of_files import TableFormat
 from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
 from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
@@ -102,7 +103,9 @@ def change_deployment(
     changed = checked_definition(patched, services, _find_secret_problems(deployment.endpoint, patched.endpoint, body))
 
     if (before.payload is None) != (changed.payload is None):
-        raise Conflict("A deployment whose records are logged cannot become one whose records lie in files, or back. Register another one.")
+        raise Conflict(
+            "A deployment whose records are logged cannot become one whose records lie in your own tables, or back. Register another one."
+        )
     with kept_unless(session, validate_only):
         stored = Deployments(session, services.secret_box).change(deployment, changed)
         monitor = monitor_of(session, stored.no)
@@ -140,9 +143,13 @@ def checked_definition(definition: Definition, services: Services, others: Seque
         InvalidInput: it may not; names everything wrong with it, and `others`, the problems found before.
     """
     found = definition_problems(definition)
+    access = TableAccess(services.settings.table_folders, services.settings.named_databases)
+    if definition.payload is not None and definition.payload.format is TableFormat.JDBC and services.settings.answers_dir is None:
+        message = "cannot be jdbc here: EVENHAND_ANSWERS_DIR is not set, and a database has no folder for the model's answers"
+        found.append(FieldProblem("payload.format", message))
     for field, table in (("payload.location", definition.payload), ("feedback.location", definition.feedback)):
         if table is not None:
-            found += location_problems(table.location, services.settings.table_folders, field)
+            found += access.problems(table, field)
     if definition.endpoint is not None:
         try:
             check_url(definition.endpoint.url, services.policy)

@@ -1,6 +1,8 @@
-"""Records that lie in files: Parquet in, record batches in the form of a check's window out. Knows no database and no model.
+"""Records that lie in files, or in a table of another database: record batches in the form of a check's window come out.
 
-`locations.py` says which files may be read, `stored_form.py` gives columns the form in which Evenhand stores them, `payload_files.py`
+Knows no model.
+
+`locations.py` says what may be read, `stored_form.py` gives columns the form in which Evenhand stores them, `payload_files.py`
 and `feedback_files.py` read records and labels of a span, `answers.py` keeps the model's answers to copies next to them, and `flags.py`
 the flagged records.
 """

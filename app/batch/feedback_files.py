@@ -1,8 +1,7 @@
 """Ground-truth labels in files, each joined to its payload record."""
 
-from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from collections.abc import Iterator
+from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -12,34 +11,32 @@ from ..clock import HOUR, hour_of
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable
 from ..store.records.window import WindowQuery
+from .locations import TableAccess
 from .payload_files import TIMES, PayloadFiles, cut_to_newest
 from .pieces import BATCH_ROWS
 from .stored_form import json_texts
-from .table_files import TableFiles
+from .tables import WHOLE, TablePart, open_table
+from .wanted_rows import ALL_TIMES, RowsOf
 
 MICROSECOND = timedelta(microseconds=1)
 
-BEGINNING_OF_RECORDS = datetime(1970, 1, 1, tzinfo=UTC)
-END_OF_TIMES = datetime(2200, 1, 1, tzinfo=UTC)
-"""Moment after any time in a file: one in nanoseconds ends in 2262."""
-
 
 class FeedbackFiles:
-    """The feedback table of a deployment, as its files are now; of these only the paths `only`, if given.
+    """The feedback table of a deployment, or a part of its files, as it is now.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
     """
 
-    def __init__(self, table: FeedbackTable, roots: Sequence[Path], *, only: Collection[str] | None = None) -> None:
+    def __init__(self, table: FeedbackTable, access: TableAccess, part: TablePart = WHOLE) -> None:
         self._columns = table.columns
-        self.files = TableFiles(table, roots, "feedback", only=only)
+        self.files = open_table(table, access, "feedback", part)
         named = {"id": table.columns.id, "observed_at": table.columns.observed_at, "label": table.columns.label}
         self.files.require_columns(named, time="observed_at")
 
     def newest_of(self, batch: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels of a batch's records, all of which were scored in the span, whenever these were observed."""
-        later = Span(start=span.start, end=END_OF_TIMES)
+        later = Span(start=span.start, end=ALL_TIMES.end)
         return self._join(self._read(later, limit, batch.ids(span)), batch, query, span)
 
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
@@ -48,7 +45,7 @@ class FeedbackFiles:
         Columns: feedback_id, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 …. Of several labels
         of one record, the first of the span counts.
         """
-        return self._join(self._read(span, limit), payload, query, Span(start=BEGINNING_OF_RECORDS, end=span.end))
+        return self._join(self._read(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end))
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
         """Returns those of the records that have a label which was there within the horizon, with one more column: label (JSON text).
@@ -97,7 +94,7 @@ class FeedbackFiles:
     def _batches(self, span: Span, records: pa.Array | None) -> Iterator[pa.Table]:
         """Yields the labels that were observed in the span, a batch at a time; of these records only, if given."""
         columns = self._columns
-        only = None if records is None else pc.field(columns.id).cast(pa.string()).isin(records)
+        only = None if records is None else RowsOf(columns.id, records)
         for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span, only):
             ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
             yield pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, pa.schema(_LABELS))

@@ -1,7 +1,7 @@
-"""The files of a table: only those within folders that the operator allows, whatever links lie in them."""
+"""Where tables may lie: files only within folders that the operator allows, whatever links lie in them, and databases that are named."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -11,6 +11,9 @@ from .delta import delta_files
 from .iceberg import iceberg_files
 
 SUFFIX = ".parquet"
+
+DATABASE_PARTS = 3
+"""Parts of the location of a table of a database: its name in the settings, schema and table."""
 
 _LOGS = {TableFormat.DELTA: delta_files, TableFormat.ICEBERG: iceberg_files}
 
@@ -22,6 +25,29 @@ class ListedFile:
     path: str
     bytes: int
     modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableAccess:
+    """The operator's folders in which tables of files may lie, and the URLs of databases by name, which have passwords."""
+
+    roots: tuple[Path, ...] = ()
+    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def problems(self, table: PayloadTable | FeedbackTable, field: str) -> list[FieldProblem]:
+        """Returns why the table must not lie where it says; empty if it may."""
+        if table.format is not TableFormat.JDBC:
+            return location_problems(table.location, self.roots, field)
+        parts = table.location.split("/")
+        if not self.databases:
+            return [FieldProblem(field, "cannot be used: this installation names no databases (EVENHAND_TABLE_DATABASES is not set)")]
+        if len(parts) != DATABASE_PARTS or not all(parts) or "\0" in table.location:
+            return [FieldProblem(field, "must be a name in EVENHAND_TABLE_DATABASES, a schema and a table: warehouse/public/scores")]
+        if parts[0] not in self.databases:
+            return [FieldProblem(field, "does not begin with the name of a database in EVENHAND_TABLE_DATABASES")]
+        if parts[1].startswith("pg_") or parts[1] == "information_schema":
+            return [FieldProblem(field, "must not be in a schema of the database itself")]
+        return []
 
 
 def location_problems(location: str, roots: Sequence[Path], field: str) -> list[FieldProblem]:

@@ -1,8 +1,7 @@
 """Scoring records in files, in the columns in which a check's window has them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -14,9 +13,11 @@ from ..domain.deployments import RecordSchema
 from ..domain.tables_of_files import PayloadTable
 from ..domain.values import Scalar
 from ..store.records.window import VALUE_PREFIX, WindowQuery
+from .locations import TableAccess
 from .pieces import BATCH_ROWS, FilePiece
 from .stored_form import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
-from .table_files import TableFiles
+from .tables import WHOLE, TablePart, open_table
+from .wanted_rows import RowsOf
 
 TIMES = pa.timestamp("us", "UTC")
 
@@ -84,7 +85,7 @@ class PayloadForm:
 
 
 class PayloadFiles:
-    """The payload table of a deployment, as its files are now; of a batch only its partition, of all only the paths `only`, if given.
+    """The payload table of a deployment, or a part of its files, as it is now.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
@@ -94,15 +95,13 @@ class PayloadFiles:
         self,
         deployment: FiledSchema,
         table: PayloadTable,
-        roots: Sequence[Path],
-        *,
-        batch: str | None = None,
-        only: Collection[str] | None = None,
+        access: TableAccess,
+        part: TablePart = WHOLE,
     ) -> None:
         self._deployment = deployment
         self._columns = table.columns
         self.form = PayloadForm(deployment, table)
-        self.files = TableFiles(table, roots, "payload", batch=batch, only=only)
+        self.files = open_table(table, access, "payload", part)
         named = {"id": table.columns.id, "scored_at": table.columns.scored_at, "prediction": table.columns.prediction}
         optional = {part: getattr(table.columns, part) for part in ("probability", "label", "model_revision")}
         named |= {part: name for part, name in optional.items() if name is not None}
@@ -117,7 +116,7 @@ class PayloadFiles:
         """
         columns = self._columns
         wanted = [columns.id, columns.scored_at, *self.form.wanted(query)]
-        only = None if ids is None else pc.field(columns.id).cast(pa.string()).isin(ids)
+        only = None if ids is None else RowsOf(columns.id, ids)
         for rows in self.files.read(wanted, columns.scored_at, span, only):
             yield self.form.as_window(rows, query)
 
@@ -147,11 +146,8 @@ class PayloadFiles:
         return self.files.pieces(self._columns.scored_at, span)
 
     def count(self, span: Span) -> int:
-        """Returns the number of records in the span, by the footers of the files as far as they say it."""
-        time, reader = self._columns.scored_at, self.files.reader()
-        found = self.pieces(span)
-        read: Iterator[int] = (rows.num_rows for piece in found if not piece.is_within for rows in reader.read(piece, [time], time, span))
-        return sum(piece.rows for piece in found if piece.is_within) + sum(read)
+        """Returns the number of records in the span."""
+        return self.files.count(self._columns.scored_at, span)
 
     def earliest(self, span: Span) -> datetime | None:
         """Returns the time of the first record in the span; None without one."""
@@ -166,7 +162,7 @@ class PayloadFiles:
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
         """Returns the features (in schema order) of the records of these ids within the span."""
         columns, features = self._columns, self._deployment.schema.features
-        only = pc.field(columns.id).cast(pa.string()).isin(pa.array(ids, pa.string()))
+        only = RowsOf(columns.id, pa.array(ids, pa.string()))
         found: dict[str, list[Scalar | None]] = {}
         wanted = [columns.id, *(self.form.stored[column.name] for column in features)]
         for rows in self.files.read(wanted, columns.scored_at, span, only):

@@ -14,6 +14,7 @@ from ..errors import InvalidInput
 from . import pieces
 from .locations import batch_of, list_files
 from .pieces import FilePiece, PieceReader, find_pieces
+from .wanted_rows import RowsOf
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -71,8 +72,8 @@ class TableFiles:
             # A timestamp without a zone would be in another hour on another machine.
             raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
 
-    def read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
-        """Yields the rows whose time lies in the span, a batch at a time.
+    def read(self, columns: Sequence[str], time: str, span: Span, only: RowsOf | None = None) -> Iterator[pa.Table]:
+        """Yields the rows whose time lies in the span, a batch at a time; only those of some ids, if given.
 
         Raises:
             InvalidInput: a file changed or vanished while it was read, or cannot be read.
@@ -85,7 +86,7 @@ class TableFiles:
         try:
             batches = self._dataset.to_batches(
                 columns=list(dict.fromkeys(columns)),
-                filter=within if only is None else within & only,
+                filter=within if only is None else within & pc.field(only.column).cast(pa.string()).isin(only.ids),
                 batch_size=pieces.BATCH_ROWS,
                 batch_readahead=READAHEAD,
                 fragment_readahead=READAHEAD,
@@ -111,6 +112,16 @@ class TableFiles:
     def reader(self) -> PieceReader:
         """Returns the reader of the pieces."""
         return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._partition_base, self._field)
+
+    def count(self, time: str, span: Span) -> int:
+        """Returns the number of rows in the span, by the footers of the files as far as they say it.
+
+        Raises:
+            InvalidInput: a file cannot be read.
+        """
+        reader, found = self.reader(), self.pieces(time, span)
+        read: Iterator[int] = (rows.num_rows for piece in found if not piece.is_within for rows in reader.read(piece, [time], time, span))
+        return sum(piece.rows for piece in found if piece.is_within) + sum(read)
 
     def earliest(self, time: str, span: Span) -> datetime | None:
         """Returns the earliest time within the span of all rows; None without a row.

@@ -117,7 +117,7 @@ class FiledCopies:
         found = self._files.features(list(of_position.values()), span)
         missing = next((one for one in of_position.values() if one not in found), None)
         if missing is not None:
-            raise InvalidInput.of("payload.location", f"record {missing} vanished from the files while the check ran; check again")
+            raise InvalidInput.of("payload.location", f"record {missing} vanished from the table while the check ran; check again")
         return {position: found[record_id] for position, record_id in of_position.items()}
 
     def reserve_numbers(self, count: int) -> list[int]:

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from ..batch.engines import Done, Engine
 from ..batch.equal_records import merge_equal
 from ..batch.payload_files import TIMES, PayloadFiles, PayloadForm
-from ..batch.pieces import FilePiece, PieceReader
+from ..batch.pieces import FilePiece
+from ..batch.tables import Reader
 from ..domain.checks import DataSet, Progress, Span
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import RecordSchema
@@ -40,9 +41,7 @@ ALL, NONE = slice(None), slice(0)
 """Parts of a batch: a span is counted as a whole here, so nothing is topped up from before it."""
 
 
-COUNTED_WITHOUT_SCORES = (
-    "the span has more records in files than a check keeps in memory, and those are counted without their probabilities"
-)
+COUNTED_WITHOUT_SCORES = "the span has more records than a check keeps in memory, and those are counted without their probabilities"
 
 
 @dataclass(slots=True)
@@ -141,7 +140,7 @@ class SpanOfFiles:
     """The records of a span in files, as a task on a piece reads them. `form` holds no secret of the deployment."""
 
     form: PayloadForm
-    reader: PieceReader
+    reader: Reader
     query: WindowQuery
     span: Span
 
@@ -220,11 +219,11 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     def done(step: str, pieces: int) -> None:
         report(Progress(step=step, done=pieces, total=len(stored)))
 
-    seen = partial(done, "looking for the values of the watched columns in files, by pieces of them")
+    seen = partial(done, "looking for the values of the watched columns, by pieces of the table")
     monitor, too_many = _see_all_values(records, subject, engine, stored, seen)
     counted = CountedSpan()
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
-    for one in engine.run(task, stored, partial(done, "counting the records in files, by pieces of them")):
+    for one in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
         counted.plus(CountedSpan.from_bytes(one))
     if too_many is not None:
         counted.tables = [replace(one, strata=subject.monitor.strata, lacking={"strata": too_many}) for one in counted.tables]

@@ -42,7 +42,9 @@ def storage_problems(place: str, column: Column, *, is_feature: bool, has_endpoi
             " Log the column as a meta field, or leave the endpoint out; no copies of records are then scored",
         )
     if is_batch:
-        yield FieldProblem(f"{place}.storage", "must be left out where the records lie in files, which Evenhand reads and does not store")
+        yield FieldProblem(
+            f"{place}.storage", "must be left out where the records lie in your own tables, which Evenhand reads and does not store"
+        )
     yield from _check_groups(f"{place}.storage.groups", column, storage)
 
 

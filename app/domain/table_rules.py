@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ..errors import FieldProblem
 from .definitions import Definition
+from .tables_of_files import FeedbackTable, PayloadTable, TableFormat
 from .texts import name_problem
 
 
@@ -24,13 +25,19 @@ def table_problems(definition: Definition) -> Iterator[FieldProblem]:
             if name not in known:
                 yield FieldProblem(f"payload.columns.{part}", f"{name!r} is not one of the deployment's {part}")
             yield from _check_names(f"payload.columns.{part}", {name: stored})
-    if payload.partition_by is not None:
-        yield from _check_names("payload", {"partition_by": payload.partition_by})
+    yield from _check_partition("payload", payload)
     if feedback is not None:
         of_label = feedback.columns
         yield from _check_names("feedback.columns", {"id": of_label.id, "observed_at": of_label.observed_at, "label": of_label.label})
-        if feedback.partition_by is not None:
-            yield from _check_names("feedback", {"partition_by": feedback.partition_by})
+        yield from _check_partition("feedback", feedback)
+
+
+def _check_partition(where: str, table: PayloadTable | FeedbackTable) -> Iterator[FieldProblem]:
+    if table.partition_by is None:
+        return
+    if table.format is TableFormat.JDBC:
+        yield FieldProblem(f"{where}.partition_by", "must be left out for a table of a database, which has no paths of files")
+    yield from _check_names(where, {"partition_by": table.partition_by})
 
 
 def _check_names(where: str, names: Mapping[str, str]) -> Iterator[FieldProblem]:

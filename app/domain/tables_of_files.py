@@ -6,11 +6,15 @@ from enum import StrEnum
 
 
 class TableFormat(StrEnum):
-    """The format of a table: a folder of Parquet files, or one with a log of Delta Lake or Iceberg that says which files count."""
+    """The format of a table: a folder of Parquet files, one with a log of Delta Lake or Iceberg that says which files count, or no files.
+
+    `JDBC` is a table or view of a database.
+    """
 
     PARQUET = "parquet"
     DELTA = "delta"
     ICEBERG = "iceberg"
+    JDBC = "jdbc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,10 @@ class FeedbackColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadTable:
-    """A folder of files with scoring records. `partition_by` is a column that is part of their paths, as in `day=2026-07-01`."""
+    """A folder of files with scoring records, or a table of a database. `partition_by` is a column in paths, as in `day=2026-07-01`.
+
+    The `location` of a table of a database is the name of the database in the operator's settings, its schema and its table.
+    """
 
     location: str
     columns: PayloadColumns = PayloadColumns()
@@ -56,7 +63,7 @@ class PayloadTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackTable:
-    """A folder of files with ground-truth labels of the records of a payload table."""
+    """A folder of files, or a table of a database, with ground-truth labels of the records of a payload table."""
 
     location: str
     columns: FeedbackColumns = FeedbackColumns()

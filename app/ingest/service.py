@@ -297,9 +297,7 @@ class Ingestion:
             raise NotFound("deployment", deployment_id)
         if not target.is_logged:
             self._plans.pop(deployment_id, None)
-            raise Conflict(
-                f"The records of {deployment_id} lie in files, so none are logged: write them to its payload and feedback tables instead."
-            )
+            raise Conflict(f"The records of {deployment_id} lie in your own tables, so none are logged: write them there instead.")
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         known = self._plans.get(deployment_id)

@@ -87,22 +87,29 @@ def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> A
 def data_sources_of(deployment: Deployment) -> list[Answer]:
     """Returns the deployment's tables as data sources; none where its records are logged."""
     tables: list[tuple[str, PayloadTable | FeedbackTable | None]] = [("payload", deployment.payload), ("feedback", deployment.feedback)]
-    return [
-        {
-            "type": kind,
-            "connection": {"type": table.format.value},
-            "parameters": {
-                "location": table.location,
-                **({} if table.partition_by is None else {"partition_column": table.partition_by}),
-            },
-        }
-        for kind, table in tables
-        if table is not None
-    ]
+    return [{"type": kind, **_source_json(table)} for kind, table in tables if table is not None]
+
+
+def _source_json(table: PayloadTable | FeedbackTable) -> Answer:
+    if table.format is TableFormat.JDBC:
+        database, schema, name = table.location.split("/")
+        system = {"type": table.format.value, "integrated_system_id": database}
+        return {"connection": system, "schema_name": schema, "table_name": name}
+    partition = {} if table.partition_by is None else {"partition_column": table.partition_by}
+    return {"connection": {"type": table.format.value}, "parameters": {"location": table.location, **partition}}
 
 
 def _place_json(source: DataSourceIn, at: str) -> Answer:
     connection = source.connection
+    if connection is not None and connection.type.lower() == TableFormat.JDBC.value:
+        parts = (connection.integrated_system_id, source.schema_name, source.table_name)
+        if not all(parts):
+            message = (
+                "of type jdbc needs connection.integrated_system_id (the name of the database in EVENHAND_TABLE_DATABASES), schema_name and"
+                " table_name"
+            )
+            raise InvalidInput.of(at, message)
+        return {"format": TableFormat.JDBC.value, "location": "/".join(map(str, parts))}
     if connection is not None and connection.integrated_system_id is not None:
         message = "is not supported by Evenhand: name the folder of the files as parameters.location"
         raise InvalidInput.of(f"{at}.connection.integrated_system_id", message)

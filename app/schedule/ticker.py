@@ -48,9 +48,9 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
     scheduler.add_job(
         retention.look_for_aged_records, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_RUNS), (database,), next_run_time=utc_now()
     )
-    if places.roots:
+    if places.roots or places.databases:
         looks = IntervalTrigger(seconds=late_files.SECONDS_BETWEEN_LOOKS)
-        scheduler.add_job(late_files.look_for_late_files, looks, (database, places.roots), next_run_time=utc_now())
+        scheduler.add_job(late_files.look_for_late_files, looks, (database, places.access), next_run_time=utc_now())
         # A job of its own: it may read files for minutes.
         counts = IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS_AT_FILES)
         scheduler.add_job(evidence.look_for_evidence, counts, (database, places), id="evidence-in-files")

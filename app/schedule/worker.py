@@ -85,7 +85,9 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     database = Database(settings.database_url.get_secret_value(), pool_size=running + SENDERS + JOBS)
     sealer = open_secret_box(settings)
     egress = egress_of(settings, database)
-    places = TablePlaces(settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url))
+    places = TablePlaces(
+        settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url), settings.named_databases
+    )
     perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places)
     sink = audit_sink_of(settings)
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)

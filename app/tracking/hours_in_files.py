@@ -18,6 +18,7 @@ from ..batch.equal_records import merge_equal
 from ..batch.feedback_files import FeedbackFiles
 from ..batch.payload_files import PayloadFiles
 from ..batch.pieces import FilePiece
+from ..batch.tables import TablePart
 from ..checks.counting_files import SpanOfFiles
 from ..checks.sources import TablePlaces
 from ..clock import HOUR, hour_of
@@ -41,7 +42,9 @@ RESOLUTION = timedelta(microseconds=1)
 MOST_JOINED = 1_000_000
 """Max records whose labels are looked for at the same time."""
 
-NO_PERSON = "evidence.person cannot be used where records lie in files: a file does not say which record of a person was the first"
+NO_PERSON = (
+    "evidence.person cannot be used where records lie in your own tables: such a table does not say which record of a person was the first"
+)
 
 
 class HoursInFiles:
@@ -98,7 +101,7 @@ class HoursInFiles:
 
     def _open(self, span: Span) -> PayloadFiles:
         paths = paths_within(self._session, self._followed.deployment.no, PAYLOAD, span)
-        return PayloadFiles(self._followed.deployment, self._payload, self._places.roots, only=paths)
+        return PayloadFiles(self._followed.deployment, self._payload, self._places.access, TablePart(only=paths))
 
     def _query(self) -> WindowQuery:
         names = tuple(attribute.feature for attribute in self._followed.monitor.attributes)
@@ -118,7 +121,7 @@ class HoursInFiles:
             return []
         observed = Span(start=span.start, end=span.end + followed.horizon + RESOLUTION)
         paths = paths_within(self._session, followed.deployment.no, FEEDBACK, observed)
-        labels = FeedbackFiles(feedback, self._places.roots, only=paths)
+        labels = FeedbackFiles(feedback, self._places.access, TablePart(only=paths))
         parts = []
         for records in self._parts(span):
             self._keep_alive(0)

@@ -26,7 +26,7 @@ QUALITY: Final = (
 )
 
 NO_ATTRIBUTE = "the mitigation that was set for the deployment covers none of the monitored attributes"
-IN_FILES = "the records of this deployment lie in files, and mitigation is not there for them"
+IN_FILES = "the records of this deployment lie in your own tables, and mitigation is not there for them"
 NOT_PICKED = "the monitor picks no metric that shows mitigation"
 NOT_MITIGATED = "{attribute} is not among the attributes that were to be mitigated"
 NOT_TOGETHER = "attributes that are watched together are not mitigated together"

@@ -148,7 +148,7 @@ def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id:
     """Returns if the deployment's records are logged, or if the caller must not see it: the route refuses that in its own order.
 
     Raises:
-        Conflict: they lie in files, where single records are not looked at.
+        Conflict: they lie in your own tables, where single records are not looked at.
     """
     try:
         deployment = _require_seen(principal, deployments.get(deployment_id))
@@ -156,7 +156,7 @@ def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id:
         return
     if deployment.payload is not None:
         raise Conflict(
-            f"The records of {deployment.id} lie in files. Single records, mitigation, attributions and scans for subgroups"
+            f"The records of {deployment.id} lie in your own tables. Single records, mitigation, attributions and scans for subgroups"
             " need records in Evenhand's database and are not there for it; checks, series, evidence, alerts and reports are."
             " Flagged records are written as Parquet: `flag_file` in a check's window names the file."
         )

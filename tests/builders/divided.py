@@ -61,7 +61,7 @@ class DividedRecords:
             of_revision = [row for row in self._rows if row["revision"] == revision]
             if of_revision:
                 stage.log(of_revision, NOON + HOUR / 4, revision=revision)
-        labels = self._labels(self._rows)
+        labels = self.labels(self._rows)
         if labels:
             self.logged.label(labels, NOON + HOUR / 2)
 
@@ -70,7 +70,7 @@ class DividedRecords:
         lake = lake_of(self.logged, folder, types=TYPES, deployment_id=uuid.uuid4().hex)
         lake.stage.watch(replace(self.monitor, max_records=max_records))
         lake.stage.places = TablePlaces((folder,), engine=engine)
-        mixed = self._order.sample(self._rows, len(self._rows))
+        mixed = self.mixed()
         for start, end in pairwise([late, *sorted({cut for cut in cuts if late < cut < len(mixed)}), len(mixed)]):
             self._write(lake, mixed[start:end])
         lake.check(NOON)
@@ -82,12 +82,17 @@ class DividedRecords:
             of_revision = [row for row in rows if row["revision"] == revision]
             if of_revision:
                 lake.write(of_revision, NOON + HOUR / 4, revision=revision)
-        labels = self._labels(rows)
+        labels = self.labels(rows)
         if labels:
             lake.label(labels, NOON + HOUR / 2)
 
+    def mixed(self) -> list[dict[str, Any]]:
+        """Returns the records in another order."""
+        return self._order.sample(self._rows, len(self._rows))
+
     @staticmethod
-    def _labels(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, object]]:
+    def labels(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, object]]:
+        """Returns the labels of the records that have one."""
         return [(row["id"], row["truth"]) for row in rows if row["truth"] is not None]
 
 

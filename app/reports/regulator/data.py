@@ -50,7 +50,8 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     """Returns the data of the report, without the time of making.
 
     Raises:
-        Conflict: the deployment has no monitor, which says who is selected and which groups are compared, or its records lie in files.
+        Conflict: the deployment has no monitor, which says who is selected and which groups are compared, or its records
+            lie in your own tables.
         InvalidInput: an attribute or a control cannot be used, the period is too long, or months of it lie in files.
     """
     monitor = require_monitor(session, deployment)
@@ -98,11 +99,12 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
     """Returns the monitor of a deployment that a report can be made of.
 
     Raises:
-        Conflict: it has none, or its records lie in files.
+        Conflict: it has none, or its records
+            lie in your own tables.
     """
     if deployment.payload is not None:
         raise Conflict(
-            f"The records of {deployment.id} lie in files, and this report counts records in Evenhand's database."
+            f"The records of {deployment.id} lie in your own tables, and this report counts records in Evenhand's database."
             " Export a period of them as CSV, then use `evenhand report --from-csv`."
         )
     monitor = monitor_of(session, deployment.no)

@@ -64,8 +64,8 @@ def test_a_location_outside_the_allowed_folders_is_refused_and_says_nothing_abou
     ("wrong", "field"),
     [
         ({"format": "csv"}, "payload.format"),
-        ({"format": "jdbc"}, "payload.format"),
-        ({"format": ["jdbc"]}, "payload.format"),
+        ({"format": "hive"}, "payload.format"),
+        ({"format": ["hive"]}, "payload.format"),
         ({"columns": {"features": {"Unknown": "x"}}}, "payload.columns.features"),
         ({"columns": {"id": ""}}, "payload.columns.id"),
         ({"password": "x"}, "payload.password"),
@@ -105,7 +105,7 @@ def test_what_needs_records_in_the_database_says_that_it_is_not_there(service: R
     answer = service.client.request(method, f"/v1/deployments/credit-risk/{path}", json=body)
 
     assert answer.status_code == 409, answer.text
-    assert "lie in files" in answer.json()["detail"]
+    assert "lie in your own tables" in answer.json()["detail"]
 
 
 def test_a_deployment_cannot_change_between_log_and_files(service: RunningService, lake: Path) -> None:
@@ -114,3 +114,48 @@ def test_a_deployment_cannot_change_between_log_and_files(service: RunningServic
     answer = service.client.patch("/v1/deployments/credit-risk", json={"payload": table(lake / "scores")})
 
     assert answer.status_code == 409
+
+
+@pytest.fixture
+def with_databases(database: Database, tmp_path: Path) -> Iterator[RunningService]:
+    """The service, which names a database and has a folder for answers."""
+    databases = "warehouse = postgresql://reader:s3cret@db.example/bank\nother=postgres://x"
+    with running_service(database, tmp_path / "data", table_databases=databases, answers_dir=tmp_path) as service:
+        yield service
+
+
+def test_a_table_of_a_database_is_named_and_its_credentials_are_nowhere(with_databases: RunningService) -> None:
+    payload = table("warehouse/public/scores", format="jdbc")
+    answer = with_databases.client.post("/v1/deployments", json=deployment(payload=payload))
+
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["payload"]["location"], answer.json()["payload"]["format"]) == ("warehouse/public/scores", "jdbc")
+    assert "s3cret" not in answer.text
+    page = with_databases.client.get("/deployments/credit-risk/ingestion", headers={"Accept": "text/html"}).text
+    assert "warehouse/public/scores" in page
+    assert "s3cret" not in page
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"location": "elsewhere/public/scores"}, "payload.location"),
+        ({"location": "warehouse/pg_catalog/pg_class"}, "payload.location"),
+        ({"location": "/lake/scores"}, "payload.location"),
+        ({"partition_by": "day"}, "payload.partition_by"),
+        ({"format": "parquet"}, "payload.location"),
+    ],
+)
+def test_a_table_of_a_database_that_cannot_be_read_is_refused(with_databases: RunningService, wrong: dict[str, Any], field: str) -> None:
+    payload = table("warehouse/public/scores", format="jdbc") | wrong
+    answer = with_databases.client.post("/v1/deployments", json=deployment(payload=payload))
+
+    assert answer.status_code == 422
+    assert [one["field"] for one in answer.json()["errors"]] == [field]
+
+
+def test_a_table_of_a_database_needs_a_folder_for_answers(database: Database, tmp_path: Path) -> None:
+    with running_service(database, tmp_path / "data", table_databases="warehouse=postgresql://x") as service:
+        answer = service.client.post("/v1/deployments", json=deployment(payload=table("warehouse/public/scores", format="jdbc")))
+    assert [one["field"] for one in answer.json()["errors"]] == ["payload.format"]
+    assert "EVENHAND_ANSWERS_DIR is not set" in answer.text

@@ -107,7 +107,7 @@ def test_a_span_larger_than_memory_holds_is_counted_a_batch_at_a_time(stage: Sce
     for key in of_payload:
         assert_close(mine[key], theirs[key], key)
     reasons = {theirs[key][5] for key in theirs if key[1] == "payload" and "rows" in CATALOGUE[str(key[0])].needs}
-    assert reasons == {"the span holds more records in files than max_records, and this metric compares each with those most like it"}
+    assert reasons == {"the span holds more records than max_records, and this metric compares each with those most like it"}
     assert {theirs[key][5] for key in theirs if key[1] == "payload" and "scores" in CATALOGUE[str(key[0])].needs} == {
         COUNTED_WITHOUT_SCORES
     }

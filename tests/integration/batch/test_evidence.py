@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from app.alerts.accumulated import evaluate_evidence
+from app.batch.locations import TableAccess
 from app.domain.monitors import EvidenceSettings
 from app.schedule.late_files import look_for_late_files
 from app.store.database.engine import Database
@@ -57,7 +58,7 @@ def in_files(stage: Scene, folder: Path) -> Lake:
 
 def count(lake: Lake, until: datetime = END) -> None:
     """Lists the files, and counts the hours before that moment."""
-    look_for_late_files(lake.stage.database, (lake.folder,))
+    look_for_late_files(lake.stage.database, TableAccess((lake.folder,)))
     update_deployment(lake.stage.database, lake.stage.deployment.no, until, places=lake.stage.places)
 
 
@@ -178,7 +179,7 @@ def test_a_file_that_goes_or_cannot_be_read_is_tried_again(lake: Lake, database:
 
     # Listed, then damaged before it is counted: the next update says why, and the one after its repair counts it.
     file.write_bytes(kept)
-    look_for_late_files(database, (lake.folder,))
+    look_for_late_files(database, TableAccess((lake.folder,)))
     file.write_bytes(kept[:100])
     update_evidence(database, grace=timedelta(0), places=lake.stage.places)
     assert "cannot be read" in str(present_era(lake.stage).problem)
@@ -191,7 +192,7 @@ def test_a_file_that_goes_or_cannot_be_read_is_tried_again(lake: Lake, database:
 def test_a_monitor_that_names_people_says_that_files_cannot_have_them(lake: Lake) -> None:
     lake.stage.watch(replace(lake.stage.monitor(), evidence=EvidenceSettings(person="person")))
     falling(lake, [1.0])
-    look_for_late_files(lake.stage.database, (lake.folder,))
+    look_for_late_files(lake.stage.database, TableAccess((lake.folder,)))
     update_evidence(lake.stage.database, grace=timedelta(0), places=lake.stage.places)
     with lake.stage.database.transaction() as session:
         found = look_at_evidence(session, lake.stage.deployment.no)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.alerts.evaluating import evaluate_ended_checks
+from app.batch.locations import TableAccess
 from app.checks.sources import TablePlaces
 from app.domain.checks import Trigger
 from app.domain.deployments import Endpoint
@@ -76,7 +77,7 @@ def test_the_view_of_mitigation_and_the_report_say_that_files_have_none(service:
     debiased = words(service.client.get(f"/deployments/in-files/checks/{check}?view=debiased", **asks).text)
     report = words(service.client.get(f"/v1/deployments/in-files/checks/{check}/report.html").text)
 
-    assert "the records of this deployment lie in files, and mitigation is not there for them" in debiased
+    assert "the records of this deployment lie in your own tables, and mitigation is not there for them" in debiased
     assert "No hour has been counted yet" in report
 
 
@@ -95,7 +96,7 @@ def test_a_check_of_files_says_where_the_records_are_that_need_a_second_look(
     assert file.is_file()
     assert service.client.get(f"/v1/deployments/in-files/checks/{check.id}").json()["window"]["flag_file"] == str(file)
     second_look = words(service.client.get("/deployments/in-files/second-look", **asks).text)
-    assert "writes the records that need a second look as Parquet next to these files" in second_look
+    assert "writes the records that need a second look as Parquet; the page of the check names its file" in second_look
     refused = service.client.get("/v1/deployments/in-files/flagged-records").json()
     assert "`flag_file` in a check's window names the file" in refused["detail"]
 
@@ -106,7 +107,7 @@ def test_the_listed_files_are_shown_where_records_are_expected(
     assert check
     asks = {"headers": {"Accept": "text/html"}}
     before = words(service.client.get("/deployments/in-files/ingestion", **asks).text)
-    look_for_late_files(database, (tmp_path,))
+    look_for_late_files(database, TableAccess((tmp_path,)))
 
     for path in ("/ingestion", "/configure/log"):
         shown = words(service.client.get(f"/deployments/in-files{path}", **asks).text)
@@ -131,7 +132,7 @@ def test_an_alert_on_records_in_files_opens_and_says_where_its_records_are(
     alerts = service.client.get("/v1/alerts?state=open").json()["alerts"]
     assert [(one["attribute"], one["group"], one["data"]) for one in alerts] == [("sex", "female", "payload")]
     shown = service.client.get(f"/alerts/{alerts[0]['id']}", **asks).text
-    assert "They are not shown: the records of this deployment lie in files" in words(shown)
+    assert "They are not shown: the records of this deployment lie in your own tables" in words(shown)
     assert "/transactions" not in shown
     rules = words(service.client.get("/deployments/in-files/alerts", **asks).text)
     assert "A rule that limits false alarms is about evidence" in rules
