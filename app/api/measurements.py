@@ -12,7 +12,7 @@ from ..domain.deployments import Deployment
 from ..domain.monitor_rules import unknown_metric
 from ..errors import Conflict, InvalidInput
 from ..metrics.catalogue import CATALOGUE
-from ..store.checks.measurements import SeriesFilter, hour_tables, series
+from ..store.checks.measurements import SeriesFilter, series, summed_tables
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.summaries import summaries_of
 from ..store.mitigation.mitigation import settings_of
@@ -92,8 +92,8 @@ def _roll_up_series(session: SessionIn, deployment: Deployment, wanted: SeriesFi
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, with whose limits a roll-up is compared; set one first.")
     # Figures of several data sets are computed from the tables of one.
     of_tables = replace(wanted, data=None if wanted.data is None else table_data(wanted.data))
-    tables = hour_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
-    if len(tables) > MOST_TABLES:
+    tables = summed_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
+    if sum(one.hours for one in tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
     settings = settings_of(session, deployment.no)
     chosen = (wanted.data, wanted.metric, wanted.scope, wanted.group)

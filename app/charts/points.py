@@ -1,10 +1,12 @@
 """Rows of a series for a chart: lines that end at a gap, points by kind, runs of absent values."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from math import inf
+from operator import attrgetter
 from statistics import median_low
 from typing import Any, Literal, NamedTuple
 
@@ -106,12 +108,11 @@ class LimitRun:
     always: bool
 
 
-def limit_runs(series: Series, side: Literal["lower", "upper"]) -> list[LimitRun]:
-    """Returns the limits of that side that the points were compared with, in their order; stretches without a limit are left out.
+def limit_runs(points: Sequence[SeriesPoint], side: Literal["lower", "upper"]) -> list[LimitRun]:
+    """Returns the limits of that side that points, oldest first, were compared with, in their order; stretches without one are left out.
 
     A new limit begins at the last point under the one before, for a point describes the time before it.
     """
-    points = sorted((point for group in series.groups for point in group.points), key=lambda point: point.at)
     held = [(point.at, point.lower_limit if side == "lower" else point.upper_limit) for point in points]
     always = len({level for _, level in held}) == 1
     runs: list[LimitRun] = []
@@ -176,14 +177,19 @@ def _segments(points: Iterable[SeriesPoint], longest: timedelta) -> list[list[Se
 def _thin_out(part: Sequence[SeriesPoint], stretch: timedelta) -> list[SeriesPoint]:
     """Returns the first, the last and the extremes of value and interval in each stretch, in their order."""
     kept: list[SeriesPoint] = []
-    for _, found in groupby(enumerate(part), key=lambda one: (one[1].at - part[0].at) // stretch if stretch else 0):
-        among = list(found)
-        ends = (among[0], among[-1])
-        values = (min(among, key=lambda one: one[1].value or 0.0), max(among, key=lambda one: one[1].value or 0.0))
+    start, first = part[0].at, 0
+    while first < len(part):
+        # The stretches have one length, so the end of this one is looked up; a year of points would be divided one by one.
+        end = start + ((part[first].at - start) // stretch + 1) * stretch if stretch else None
+        beyond = len(part) if end is None else bisect_left(part, end, lo=first, key=attrgetter("at"))
+        among = part[first:beyond]
+        values = [one.value or 0.0 for one in among]
         # An open end is further out than any number.
-        lowest = min(among, key=lambda one: -inf if one[1].lower is None else one[1].lower)
-        highest = max(among, key=lambda one: inf if one[1].upper is None else one[1].upper)
-        kept += [part[place] for place in sorted({place for place, _ in (*ends, *values, lowest, highest)})]
+        lowers = [-inf if one.lower is None else one.lower for one in among]
+        uppers = [inf if one.upper is None else one.upper for one in among]
+        extremes = (values.index(min(values)), values.index(max(values)), lowers.index(min(lowers)), uppers.index(max(uppers)))
+        kept += [among[place] for place in sorted({0, len(among) - 1, *extremes})]
+        first = beyond
     return kept
 
 

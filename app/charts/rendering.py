@@ -11,6 +11,9 @@ Spec: TypeAlias = dict[str, Any]
 """A Vega-Lite specification with its data in it, as JSON has it. The tests check every kind against the schema; at run time that would
 take longer than drawing."""
 
+# Else every part of a chart is checked against the schema as it is made; the tests check whole charts.
+alt.utils.schemapi.disable_debug_mode()
+
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 """Version of Vega-Lite that the specifications are written for, and that draws them."""
 

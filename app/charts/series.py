@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from textwrap import wrap
 from typing import Any
 
@@ -86,16 +87,16 @@ def series_chart(series: Series, *, theme: Theme = Theme.LIGHT, alerts: Sequence
     named |= {"measured": rows.measured, "carried": rows.carried, "uncertain": rows.uncertain}
     moments = [point.at for point in points] if span is None else [span.start, span.end]
     configured = time_config(look, moments, series.rollup)
-    described = {"title": _title(series, rows, marks), "description": description(series), "config": configured}
+    described = {"title": _title(series, rows, marks), "description": description(series, limits), "config": configured}
     # Altair has named datasets of its own, of the inline data, which must stay.
     return spec | described | {"datasets": spec.get("datasets", {}) | {name: found for name, found in named.items() if found}}
 
 
-def description(series: Series) -> str:
+def description(series: Series, limits_of: Mapping[str, list[LimitRun]]) -> str:
     """Returns the chart in a sentence, for people who do not see it."""
     count = sum(len(group.points) for group in series.groups)
     lacking = sum(point.value is None for group in series.groups for point in group.points)
-    limits = [f"{name} {', then '.join(f'{one.level:g}' for one in runs)}" for name, runs in _limits(series).items() if runs]
+    limits = [f"{name} {', then '.join(f'{one.level:g}' for one in runs)}" for name, runs in limits_of.items() if runs]
     parts = [
         f"Line chart of {heading(series)} on {DATA_TITLES[series.data]}",
         f"{count} points of {len(series.groups)} series",
@@ -265,7 +266,8 @@ def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: dat
 
 def _limits(series: Series) -> dict[str, list[LimitRun]]:
     """Returns the limits by their names, with the times in which they applied."""
-    return {"lower limit": limit_runs(series, "lower"), "upper limit": limit_runs(series, "upper")}
+    points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
+    return {"lower limit": limit_runs(points, "lower"), "upper limit": limit_runs(points, "upper")}
 
 
 def _limit_layers(limits: Mapping[str, list[LimitRun]], axis: NumberAxis, look: ThemeLook) -> tuple[list[alt.Chart], list[alt.Chart]]:

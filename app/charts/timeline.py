@@ -15,7 +15,7 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import RateOf
 from ..metrics.sides import both_sides, is_ratio
 from ..metrics.verdicts import GRAVEST, Verdict
-from ..store.checks.timeline import CheckStep
+from ..store.checks.check_days import CheckStep
 from ..views.timeline import TimePanel, TimeStep, list_values
 from ..views.timeline_words import write_value
 from .forest import ForestAxis, LinearAxis

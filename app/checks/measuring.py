@@ -54,7 +54,7 @@ def measure_table(
         reasons = [reason for need, reason in lacking.items() if need in CATALOGUE[measured.metric].needs]
         if reasons and isinstance(number, Undefined):
             number = Undefined(reasons[0], number.n)  # says why there are no strata or scores, not only that the metric needs them
-        result = replace(measured, number=number)
+        result = measured if number is measured.number else replace(measured, number=number)
         found.append(_measurement(result, data, comparison, members=members, at=at))
     return found
 

@@ -1,7 +1,7 @@
 """Days, weeks and months, computed from the hours' count tables and never from averages of ratios."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
@@ -17,7 +17,7 @@ from ..metrics.tables import FeedbackCells, GroupCounts
 from ..store.checks.measurements import HourTable
 from .measuring import measure_table
 from .revisions import explain_nulls
-from .tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, data_measured_on, merge_revisions, merged
+from .tabulation import EVERYBODY, MITIGATED, OTHER_REVISIONS, STRATA_OF, TABLE_TYPES, Table, data_measured_on, merge_revisions, merged
 
 OTHER_STRATA = "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
 
@@ -45,9 +45,9 @@ def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, setti
     ones would compare unlike groups. So are tables of outcomes that were mitigated in another way than the present one.
     """
     present = [
-        table
-        for table in tables
-        if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.way_of(table.comparison.label))
+        one
+        for one in sum_days(tables)
+        if _is_of_present_groups(one, monitor) and one.cells.get(MITIGATED) in (None, settings.way_of(one.comparison.label))
     ]
 
     def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
@@ -55,22 +55,50 @@ def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, setti
 
     found = []
     for (start, source, features), members in groupby(sorted(present, key=of_point), key=of_point):
-        hourly, parts = list(members), []
-        for table in hourly:
-            # Strata by another column than the monitor's present one are left out.
-            is_alike = monitor.strata is not None and table.cells.get(STRATA_OF) == monitor.strata
-            cells = {name: part for name, part in table.cells.items() if name != "strata" or is_alike}
-            parts.append(TABLE_TYPES[source].from_json(cells))
+        sums = list(members)
+        # Strata by another column than the monitor's present one are left out.
+        parts = [_read_table(one, has_strata=monitor.strata is not None and one.cells.get(STRATA_OF) == monitor.strata) for one in sums]
         whole = merged(source, parts)
-        hours = len({table.hour for table in hourly})
 
         has_no_strata = monitor.strata is not None and isinstance(whole, GroupCounts | FeedbackCells) and whole.strata is None
         lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if has_no_strata else {}
-        others = merge_revisions(table.cells for table in hourly)
+        others = merge_revisions(one.cells for one in sums)
+        hours = sum(one.hours for one in sums)
         for data in data_measured_on(source):
             measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking)
             found += [RolledUp(hours, measurement) for measurement in explain_nulls(measured, whole.groups, others)]
     return found
+
+
+def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
+    """Returns the tables with those of consecutive hours of a day added up that were counted alike; oldest first by data and comparison.
+
+    Every period is added up from these sums, whether they are stored or not: sums of weights depend on their order in the last digit.
+    """
+
+    def of_sum(table: HourTable) -> tuple[object, ...]:
+        # What decides later whether a table counts, or whether its strata do, is alike in all of a sum.
+        how = (table.cells.get(STRATA_OF), table.cells.get(MITIGATED), OTHER_REVISIONS in table.cells)
+        return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *how
+
+    sums = []
+    for _, members in groupby(sorted(tables, key=lambda one: (one.data, one.comparison.features, one.hour)), key=of_sum):
+        alike = list(members)
+        first = alike[0]
+        if len(alike) == 1:
+            sums.append(first)
+            continue
+        whole = merged(first.data, [_read_table(one, has_strata=True) for one in alike])
+        cells = whole.to_json() | {name: first.cells[name] for name in (STRATA_OF, MITIGATED) if name in first.cells}
+        if (others := merge_revisions(one.cells for one in alike)) is not None:
+            cells[OTHER_REVISIONS] = others.to_json()
+        sums.append(replace(first, cells=cells, hours=sum(one.hours for one in alike)))
+    return sums
+
+
+def _read_table(table: HourTable, *, has_strata: bool) -> Table:
+    cells = table.cells if has_strata else {name: part for name, part in table.cells.items() if name != "strata"}
+    return TABLE_TYPES[table.data].from_json(cells)
 
 
 def period_start(hour: datetime, period: Period) -> datetime:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ..durable_files import write_through
 from ..embedded import dump
 from ..errors import SetupError
 from ..security.secrets import KEY_FILE
@@ -44,7 +45,7 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             yield draft
-            _write_through(draft)
+            write_through(draft)
             if force:
                 draft.replace(file)
             else:
@@ -55,7 +56,7 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
                 except OSError:  # a file system without links, such as that of a memory stick
                     _refuse_existing(file)
                     draft.replace(file)
-            _write_through(file.parent)
+            write_through(file.parent)
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
@@ -67,11 +68,3 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
 def _refuse_existing(file: Path) -> None:
     if os.path.lexists(file):
         raise SetupError(f"{file} exists. Name another file, or replace it with --force.")
-
-
-def _write_through(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

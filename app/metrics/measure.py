@@ -37,7 +37,7 @@ def measure_all(data: Data, evidence: TableEvidence, wanted: Collection[str] | N
             found = measure_drawn(metric, how, evidence)
         results += [*found, *_find_worst(metric, found, evidence)]
 
-    if evidence.scores is not None:
+    if of_scores and evidence.scores is not None:
         found = measure_scores(evidence.scores, evidence.groups, {key: row.formula for key, row in of_scores.items()})
         results += found
         for row in of_scores.values():

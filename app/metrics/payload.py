@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from .catalogue import CATALOGUE
 from .catalogue.metric import Over
 from .estimates import DRAWS, Words
 from .evidence import OfOutcomes, TableEvidence
@@ -47,7 +48,8 @@ def measure_payload(
     """
     evidence = _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws)
     # A table without scores gives each metric that is asked for by name its reason.
-    scores = table.unknown_scores() if table.scores is None and metrics is not None else table.scores
+    is_asked = metrics is not None and any("scores" in CATALOGUE[key].needs for key in metrics)
+    scores = table.unknown_scores() if table.scores is None and is_asked else table.scores
     return measure_all("payload", replace(evidence, scores=scores), metrics)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..domain.archives import MANIFEST, ArchivedTable, MonthArchive
+from ..durable_files import write_through
 from ..errors import SetupError
 
 _PIECE_ROWS: Final = 20_000
@@ -47,7 +48,7 @@ def prepare_folder(folder: Path) -> None:
     """Makes the folder, for its owner alone, and removes the manifest of earlier files, which are about to be replaced."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / MANIFEST).unlink(missing_ok=True)
-    _sync(folder)
+    write_through(folder)
 
 
 def write_rows(path: Path, rows: pa.RecordBatchReader) -> None:
@@ -133,14 +134,6 @@ def check_files(archive: MonthArchive, folder: Path) -> None:
 
 
 def _put(draft: Path, path: Path) -> None:
-    _sync(draft)
+    write_through(draft)
     draft.replace(path)
-    _sync(path.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_through(path.parent)

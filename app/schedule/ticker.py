@@ -18,7 +18,7 @@ from ..store.database.partitions import ensure_coming_months
 from ..store.people.audit_events import seal_events
 from ..store.records.arrivals import fold_arrivals
 from ..store.records.counts import fold_counts
-from . import alerting, evidence, late_files, retention, subgroups
+from . import alerting, days, evidence, late_files, retention, subgroups
 from .due import queue_due_attributions, queue_due_checks
 from .heartbeat import beat
 from .set_back import watch_clock
@@ -26,7 +26,7 @@ from .set_back import watch_clock
 SECOND = 35
 """Second of each minute at which the ticker runs: a little after an hour's check has become due."""
 
-JOBS = 12
+JOBS = 13
 """Max jobs that the ticker runs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
@@ -43,6 +43,7 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
     scheduler.add_job(alerting.look_for_ended_checks, IntervalTrigger(seconds=alerting.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(alerting.look_at_the_clock, CronTrigger(second=alerting.SECOND, timezone="UTC"), (database,))
     scheduler.add_job(evidence.look_for_evidence, IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS), (database,))
+    scheduler.add_job(days.look_for_ended_days, IntervalTrigger(seconds=days.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(subgroups.look_for_scans, IntervalTrigger(seconds=subgroups.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(

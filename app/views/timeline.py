@@ -20,19 +20,15 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import GRAVEST, Limits, Verdict
 from ..metrics.worst import rank
 from ..store.alerts.alerts import alerts_between
-from ..store.checks.figure_days import DAY
+from ..store.checks.check_days import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes, whole_days
 from ..store.checks.timeline import (
     ORIGIN,
-    CheckStep,
     FigureStep,
     FiguresWanted,
-    VersionChange,
-    check_steps,
     figure_days,
     figure_steps,
     oldest_check_start,
     revision_before,
-    version_changes,
 )
 from .series import SeriesPoint
 
@@ -191,6 +187,7 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
         )
         for key, steps in own.items()
     ]
+    checks = ended_checks(session, deployment_no, span, step)
     accuracy = None
     if wanted.with_accuracy:
         rows = _read_steps(session, deployment_no, span, step, ACCURACY)
@@ -204,8 +201,8 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
         step=step,
         panels=tuple(sorted(panels, key=_order)),
         accuracy=accuracy,
-        checks=tuple(check_steps(session, deployment_no, span, step)),
-        changes=tuple(version_changes(session, deployment_no, span)),
+        checks=tuple(join_steps(checks, step)),
+        changes=tuple(version_changes(checks)),
         alerts=tuple(one for one in reversed(alerts_between(session, deployment_no, span)) if span.start <= one.opened_at <= span.end),
         earlier=earlier,
         no_earlier=no_earlier,
@@ -275,11 +272,10 @@ def _read_steps(session: Session, deployment_no: int, span: Span, step: timedelt
     """Returns the stored figures of the span: by step, or from a day on by day, of which the ends of the span may be parts."""
     if step < DAY:
         return figure_steps(session, deployment_no, span, step, wanted)
-    first = ORIGIN - (ORIGIN - span.start) // DAY * DAY  # midnight at or after the start
-    last = ORIGIN + (span.end - ORIGIN) // DAY * DAY
-    head = figure_steps(session, deployment_no, Span(start=span.start, end=first), DAY, wanted) if span.start < first else []
-    tail = figure_steps(session, deployment_no, Span(start=last, end=span.end), DAY, wanted) if last < span.end else []
-    return [*head, *figure_days(session, deployment_no, Span(start=first, end=last), wanted), *tail]
+    days = whole_days(span)
+    head = figure_steps(session, deployment_no, Span(start=span.start, end=days.start), DAY, wanted) if span.start < days.start else []
+    tail = figure_steps(session, deployment_no, Span(start=days.end, end=span.end), DAY, wanted) if days.end < span.end else []
+    return [*head, *figure_days(session, deployment_no, days, wanted), *tail]
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +294,7 @@ def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: s
         of_group.setdefault((start, row.definition), []).append(row)
     return {
         key: tuple(_join(members, start, span, step, metric) for (start, _), members in sorted(steps.items(), key=lambda one: one[0]))
-        for key, steps in found.items()
+        for key, steps in sorted(found.items(), key=lambda one: (one[0].attribute or "", one[0].scope, one[0].group or ""))
     }
 
 

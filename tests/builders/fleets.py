@@ -10,6 +10,7 @@ from app.store.checks.figure_days import join_day
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
+from tests.builders.days import keep_days
 
 YEAR: Final = 365
 """Days of the first deployment, unless others are chosen."""
@@ -116,5 +117,8 @@ def fill_fleet(database: Database, *, deployments: int, days: int, days_of_first
         for no in range(1, deployments + 1):
             for day in range((days_of_first if no == 1 else days) + 2):
                 join_day(session, no, last - timedelta(days=day) + HOUR)
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+    keep_days(database, utc_now())
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")

@@ -7,6 +7,7 @@ from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import EvidenceSettings, Monitor
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
+from tests.builders.days import keep_days
 from tests.builders.evidence_worlds import update
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use
 from tests.scenes import HOUR, NOON, Scene, scene
@@ -15,7 +16,16 @@ CUSTOMER = Column(name="customer", type=FieldType.STRING, kind=FieldKind.CATEGOR
 PERSON = "Ada-Lovelace-1815"
 """Value of the meta field of the person; her records are `ada-1` to `ada-3`."""
 
-SERIES = ("measurements", "check_tables", "figure_days", "evidence_hours", "evidence_figures", "evidence_late_labels", "record_counts")
+SERIES = (
+    "measurements",
+    "check_tables",
+    "figure_days",
+    "table_days",
+    "evidence_hours",
+    "evidence_figures",
+    "evidence_late_labels",
+    "record_counts",
+)
 """Tables of everything that is drawn, exported or reported."""
 
 
@@ -45,4 +55,5 @@ def make_kept_records(database: Database, url: str) -> Scene:
             text("INSERT INTO intake_counts VALUES (:no, :hour, 'gateway', 'rejected', 2, 'customer: found Ada-Lovelace-1815')"),
             {"no": stage.deployment.no, "hour": NOON},
         )
+    keep_days(database, NOON + 24 * HOUR)
     return stage

@@ -6,9 +6,9 @@ from typing import cast
 import psycopg
 from sqlalchemy.orm import Session
 
+from .check_days import DAY
 from .timeline import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
 
-DAY = timedelta(days=1)
 _LEAST = timedelta(microseconds=1)
 
 _FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"

@@ -1,18 +1,21 @@
 """Series of measurements, and the count tables that roll-ups add up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple, Self
 
-from sqlalchemy import ColumnElement, cast, select, text, tuple_
-from sqlalchemy.dialects.postgresql import JSONB, distinct_on
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from psycopg.types.json import Jsonb
+from sqlalchemy import delete, insert, select, tuple_
+from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckState, DataSet, Measurement, Scope
+from ...domain.checks import DataSet, Measurement, Scope
 from ...domain.comparisons import Comparison
 from ...domain.outcomes import OutcomeRule, outcome_texts
-from ..tables import CheckRow, CheckTableRow, MeasurementRow
-from .results import measurement_from, omit_columns, read_comparison
+from ..database.rows import read_rows
+from ..tables import CheckRow, MeasurementRow, TableDayRow
+from .check_days import DAY, Stretch, stretches_between
+from .results import measurement_from, name_columns, omit_columns, read_comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +42,81 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class HourTable:
-    """One count table of one hour: only the records of that hour itself."""
+    """One count table of one hour, or the sum of those of several hours of a day: `hour` is the first one.
+
+    Only the records of the hours themselves are in it, and none that was added from earlier ones.
+    """
 
     hour: datetime
     data: DataSet
     comparison: Comparison
-    cells: dict[str, object]
+    cells: dict[str, Any]
+    hours: int = 1
+
+    @classmethod
+    def read(cls, row: Sequence[Any]) -> Self:
+        """Returns the table of a row: hour, data, attribute, cells, hours."""
+        hour, data, attribute, cells, hours = row
+        return cls(hour, DataSet(data), read_comparison(attribute, cells), omit_columns(cells), hours)
 
     @property
     def attribute(self) -> str:
         """The comparison's label."""
         return self.comparison.label
+
+
+class CountedOutcomes(NamedTuple):
+    """Outcomes that a table was counted under, as they are stored."""
+
+    favourable: list[str]
+    unfavourable: list[str]
+
+
+class DayTable(NamedTuple):
+    """One table of a day, and the outcomes that it was counted under."""
+
+    outcomes: CountedOutcomes
+    table: HourTable
+
+
+_NEWEST = """
+    -- DISTINCT ON keeps the first row of each hour: that of the newest check.
+    SELECT DISTINCT ON (span_start, favourable, unfavourable) no, span_start, "window"->'favourable' AS favourable,
+           "window"->'unfavourable' AS unfavourable
+    FROM unnest(%(firsts)s::timestamptz[], %(lasts)s::timestamptz[]) AS stretch (first, last)
+    JOIN checks ON deployment_no = %(deployment_no)s
+        AND span_start >= coalesce(first, '-infinity') AND span_start < coalesce(last, 'infinity')
+    WHERE state = 'succeeded' AND span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')
+      AND {of_outcomes} AND EXISTS (SELECT FROM check_tables WHERE check_no = no)
+    ORDER BY span_start, favourable, unfavourable, no DESC
+"""
+_OF_OUTCOMES = """ "window"->'favourable' = %(favourable)s AND "window"->'unfavourable' = %(unfavourable)s """
+_OF_ANY_OUTCOMES = """ "window" ? 'favourable' AND "window" ? 'unfavourable' """
+_OF_TABLE = """
+    (%(data)s::text IS NULL OR data = %(data)s) AND (%(attribute)s::text IS NULL OR attribute = %(attribute)s)
+"""
+_HOURS = f"""
+    SELECT span_start, data, attribute, cells, 1
+    FROM ({_NEWEST.format(of_outcomes=_OF_OUTCOMES)}) newest JOIN check_tables ON check_no = newest.no
+    WHERE part = 'span' AND {_OF_TABLE}
+    ORDER BY span_start, data, attribute
+    LIMIT %(most)s
+"""  # noqa: S608 - of constants only
+_OF_DAY = f"""
+    SELECT span_start, data, attribute, cells, 1, favourable, unfavourable
+    FROM ({_NEWEST.format(of_outcomes=_OF_ANY_OUTCOMES)}) newest
+    JOIN check_tables ON check_no = newest.no
+    WHERE part = 'span'
+    ORDER BY favourable, unfavourable, span_start, data, attribute
+"""  # noqa: S608 - of constants only
+_KEPT = f"""
+    SELECT kept.day, hour, data, attribute, cells, hours
+    FROM check_days kept LEFT JOIN table_days summed ON summed.deployment_no = kept.deployment_no AND summed.day = kept.day
+        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_OF_TABLE}
+    WHERE kept.deployment_no = %(deployment_no)s AND is_kept
+      AND kept.day >= coalesce(%(since)s::timestamptz, '-infinity')
+      AND kept.day <= coalesce(%(until)s::timestamptz - interval '1 day', 'infinity')
+"""  # noqa: S608 - of constants only
 
 
 def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
@@ -61,7 +128,9 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
         MeasurementRow.attribute: wanted.attribute,
         MeasurementRow.group: wanted.group,
     }
-    conditions = [MeasurementRow.deployment_no == deployment_no, *_between(MeasurementRow.at, wanted)]
+    conditions = [MeasurementRow.deployment_no == deployment_no]
+    conditions += [] if wanted.since is None else [MeasurementRow.at >= wanted.since]
+    conditions += [] if wanted.until is None else [MeasurementRow.at < wanted.until]
     conditions += [column == value for column, value in columns.items() if value is not None]
     if after_no:
         # By time and number: many measurements have the same time.
@@ -83,37 +152,60 @@ def hour_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, o
     Checks of other spans are left out: they overlap hours, and their records would be counted twice. So are hours counted under
     other favourable and unfavourable outcomes: what was counted as favourable then may be the opposite now.
     """
-    newest = (
-        select(CheckRow.no, CheckRow.span_start)
-        .ext(distinct_on(CheckRow.span_start))
-        .join(CheckTableRow, CheckTableRow.check_no == CheckRow.no)
-        .where(
-            CheckRow.deployment_no == deployment_no,
-            CheckRow.state == CheckState.SUCCEEDED,
-            text("span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')"),
-            *_between(CheckRow.span_start, wanted),
-            CheckRow.window["favourable"] == cast(outcome_texts(outcomes.favourable), JSONB),
-            CheckRow.window["unfavourable"] == cast(outcome_texts(outcomes.unfavourable), JSONB),
-        )
-        # DISTINCT ON keeps the first row of each hour: that of the newest check.
-        .order_by(CheckRow.span_start, CheckRow.no.desc())
-        .subquery()
-    )
-    conditions: list[ColumnElement[bool]] = [CheckTableRow.part == "span"]
-    if wanted.data is not None:
-        conditions.append(CheckTableRow.data == wanted.data)
-    if wanted.attribute is not None:
-        conditions.append(CheckTableRow.attribute == wanted.attribute)
-    rows = session.execute(
-        select(newest.c.span_start, CheckTableRow.data, CheckTableRow.attribute, CheckTableRow.cells)
-        .join(CheckTableRow, CheckTableRow.check_no == newest.c.no)
-        .where(*conditions)
-        .order_by(newest.c.span_start, CheckTableRow.data, CheckTableRow.attribute)
-        .limit(most)
-    )
-    return [HourTable(hour, DataSet(data), read_comparison(attribute, cells), omit_columns(cells)) for hour, data, attribute, cells in rows]
+    values = _wanted_values(deployment_no, wanted, outcomes)
+    return [HourTable.read(row) for row in _read_hours(session, values, [Stretch(wanted.since, wanted.until)], most)]
 
 
-def _between(column: InstrumentedAttribute[datetime], wanted: SeriesFilter) -> Sequence[ColumnElement[bool]]:
-    bounds = [] if wanted.since is None else [column >= wanted.since]
-    return bounds if wanted.until is None else [*bounds, column < wanted.until]
+def summed_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
+    """Returns the same hours, of ended days as they were added up then: two statements. Beyond `most` hours some may be missing."""
+    values = _wanted_values(deployment_no, wanted, outcomes)
+    rows = read_rows(session, _KEPT, values)
+    days = sorted({row[0] for row in rows})
+    stretches = stretches_between(days, Stretch(wanted.since, wanted.until))
+    open_ones = [HourTable.read(row) for row in _read_hours(session, values, stretches, most)]
+    found = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_ones]
+    return sorted(found, key=lambda one: (one.hour, one.data, one.attribute))
+
+
+def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
+    """Returns the tables of the hours of a day likewise, under every rule of outcomes that they were counted under."""
+    values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
+    return [DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5])) for row in read_rows(session, _OF_DAY, values)]
+
+
+def store_day_tables(session: Session, deployment_no: int, day: datetime, tables: Sequence[DayTable]) -> None:
+    """Replaces the sums of a day, whose row the caller has locked."""
+    session.execute(delete(TableDayRow).where(TableDayRow.deployment_no == deployment_no, TableDayRow.day == day))
+    rows = [
+        {
+            "deployment_no": deployment_no,
+            "day": day,
+            "data": table.data,
+            "attribute": table.attribute,
+            "favourable": outcomes.favourable,
+            "unfavourable": outcomes.unfavourable,
+            "hour": table.hour,
+            "hours": table.hours,
+            "cells": table.cells | name_columns(table.comparison),
+        }
+        for outcomes, table in tables
+    ]
+    if rows:
+        session.execute(insert(TableDayRow), rows)
+
+
+def _wanted_values(deployment_no: int, wanted: SeriesFilter, outcomes: OutcomeRule) -> dict[str, object]:
+    return {
+        "deployment_no": deployment_no,
+        "data": wanted.data,
+        "attribute": wanted.attribute,
+        "favourable": Jsonb(outcome_texts(outcomes.favourable)),
+        "unfavourable": Jsonb(outcome_texts(outcomes.unfavourable)),
+        "since": wanted.since,
+        "until": wanted.until,
+    }
+
+
+def _read_hours(session: Session, values: Mapping[str, object], stretches: Sequence[Stretch], most: int) -> list[tuple[Any, ...]]:
+    times = {"firsts": [one.first for one in stretches], "lasts": [one.last for one in stretches], "most": most}
+    return read_rows(session, _HOURS, {**values, **times})

@@ -59,7 +59,7 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
             "data": one.data,
             "attribute": one.comparison.label,
             "part": one.part,
-            "cells": one.cells | _name_columns(one.comparison),
+            "cells": one.cells | name_columns(one.comparison),
         }
         for one in tables
     ]
@@ -75,7 +75,7 @@ def store_measurements(session: Session, check_no: int, deployment_no: int, meas
             "deployment_no": deployment_no,
             **{name: getattr(one, name) for name in _STORED_AS_THEY_ARE},
             "attribute": one.attribute,
-            "details": one.details.to_json() | _name_columns(one.comparison),
+            "details": one.details.to_json() | name_columns(one.comparison),
         }
         for one in measurements
     ]
@@ -191,7 +191,8 @@ def _earlier(row: CheckRow) -> EarlierCheck:
     return EarlierCheck(row.no, row.id, span, row.monitor_version, row.model_revision, row.window or {})
 
 
-def _name_columns(comparison: Comparison) -> dict[str, Any]:
+def name_columns(comparison: Comparison) -> dict[str, Any]:
+    """Returns the member of a row's JSON that `read_comparison` needs; empty where the label says it all."""
     return {} if Comparison.from_label(comparison.label) == comparison else {_COLUMNS: list(comparison.features)}
 
 

@@ -1,14 +1,13 @@
 """All points of one metric of an attribute at once, straight from the driver: a person waits while a year of hours is read."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
-import psycopg
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Scope
+from ..database.rows import read_rows
 
 HOUR = timedelta(hours=1)
 
@@ -95,7 +94,7 @@ _COUNTS = f"""
 """
 
 
-def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> Iterator[StoredPoint]:
+def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[StoredPoint]:
     """Returns the measurements, oldest first."""
     values = {
         "deployment_no": deployment_no,
@@ -107,12 +106,12 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> Itera
         "scopes": [scope.value for scope in key.scopes],
     }
     statement = _POINTS.format(series=_OF_ALL_RECORDS if key.attribute is None else _OF_ATTRIBUTE)
-    return cast("Iterator[StoredPoint]", _read(session, statement, values))
+    return cast("list[StoredPoint]", read_rows(session, statement, values))
 
 
 def ended_runs(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[EndedRun]:
     """Returns the checks whose span ends in [since, until), cancelled ones left out, in the order of their ends."""
-    return [EndedRun._make(row) for row in _read(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})]
+    return [EndedRun._make(row) for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})]
 
 
 def span_counts(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[SpanCount]:
@@ -120,13 +119,6 @@ def span_counts(session: Session, deployment_no: int, since: datetime | None, un
 
     Checks of other stretches would count records of the same hours again.
     """
-    rows = _read(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
+    rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # In the order of their ends: of one hour the last one stays.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())
-
-
-def _read(session: Session, statement: str, values: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """Yields the rows one by one, in the binary form of the wire: half the time of rows of SQLAlchemy's."""
-    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
-    with connection.cursor(binary=True) as cursor:
-        yield from cursor.execute(statement, values)

@@ -1,4 +1,4 @@
-"""Figures and checks of a time, joined step by step in the database: as many rows come back for a year as for a week.
+"""Figures of a time, joined step by step in the database: as many rows come back for a year as for a week.
 
 A step ends with its last moment: a check that ends at midnight is about the day before. The lowest and the highest value of each step
 are kept with the checks that they are of.
@@ -65,29 +65,6 @@ class FigureStep(NamedTuple):
     reason: str | None
 
 
-class CheckStep(NamedTuple):
-    """Checks that ended in one step: how many without figures, with the reason of one, and how many whose window was topped up.
-
-    `logged` are the records of the hours that began an hour of the clock; None where no check counted them.
-    """
-
-    start: datetime
-    failed: int
-    reason: str | None
-    topped_up: int
-    logged: int | None
-
-
-class VersionChange(NamedTuple):
-    """First check of another model revision, or of another version of the monitor, than the check before it."""
-
-    at: datetime
-    revision: str | None
-    revision_before: str | None
-    monitor: int | None
-    monitor_before: int | None
-
-
 # Of several checks that end at one moment the one of an hour counts, of these the newest; of each group on its own, as in the series.
 # Almost no check has another of the same moment, so the second look is rare.
 SUPERSEDED = """
@@ -128,60 +105,13 @@ _FIGURES = f"""
     FROM measurements m, superseded
     WHERE {_OF} AND scope = ANY(%(scopes)s) AND at > %(first)s AND at <= %(last)s AND {COUNTS_ITSELF}
     GROUP BY 1, 2, 3, 4, 5
-    ORDER BY 1, 2, 3, 5, 4
 """  # noqa: S608 - of constants only
 _DAYS = f"""
     SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected, unwatched, fair, insufficient, absent,
            lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
     FROM figure_days
     WHERE {_OF} AND day >= %(first)s AND day < %(last)s
-    ORDER BY attribute, scope, "group", day, definition
 """  # noqa: S608 - of constants only
-
-_IN_TIME = "deployment_no = %(deployment_no)s AND span_end > %(start)s AND span_end <= %(end)s"
-_CHECKS = f"""
-    WITH failed AS (
-        -- A check that succeeded replaces those of the same moment that did not.
-        SELECT date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin, count(DISTINCT span_end) AS failed,
-               min(reason) AS reason
-        FROM checks lost
-        WHERE {_IN_TIME} AND state IN ('insufficient_data', 'failed') AND NOT EXISTS (
-            SELECT FROM checks won
-            WHERE won.deployment_no = lost.deployment_no AND won.state = 'succeeded' AND won.span_end = lost.span_end)
-        GROUP BY 1
-    ),
-    counted AS (
-        SELECT date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin,
-               count(*) FILTER (WHERE state = 'succeeded' AND additional > 0 AND carried IS NULL) AS topped_up,
-               -- Of checks that begin at one hour the last one counts its records. They end in that hour, so the order of ends is theirs.
-               sum(logged) FILTER (WHERE is_of_hour AND next_start IS DISTINCT FROM span_start) AS logged
-        FROM (
-            SELECT state, span_start, span_end, logged, additional, carried, is_of_hour,
-                   lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start
-            FROM (
-                -- Read out of the window first: with it, the rows that are sorted would be twenty times as wide.
-                SELECT no, state, span_start, span_end, ("window"->>'logged_in_span')::bigint AS logged,
-                       ("window"->>'additional_records')::bigint AS additional, "window"->>'carried_from' AS carried,
-                       span_end <= span_start + interval '1 hour' AND span_start = date_bin('1 hour', span_start, %(origin)s) AS is_of_hour
-                FROM checks WHERE {_IN_TIME} AND state IN ('succeeded', 'insufficient_data', 'failed') AND "window" IS NOT NULL
-                OFFSET 0
-            ) narrow
-        ) ordered GROUP BY 1
-    )
-    SELECT bin, coalesce(failed, 0), reason, coalesce(topped_up, 0), logged::bigint FROM counted FULL JOIN failed USING (bin) ORDER BY 1
-"""  # noqa: S608 - of constants only
-
-_CHANGES = """
-    SELECT span_end, model_revision, revision_before, monitor_version, monitor_before FROM (
-        SELECT span_end, model_revision, monitor_version, lag(model_revision) OVER past AS revision_before,
-               lag(monitor_version) OVER past AS monitor_before, lag(no) OVER past AS before
-        FROM checks
-        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end > %(start)s AND span_end <= %(end)s
-        WINDOW past AS (ORDER BY span_end, no)
-    ) succeeded
-    WHERE before IS NOT NULL AND (model_revision IS DISTINCT FROM revision_before OR monitor_version IS DISTINCT FROM monitor_before)
-    ORDER BY span_end
-"""
 
 _OLDEST = "SELECT min(span_start) FROM checks WHERE deployment_no = %(deployment_no)s"
 
@@ -196,7 +126,7 @@ _REVISION_BEFORE = """
 
 
 def figure_steps(session: Session, deployment_no: int, span: Span, step: timedelta, wanted: FiguresWanted) -> list[FigureStep]:
-    """Returns the figures of every group in every step, by group and oldest first; reads every figure of the time."""
+    """Returns the figures of every group in every step, in no order; reads every figure of the time."""
     values = wanted.values(deployment_no) | {"first": span.start, "last": span.end, "step": step, "origin": ORIGIN}
     return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_FIGURES, wanted), values)]
 
@@ -205,18 +135,6 @@ def figure_days(session: Session, deployment_no: int, span: Span, wanted: Figure
     """Returns the same by day (UTC), of days that begin in the span, half-open; as they were joined when their checks were stored."""
     values = wanted.values(deployment_no) | {"first": span.start, "last": span.end}
     return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_DAYS, wanted), values)]
-
-
-def check_steps(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[CheckStep]:
-    """Returns the ended checks of every step that has some, oldest first."""
-    values = {"deployment_no": deployment_no, "start": span.start, "end": span.end, "step": step, "origin": ORIGIN}
-    return [CheckStep._make(row) for row in read_rows(session, _CHECKS, values)]
-
-
-def version_changes(session: Session, deployment_no: int, span: Span) -> list[VersionChange]:
-    """Returns the changes of model revision and monitor between succeeded checks of the span, oldest first."""
-    values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
-    return [VersionChange._make(row) for row in read_rows(session, _CHANGES, values)]
 
 
 def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:

@@ -62,6 +62,8 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "missing_records": "numbers of records",
     "changed_hours": "hours",
     "check_tables": "counts of groups",
+    "check_days": "numbers of checks; a trigger empties the reason when that of a check of the day changes",
+    "table_days": "counts of groups",
     "measurements": "figures of groups",
     "figure_days": "figures of groups",
     "copy_targets": "kinds of copies",

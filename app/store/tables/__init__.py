@@ -6,6 +6,7 @@ from .arrivals import ArrivalRow, RejectionCountRow
 from .attributions import AttributionAnswerRow, AttributionRow
 from .audit import AuditEventRow, AuditSinkRow
 from .base import Row
+from .check_days import CheckDayRow, TableDayRow
 from .checks import CheckRow, CheckTableRow, FigureDayRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
 from .deployments import DeploymentRow, DeploymentSchemaRow, EndpointFailureRow
@@ -58,6 +59,7 @@ __all__ = [
     "BiasDetectorRow",
     "CallHalfRow",
     "ChangedHourRow",
+    "CheckDayRow",
     "CheckRow",
     "CheckTableRow",
     "CopyTargetRow",
@@ -110,6 +112,7 @@ __all__ = [
     "SubgroupHourRow",
     "SubgroupScanRow",
     "SubgroupSettingsRow",
+    "TableDayRow",
     "TrainingCorrelationRow",
     "TrainingDataRow",
     "TrainingDistributionRow",

@@ -1,7 +1,6 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -37,7 +36,7 @@ CHARTS: dict[str, Any] = {
         span=Span(start=START, end=START + 9 * HOUR),
     ),
     "one point": lambda theme: series_chart(series(("female", DAY[:1])), theme=theme),
-    "a changed limit": lambda theme: series_chart(series(("female", [*DAY, *(replace(one, lower_limit=0.9) for one in ODD)])), theme=theme),
+    "a changed limit": lambda theme: series_chart(series(("female", [*DAY, *(one._replace(lower_limit=0.9) for one in ODD)])), theme=theme),
     "no point": lambda theme: series_chart(series(("female", [])), theme=theme),
     "no group": lambda theme: series_chart(series(), theme=theme),
     "no value at all": lambda theme: series_chart(series(("female", [point(hour, None) for hour in range(3)])), theme=theme),
@@ -169,7 +168,7 @@ def test_a_limit_that_was_set_later_is_not_drawn_before() -> None:
 
 
 def test_limits_are_named_and_an_unbounded_interval_reaches_the_end_of_the_axis() -> None:
-    spec = series_chart(series(("female", [replace(one, upper_limit=1.25) for one in ODD])))
+    spec = series_chart(series(("female", [one._replace(upper_limit=1.25) for one in ODD])))
 
     named = {row["name"] for row in _rows(spec) if "name" in row}
     assert named == {"lower limit 0.8", "upper limit 1.25", "equal 1"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel
 from app.charts.timeline import HEIGHT, WIDTH, PanelPicture, TimeAxis, draw_moments, draw_panel, draw_stretches, draw_volume, level_axis
 from app.domain.checks import Span
-from app.store.checks.timeline import CheckStep
+from app.store.checks.check_days import CheckStep
 from app.views.timeline import TimePanel, join_points
 from app.views.timeline_words import name_step, say_steps
 from tests.builders.chart_data import HOUR, START, point

@@ -1,0 +1,199 @@
+"""Checks of a time step by step, from days that were added up once they were over, and from the checks themselves where none was.
+
+A day is added up by `app/checks/ended_days.py`. A change of one of its checks takes that back in the same transaction, by a trigger of
+the database; then the day is read from its checks until it is added up again.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from ...domain.checks import Span
+from ..database.rows import read_rows
+from .timeline import ORIGIN
+
+DAY = timedelta(days=1)
+
+
+class CheckStep(NamedTuple):
+    """Checks that ended in one step: how many without figures, with the reason of one, and how many whose window was topped up.
+
+    `logged` are the records of the hours that began an hour of the clock; None where no check counted them.
+    """
+
+    start: datetime
+    failed: int
+    reason: str | None
+    topped_up: int
+    logged: int | None
+
+
+class VersionChange(NamedTuple):
+    """First check of another model revision, or of another version of the monitor, than the check before it."""
+
+    at: datetime
+    revision: str | None
+    revision_before: str | None
+    monitor: int | None
+    monitor_before: int | None
+
+
+class EndedChecks(NamedTuple):
+    """Checks that ended in one step. The lists name the first succeeded check, and each of another version than the one before it."""
+
+    step: CheckStep
+    version_ats: Sequence[datetime] | None
+    revisions: Sequence[str | None] | None
+    monitors: Sequence[int | None] | None
+
+
+class ChangedDay(NamedTuple):
+    """One day of a deployment that is to be added up."""
+
+    deployment_no: int
+    day: datetime
+
+
+class Stretch(NamedTuple):
+    """A time between days that are kept; an absent end is unbounded. Whether it has its first or its last moment, the reader says."""
+
+    first: datetime | None
+    last: datetime | None
+
+
+_COLUMNS = "failed, reason, topped_up, logged, changed_version_at, revisions, monitors"
+_KEPT = f"""
+    SELECT day, {_COLUMNS} FROM check_days
+    WHERE deployment_no = %(deployment_no)s AND is_kept AND day >= %(first)s AND day < %(last)s
+    ORDER BY day
+"""  # noqa: S608 - of constants only
+
+_OPEN = """
+    WITH ended AS MATERIALIZED (
+        -- Read out of the window first: with it, the rows that are sorted would be twenty times as wide.
+        SELECT no, state, reason, span_start, span_end, model_revision, monitor_version, "window" IS NOT NULL AS has_window,
+               ("window"->>'logged_in_span')::bigint AS logged, ("window"->>'additional_records')::bigint AS additional,
+               "window"->>'carried_from' AS carried,
+               span_end <= span_start + interval '1 hour' AND span_start = date_bin('1 hour', span_start, %(origin)s) AS is_of_hour,
+               date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin
+        FROM unnest(%(firsts)s::timestamptz[], %(lasts)s::timestamptz[]) AS stretch (first, last)
+        JOIN checks ON deployment_no = %(deployment_no)s AND span_end > first AND span_end <= last
+        WHERE state IN ('succeeded', 'insufficient_data', 'failed')
+    ),
+    lost AS (
+        -- A check that succeeded replaces those of the same moment that did not.
+        SELECT bin, count(DISTINCT span_end) AS failed, min(reason) AS reason
+        FROM ended WHERE state <> 'succeeded' AND NOT EXISTS (
+            SELECT FROM checks won
+            WHERE won.deployment_no = %(deployment_no)s AND won.state = 'succeeded' AND won.span_end = ended.span_end)
+        GROUP BY 1
+    ),
+    counted AS (
+        SELECT bin, count(*) FILTER (WHERE state = 'succeeded' AND additional > 0 AND carried IS NULL) AS topped_up,
+               -- Of checks that begin at one hour the last one counts its records. They end in that hour, so the order of ends is theirs.
+               sum(logged) FILTER (WHERE is_of_hour AND next_start IS DISTINCT FROM span_start) AS logged
+        FROM (SELECT *, lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start FROM ended WHERE has_window) o
+        GROUP BY 1
+    ),
+    changed AS (
+        SELECT bin, array_agg(span_end ORDER BY span_end, no) AS changed_version_at,
+               array_agg(model_revision ORDER BY span_end, no) AS revisions, array_agg(monitor_version ORDER BY span_end, no) AS monitors
+        FROM (
+            SELECT *, lag(no) OVER past AS before, lag(model_revision) OVER past AS revision, lag(monitor_version) OVER past AS monitor
+            FROM ended WHERE state = 'succeeded' WINDOW past AS (PARTITION BY bin ORDER BY span_end, no)
+        ) o
+        WHERE before IS NULL OR model_revision IS DISTINCT FROM revision OR monitor_version IS DISTINCT FROM monitor
+        GROUP BY 1
+    )
+    SELECT bin, coalesce(failed, 0)::int AS failed, reason, coalesce(topped_up, 0)::int AS topped_up, logged::bigint AS logged,
+           changed_version_at, revisions, monitors
+    FROM counted FULL JOIN lost USING (bin) FULL JOIN changed USING (bin)
+    ORDER BY bin
+"""
+
+_CHANGED = """
+    SELECT deployment_no, day FROM check_days WHERE NOT is_kept AND changed_at <= %(before)s AND day <= %(today)s - interval '1 day'
+    ORDER BY changed_at, deployment_no, day LIMIT 1 FOR UPDATE SKIP LOCKED
+"""
+_KEEP = f"""
+    UPDATE check_days SET is_kept = true, ({_COLUMNS}) = (SELECT {_COLUMNS} FROM ({_OPEN}) joined)
+    WHERE deployment_no = %(deployment_no)s AND day = %(day)s
+"""  # noqa: S608 - of constants only
+
+
+def ended_checks(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[EndedChecks]:
+    """Returns the ended checks of every step that has some, oldest first: two statements from a day on, one of shorter steps."""
+    kept = []
+    if step >= DAY:
+        days = whole_days(span)
+        kept = read_rows(session, _KEPT, {"deployment_no": deployment_no, "first": days.start, "last": days.end})
+    open_ones = stretches_between((row[0] for row in kept), Stretch(span.start, span.end))
+    times = {"firsts": [one.first for one in open_ones], "lasts": [one.last for one in open_ones]}
+    found = read_rows(session, _OPEN, {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times})
+    rows = [*(row for row in kept if row[1] is not None), *found]
+    return [EndedChecks(CheckStep._make(row[:5]), *row[5:]) for row in sorted(rows, key=lambda row: row[0])]
+
+
+def take_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:
+    """Locks one day whose checks changed and did not change again since `before`, and that was over by `today`; None if there is none.
+
+    A day that another transaction writes to is skipped: this one holds the lock of a day, and must not wait for another lock.
+    """
+    found = read_rows(session, _CHANGED, {"before": before, "today": today})
+    return ChangedDay._make(found[0]) if found else None
+
+
+def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
+    """Stores the checks of the day as they are now, in the day's row, which `take_changed_day` has locked."""
+    values = {"deployment_no": deployment_no, "day": day, "step": DAY, "origin": ORIGIN, "firsts": [day], "lasts": [day + DAY]}
+    session.connection().exec_driver_sql(_KEEP, values)
+
+
+def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
+    """Returns the steps of that length, oldest first, to which shorter ones are joined."""
+    found: dict[datetime, CheckStep] = {}
+    for one in (each.step for each in checks):
+        start = ORIGIN + (one.start - ORIGIN) // step * step
+        before = found.get(start)
+        if before is None:
+            found[start] = one._replace(start=start)
+            continue
+        reasons = [reason for reason in (before.reason, one.reason) if reason is not None]
+        counted = [logged for logged in (before.logged, one.logged) if logged is not None]
+        found[start] = CheckStep(
+            start,
+            before.failed + one.failed,
+            min(reasons, default=None),
+            before.topped_up + one.topped_up,
+            sum(counted) if counted else None,
+        )
+    return list(found.values())
+
+
+def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
+    """Returns the changes of model revision and monitor between succeeded checks, oldest first."""
+    changes = []
+    before: tuple[str | None, int | None] | None = None
+    for one in checks:
+        for at, revision, monitor in zip(one.version_ats or (), one.revisions or (), one.monitors or (), strict=True):
+            if before is not None and before != (revision, monitor):
+                changes.append(VersionChange(at, revision, before[0], monitor, before[1]))
+            before = (revision, monitor)
+    return changes
+
+
+def whole_days(span: Span) -> Span:
+    """Returns the time from the first midnight (UTC) of the span to its last one; in a part of a day, the end is before the start."""
+    return Span(start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY)
+
+
+def stretches_between(kept: Iterable[datetime], whole: Stretch) -> list[Stretch]:
+    """Returns the parts of a time that are in none of the kept days, oldest first. The days lie in it, oldest first."""
+    found, first = [], whole.first
+    for day in kept:
+        if first is None or first < day:
+            found.append(Stretch(first, day))
+        first = day + DAY
+    return found if first is not None and whole.last is not None and first >= whole.last else [*found, Stretch(first, whole.last)]
