@@ -3,6 +3,7 @@
 import { ask } from "./api.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
+const SHEET = 620; // CSS pixels: the width of a chart on A4, within a card
 const SVG_LIMIT = 4000; // rows; beyond it a canvas is drawn, which does not make an element of every point
 
 function themed(address) {
@@ -52,5 +53,12 @@ function drawAll() {
   document.querySelectorAll("[data-chart]").forEach(draw);
 }
 
+/** Draws every chart for that many pixels, at once: nothing waits for a print. On a sheet a wide picture would have tiny letters. */
+function fit(widthOf) {
+  for (const place of document.querySelectorAll("[data-chart]")) place.view?.view.width(widthOf(place)).run();
+}
+
+addEventListener("beforeprint", () => fit(() => SHEET));
+addEventListener("afterprint", () => fit((place) => place.clientWidth));
 dark.addEventListener("change", drawAll);
 drawAll();

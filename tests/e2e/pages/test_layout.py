@@ -1,14 +1,21 @@
 """What is where on the pages, in a real browser: rows that stay in one line, columns that have their words whole, and edges."""
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Locator, ViewportSize
 
-from tests.browsing import DESKTOP, PHONE, Visit, visiting
+from tests.browsing import DESKTOP, HEIGHTS, PHONE, Visit, visiting
 from tests.example_run import Example
 from tests.layout import layout_faults
-from tests.page_list import DEPLOYMENT
+from tests.page_list import DEPLOYMENT, pages
 
 LONGEST_EVIDENCE = "shown fair since 30 Nov 2026"
+
+SHEET: ViewportSize = {"width": 688, "height": 1000}
+"""CSS pixels between the margins of A4."""
+
+_LETTERS = """() => [...document.querySelectorAll('.chart svg')]
+    .map((one) => 12 * one.getBoundingClientRect().width / Number(one.getAttribute('viewBox').split(' ')[2]))"""
+"""Pixels of the letters of each chart, which are drawn with 12."""
 
 _TOPS = "(ones) => [...new Set(ones.map((one) => Math.round(one.getBoundingClientRect().top)))]"
 _CLIPPED = """(ones) => ones.filter((one) => one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1)
@@ -90,3 +97,34 @@ def test_what_is_said_of_a_part_of_configure_is_clear_of_the_line_below_it(brows
         )
         assert len(gaps) > 5
         assert min(gaps) >= 4
+
+
+def test_a_sheet_has_every_column_of_the_lists_and_no_button(visit: Visit, example: Example) -> None:
+    known = pages(example.client)
+    wrong: dict[str, list[str]] = {}
+    for name in ("checks", "transactions-of-check", "alert", "fairness"):
+        page = visit.go(known[name])
+        page.emulate_media(media="print")
+        page.set_viewport_size(SHEET)
+        found = [*(["is wider than the sheet"] if visit.overflows() else []), *layout_faults(page)]
+        found += page.locator("main :is(a.button, input):visible").evaluate_all("(ones) => ones.map((one) => one.outerHTML)")
+        wrong |= {name: found} if found else {}
+        page.emulate_media(media="screen")
+
+    assert wrong == {}
+
+
+def test_on_a_sheet_the_letters_of_a_chart_can_be_read_and_afterwards_it_is_as_wide_as_before(visit: Visit, example: Example) -> None:
+    page = visit.go(pages(example.client)["check-payload"])
+    before = page.locator(".chart svg").first.evaluate("(one) => one.getBoundingClientRect().width")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.set_viewport_size(SHEET)
+    letters = page.evaluate(_LETTERS)
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": DESKTOP, "height": HEIGHTS[DESKTOP]})
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+
+    assert letters
+    assert min(letters) >= 10
+    assert abs(page.locator(".chart svg").first.evaluate("(one) => one.getBoundingClientRect().width") - before) <= 1

@@ -15,6 +15,7 @@ from app.charts.shares import MOST_BARS, ranges_chart, shares_chart
 from app.charts.theme import LOOKS, Theme
 from app.charts.twins import series_twin
 from app.charts.volume import volume_chart
+from app.checks.rollups import Period
 from app.domain.checks import DataSet, Span
 from app.views.check_views import ViewKind
 from app.views.series import Volume
@@ -199,6 +200,33 @@ def test_bars_show_each_share_with_its_interval_and_the_line_of_perfect_equality
     assert "Perfect equality is 65.0 %" in spec["description"]
 
 
+def test_a_long_label_is_wrapped_whole_over_its_bar_and_no_line_goes_through_it() -> None:
+    name = "women aged 18-25 who apply for the first time"
+    spec = shares_chart(ViewKind.PAYLOAD, view(group(name, 40, 60), *BOTH, equality=0.65))
+
+    lines = [row["lines"] for row in _rows(spec) if "lines" in row]
+    assert {len(one) for one in lines} == {2}
+    assert " ".join(lines[0]) == f"40.0 % of 100 · monitored · {name}"
+    assert max(len(line) for one in lines for line in one) <= 44
+    assert lines[1][0] == ""
+    drawn = [layer["mark"]["type"] for layer in spec["layer"]]
+    assert drawn[-2:] == ["text", "text"]
+    assert "stroke" in spec["layer"][-2]["mark"]
+
+
+def test_sums_of_days_have_no_ticks_at_hours() -> None:
+    days = [point(24 * day, 0.7) for day in range(3)]
+    many = [point(24 * day, 0.7) for day in range(40)]
+
+    assert _ticks(series_chart(series(("female", days), rollup=Period.DAY))) == {"interval": "day", "step": 1}
+    assert _ticks(volume_chart([Volume(at=one.at, records=1, additional=0) for one in days], rollup=Period.DAY)) == {
+        "interval": "day",
+        "step": 1,
+    }
+    assert _ticks(series_chart(series(("female", many), rollup=Period.DAY))) == 6
+    assert _ticks(series_chart(series(("female", DAY)))) == 6
+
+
 def test_no_more_bars_are_drawn_than_can_be_read_and_the_chart_says_so() -> None:
     spec = CHARTS["hundreds of groups"](Theme.LIGHT)
 
@@ -235,6 +263,10 @@ def _keys(found: object) -> Iterator[str]:
 
 def _rows(spec: Spec) -> list[dict[str, Any]]:
     return [row for rows in spec["datasets"].values() for row in rows]
+
+
+def _ticks(spec: Spec) -> object:
+    return spec["config"]["axisXTemporal"]["tickCount"]
 
 
 def _domain(spec: Spec) -> list[float]:
