@@ -8,12 +8,16 @@ from typing import Final, Literal, Protocol, TypeAlias
 from ..domain.texts import TOGETHER
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import both_sides
+from ..metrics.verdicts import Verdict
 from ..views.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
 from ..views.timeline_words import write_value
 from .log_axis import LogAxis
 from .numbers import number_axis
 
 ROW_HEIGHT: Final = 32
+ROOM_FOR_TEXT: Final = 80
+"""Per cent of the width beyond which no number fits between an interval and the other end."""
+
 SHAPES: Final = ("circle", "square", "diamond", "triangle")
 """Shapes of the groups of a second feature; with more groups each has a row of its own."""
 FEWEST_TO_JOIN: Final = 6
@@ -78,6 +82,26 @@ class Mark:
     low_clipped: bool
     high_clipped: bool
 
+    @property
+    def text_at(self) -> float:
+        """Returns the place that `text` begins or ends at, in per cent: after the interval, unless that leaves no room for it."""
+        match self.clipped:
+            case "left":
+                return self.high if self.high < ROOM_FOR_TEXT else self.at
+            case "right":
+                return self.low if self.low > 100 - ROOM_FOR_TEXT else self.at
+            case _:
+                return self.at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineVerdict:
+    """Verdict on groups of a line. `names` are empty where it is that of all its groups."""
+
+    verdict: Verdict | None
+    names: tuple[str, ...]
+    row: ForestRow
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestLine:
@@ -97,6 +121,27 @@ class ForestLine:
     def is_joined(self) -> bool:
         """Returns whether several groups share the line."""
         return len(self.rows) > 1 or self.name != self.rows[0].name
+
+    def name_of(self, row: ForestRow) -> str:
+        """Returns the part of a row's name that distinguishes it from the others of the line."""
+        return " ".join(part for part in row.parts if part != self.name) or row.name
+
+    @property
+    def sizes(self) -> tuple[tuple[int | None, int | None], ...]:
+        """Returns the different numbers of records of a group and its reference, in the order of the rows."""
+        return tuple(dict.fromkeys((row.n, row.n_reference) for row in self.rows))
+
+    @property
+    def verdicts(self) -> tuple[LineVerdict, ...]:
+        """Returns the verdicts of the line's groups, the gravest first; one where all agree. `row` is the first group of each."""
+        by_verdict: dict[Verdict | None, list[ForestRow]] = {}
+        for row in self.rows:
+            by_verdict.setdefault(row.verdict, []).append(row)
+        has_several = len(by_verdict) > 1
+        return tuple(
+            LineVerdict(verdict=verdict, names=tuple(map(self.name_of, rows)) if has_several else (), row=rows[0])
+            for verdict, rows in by_verdict.items()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

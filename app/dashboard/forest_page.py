@@ -1,6 +1,6 @@
 """Forest as a template shows it, with the drawer of the chosen row: on the page of a deployment, and on that of a check."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated
 from urllib.parse import urlencode
@@ -12,9 +12,10 @@ from ..checks.attributing import sentences as attribution_words
 from ..domain.alerts import Alert
 from ..domain.attributions import AttributionRun
 from ..evidence.sentences import State
+from ..metrics.verdicts import Verdict
 from ..tracking.looking import ComparisonState
 from ..tracking.wording import list_notes
-from ..views.forest import Forest
+from ..views.forest import Forest, ForestRow
 from ..views.forest_headline import count_verdicts, day_of, word_figure, word_forest
 from .forest_drawer import LONGEST, find_row, open_drawer, row_query
 
@@ -39,6 +40,7 @@ def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attr
         "strip_runs": strip_runs,
         "count_verdicts": count_verdicts,
         "short_evidence": short_evidence,
+        "explain_evidence": explain_evidence,
         "clause_of": lambda one, figure: word_figure(one, figure, forest.words),
         "query_of": lambda one: f"?{row_query(one, sent)}#drawer",
         "without_row": f"?{urlencode(sent)}",
@@ -54,3 +56,27 @@ def short_evidence(state: ComparisonState | None, now: datetime) -> str:
         return "none"
     since = "" if state.since is None else f" since {day_of(state.since, now.year)}"
     return {State.UNFAIR: f"unfair{since}", State.SHOWN_FAIR: f"shown fair{since}", State.UNDECIDED: "undecided"}[state.state]
+
+
+_BY_VERDICT: Mapping[Verdict | None, str] = {
+    Verdict.FAIR: "its figure is inside the limits",
+    Verdict.SUSPECTED: "its figure is beyond a limit, its 95 % interval is not",
+    Verdict.UNFAIR: "its figure and the whole 95 % interval are beyond a limit",
+    Verdict.UNWATCHED: "its figure lies on the side that has no limit",
+}
+_BY_EVIDENCE: Mapping[State, str] = {
+    State.UNFAIR: "show that the group is beyond a limit",
+    State.SHOWN_FAIR: "show that the group is inside its limits",
+    State.UNDECIDED: "do not show yet whether the group is inside its limits or beyond them",
+}
+_ALIKE = {(Verdict.FAIR, State.SHOWN_FAIR), (Verdict.UNFAIR, State.UNFAIR)}
+
+
+def explain_evidence(row: ForestRow) -> str | None:
+    """Returns why the verdict and the evidence on a group differ; None where they agree, or where one of them is missing."""
+    if row.evidence is None or row.verdict not in _BY_VERDICT or (row.verdict, row.evidence.state) in _ALIKE:
+        return None
+    return (
+        f"The verdict is on the newest check alone: {_BY_VERDICT[row.verdict]}. The evidence is of all hours together, with a bound on"
+        f" false alarms: they {_BY_EVIDENCE[row.evidence.state]}."
+    )

@@ -79,6 +79,15 @@ class WorstGroup:
         return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
 
     @property
+    def is_unfair_by_own_interval_alone(self) -> bool:
+        """Returns whether the figure is unfair by its own interval while the one that allows for the choice reaches the limit."""
+        if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
+            return False
+        if self.lower_limit is not None and self.value < self.lower_limit:
+            return self.for_choice.upper is None or self.for_choice.upper >= self.lower_limit
+        return self.upper_limit is not None and self.for_choice.lower <= self.upper_limit
+
+    @property
     def judged(self) -> JudgedFigure:
         """Returns the figure as statements are made of it. They take time to make for hundreds, and few of them are shown."""
         return JudgedFigure(

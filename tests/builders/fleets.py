@@ -49,10 +49,10 @@ WHERE d.no = 1 OR hour >= %(since)s
 _MEASUREMENTS = """
 INSERT INTO measurements (check_no, deployment_no, at, metric, data, scope, attribute, "group", value, lower, upper, interval_method, n,
                           verdict, lower_limit, carried_forward, details)
-SELECT c.no, c.deployment_no, c.span_end, m.metric, m.data, w.scope, w.attribute, w.label, v.value, v.value - 0.1, v.value + 0.1,
-       'log_ratio', 400, CASE WHEN v.value < 0.7 THEN 'unfair' WHEN v.value < 0.8 THEN 'suspected' ELSE 'fair' END, 0.8, false,
-       '{"formula": "favourable_rate(monitored) / favourable_rate(reference)", "monitored": "female", "reference": "male",
-         "monitored_favourable": 120, "monitored_n": 200, "reference_favourable": 160, "reference_n": 200}'
+SELECT c.no, c.deployment_no, c.span_end, m.metric, m.data, w.scope, w.attribute, w.label, v.value, v.value / i.factor, v.value * i.factor,
+       'log_ratio', 400, CASE WHEN v.value * i.factor < 0.8 THEN 'unfair' WHEN v.value < 0.8 THEN 'suspected' ELSE 'fair' END, 0.8, false,
+       jsonb_build_object('formula', 'favourable_rate(monitored) / favourable_rate(reference)', 'monitored', 'female', 'reference', 'male',
+                          'monitored_favourable', a.favourable, 'monitored_n', 200, 'reference_favourable', 100, 'reference_n', 200)
 FROM checks c
 CROSS JOIN (VALUES ('disparate_impact', 'payload'), ('disparate_impact', 'balanced'), ('favourable_rate', 'payload'),
                    ('favourable_rate', 'balanced'), ('statistical_parity_difference', 'payload'), ('flip_rate', 'balanced')) m(metric, data)
@@ -60,7 +60,10 @@ CROSS JOIN (VALUES ('group', 'sex', 'female'), ('pooled', 'sex', NULL), ('worst'
                    ('group', 'age', '18-25'), ('group', 'age', '60-99'), ('pooled', 'age', NULL), ('worst', 'age', NULL),
                    ('worst_pair', 'age', NULL), ('overall', NULL, NULL), ('group', 'sex', 'male'), ('group', 'age', '26-59'),
                    ('reference', 'sex', NULL), ('reference', 'age', NULL)) w(scope, attribute, label)
-CROSS JOIN LATERAL (SELECT 0.6 + 0.5 * random() + c.no * 0 AS value) v
+CROSS JOIN LATERAL (SELECT round(45 + 65 * random() + c.no * 0)::int AS favourable) a
+-- Value and interval are those of the counts: a wider interval, computed from them, must hold the value in its middle.
+CROSS JOIN LATERAL (SELECT a.favourable / 100.0 AS value) v
+CROSS JOIN LATERAL (SELECT exp(1.96 * sqrt(1.0 / a.favourable - 1 / 200.0 + 1 / 100.0 - 1 / 200.0))::float AS factor) i
 WHERE c.state = 'succeeded'
   -- Reference groups have rates, which a report needs, and are compared with nobody.
   AND (m.metric IN ('favourable_rate', 'flip_rate') OR w.scope <> 'reference' AND coalesce(w.label, '') NOT IN ('male', '26-59'))

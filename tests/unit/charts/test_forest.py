@@ -1,6 +1,6 @@
 """Places of a forest on its axis."""
 
-from app.charts.forest import picture_of, strip_runs
+from app.charts.forest import ForestLine, picture_of, strip_runs
 from app.domain.checks import DataSet
 from tests.builders.forests import checks_of, figure_of, forest_of
 
@@ -31,6 +31,46 @@ def test_figures_and_ends_beyond_the_axis_are_clipped() -> None:
     assert (high.clipped, high.at, high.high_clipped) == ("right", 100.0, True)
     assert (open_end.clipped, open_end.high, open_end.high_clipped) == ("", 100.0, True)
     assert [low.text, high.text, open_end.text] == ["0.00", "9.00", ""]
+
+
+def test_the_number_of_a_clipped_figure_begins_after_its_interval() -> None:
+    within, over, right = (
+        picture_of(forest_of(figure_of(value, "unfair", lower=lower, upper=upper))).lines[0].marks[0]
+        for value, lower, upper in ((0.14, 0.06, 0.34), (0.14, 0.01, 3.9), (9.0, 3.0, 20.0))
+    )
+
+    assert within.at == 0.0
+    assert within.text_at == within.high > 0
+    # No room is left after it.
+    assert over.text_at == over.at == 0.0
+    assert right.text_at == right.low < 100
+
+
+def races(*found: tuple[str, str, float, str]) -> ForestLine:
+    """The line of race b from a forest of six groups, by sex."""
+    figures = [
+        figure_of(
+            value, verdict, attribute="race × sex", group=f"{race} × {sex}", reference="a × male", lower=value - 0.1, upper=value + 0.1
+        )
+        for race, sex, value, verdict in found
+    ]
+    return next(line for line in picture_of(forest_of(*figures, monitor=None)).lines if line.name == "b")
+
+
+OTHERS = (("c", "female", 0.9, "fair"), ("c", "male", 1.0, "fair"), ("d", "female", 0.9, "fair"), ("d", "male", 1.0, "fair"))
+
+
+def test_groups_of_one_line_with_different_verdicts_have_a_badge_each() -> None:
+    line = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.9, "fair"), *OTHERS)
+
+    assert line.is_joined
+    assert [(one.verdict, one.names) for one in line.verdicts] == [("unfair", ("female",)), ("fair", ("male",))]
+
+
+def test_groups_of_one_line_that_agree_share_a_badge() -> None:
+    line = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.6, "unfair"), *OTHERS)
+
+    assert [(one.verdict, one.names) for one in line.verdicts] == [("unfair", ())]
 
 
 def test_the_counterfactual_figure_has_another_shape_and_place() -> None:

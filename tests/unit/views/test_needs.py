@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from app.domain.checks import CheckState, DataSet, WindowCounts
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.domain.workers import WorkersSeen
+from app.metrics.intervals import Interval
 from app.store.overviews.overview import Compared, EndedCheck, Unacknowledged
 from app.views.causes import Cause
 from app.views.judging import WorstGroup
@@ -73,6 +75,23 @@ def waiting(many: int = 1, hours: int = 2, assigned: int = 0, lines: int = 0) ->
 def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True, may_acknowledge: bool = True) -> Needs:
     found = Overview(deployments=(), every=every, workers=workers)
     return needs_of(found, now=NOON, may_manage=may_manage, may_acknowledge=may_acknowledge)
+
+
+@pytest.mark.parametrize(
+    ("for_choice", "more", "reaches"),
+    [
+        (Interval(0.65, 0.85, "log_ratio"), {}, True),
+        (Interval(0.65, 0.79, "log_ratio"), {}, False),
+        (None, {}, False),
+        (Interval(1.2, 2.0, "log_ratio"), {"value": 1.5, "lower": 1.3, "upper": 1.8, "upper_limit": 1.25}, True),
+        (Interval(0.65, 0.85, "log_ratio"), {"verdict": "suspected"}, False),
+    ],
+)
+def test_an_unfair_figure_whose_wider_interval_reaches_the_limit_is_known(
+    for_choice: Interval | None, more: dict[str, Any], *, reaches: bool
+) -> None:
+    assert FAIR.worst is not None
+    assert replace(FAIR.worst, for_choice=for_choice, **more).is_unfair_by_own_interval_alone == reaches
 
 
 def test_where_all_is_well_nobody_is_needed() -> None:

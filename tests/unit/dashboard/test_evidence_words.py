@@ -1,0 +1,38 @@
+"""Words on a verdict of one check next to the evidence of all hours."""
+
+import pytest
+
+from app.dashboard.forest_page import explain_evidence
+from app.evidence.sentences import State
+from tests.builders.comparison_states import comparison_of
+from tests.builders.forests import figure_of, forest_of
+
+
+def explain(value: float, verdict: str, state: State | None) -> str | None:
+    states = [] if state is None else [comparison_of(state)]
+    (row,) = forest_of(figure_of(value, verdict, lower=value - 0.1, upper=value + 0.1), states=states).rows
+    return explain_evidence(row)
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict", "state", "said"),
+    [
+        (0.9, "fair", State.UNDECIDED, ("figure is inside the limits", "do not show yet whether")),
+        (0.9, "fair", State.UNFAIR, ("figure is inside the limits", "show that the group is beyond a limit")),
+        (0.75, "suspected", State.UNFAIR, ("its 95 % interval is not", "show that the group is beyond a limit")),
+        (0.5, "unfair", State.UNDECIDED, ("the whole 95 % interval are beyond a limit", "do not show yet whether")),
+        (0.5, "unfair", State.SHOWN_FAIR, ("the whole 95 % interval are beyond a limit", "inside its limits")),
+    ],
+)
+def test_a_verdict_that_the_evidence_does_not_share_is_explained(value: float, verdict: str, state: State, said: tuple[str, str]) -> None:
+    found = explain(value, verdict, state)
+
+    assert found is not None
+    assert all(part in found for part in said)
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict", "state"), [(0.9, "fair", State.SHOWN_FAIR), (0.5, "unfair", State.UNFAIR), (0.5, "unfair", None)]
+)
+def test_where_both_agree_nothing_is_explained(value: float, verdict: str, state: State | None) -> None:
+    assert explain(value, verdict, state) is None
