@@ -32,8 +32,8 @@ VIEWS: Mapping[ViewKind, tuple[str, str]] = {
         "Payload and perturbed",
         (
             "Logged records and copies with only the attribute changed, scored by the same model. Shares, perfect equality and OpenScale's"
-            " fairness count every copy as a record, as OpenScale does. The balanced disparate impact counts every record once on each"
-            " side: as it is, and as its copies are."
+            " fairness count every copy as a record, as OpenScale does. The counterfactual (balanced) disparate impact counts every record"
+            " once on each side: as it is, and as its copies are."
         ),
     ),
     ViewKind.PAYLOAD: (
@@ -54,7 +54,7 @@ MODES: Mapping[str, str] = {
     Mode.PARITY: "parity: each group has its own threshold, so that the favourable rates come close to each other",
 }
 MISSING: Mapping[ViewKind, str] = {
-    ViewKind.PAYLOAD_PERTURBED: "Copies need an endpoint of the model and a metric of balanced data in the monitor; see Configure.",
+    ViewKind.PAYLOAD_PERTURBED: "Copies need an endpoint of the model and a counterfactual metric in the monitor; see Configure.",
     ViewKind.PAYLOAD: "A check that succeeds has it.",
     ViewKind.TRAINING: "Upload the training data, or their distribution; Configure says how.",
     ViewKind.DEBIASED: "It needs an endpoint of the model, and metrics of debiased data in the monitor; see Configure.",

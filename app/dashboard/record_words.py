@@ -37,7 +37,7 @@ CHANGES: Mapping[Change, str] = {
     "gained": "would be favourable",
     "lost": "would be unfavourable",
 }
-PARTS: Mapping[WindowPart, str] = {"span": "of its span", "additional": "additional, earlier"}
+PARTS: Mapping[WindowPart, str] = {"span": "the check's own time", "additional": "added from earlier"}
 DEBIASING: Mapping[str, str] = {
     "changed": "Mitigation changed the outcome.",
     "unchanged": "It keeps its outcome.",

@@ -1,5 +1,8 @@
 """Settings page: people, keys and the receivers of alerts. For admins; others see their own account."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -18,12 +21,24 @@ SHOWN = 500
 """Max users and keys each; the API lists any number of them."""
 
 
+ACTIONS: Final[Mapping[Permission, str]] = {
+    Permission.LOG: "log records and labels",
+    Permission.READ: "see figures, checks and alerts",
+    Permission.RECORDS: "see single records",
+    Permission.ACKNOWLEDGE: "acknowledge and assign alerts and comment on them",
+    Permission.MANAGE: "change deployments, monitors, checks and alert rules",
+    Permission.ADMIN: "manage users and keys",
+}
+"""Actions that each permission allows, as the page names them."""
+
+
 @router.get("/settings")
 def settings_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
     """Returns the people who may log in, and their credentials."""
     is_admin = Permission.ADMIN in principal.role.permissions
     values = {
         "is_admin": is_admin,
+        "actions": [words for permission, words in ACTIONS.items() if permission in principal.role.permissions],
         "users": users.page(session, after_no=0, limit=SHOWN) if is_admin else [],
         "keys": ApiKeys(session).page(after_no=0, limit=SHOWN) if is_admin else [],
         "used_keys": read_key_use(session) if is_admin else [],

@@ -161,8 +161,9 @@ TERMS: Final = (
     Term(
         "unwatched",
         "Verdict: other side not watched",
-        "Only one limit is set. The figure lies inside it, but beyond its mirror image on the other side, where the reference group is at "
-        "a disadvantage: with only 0.8 and more, a ratio of 1.5. Set the other limit to have it judged.",
+        "Only one limit is set. The figure lies inside it, but beyond its mirror image on the other side (1/limit of a ratio, −limit of a "
+        "difference), where the reference group is at a disadvantage: with only 0.8 and more, a ratio of 1.5. Set the other limit to have "
+        "it judged.",
     ),
     Term(
         "suspected",

@@ -45,7 +45,9 @@ _REASONS: Mapping[Cause, str] = {
     Cause.NOT_COMPUTABLE: "{attribute}, {group}: {stated}.",
     Cause.NO_LIMITS: "The last check measured no figure of a group that has limits, so no group can be judged.",
     Cause.MONITOR_CHANGED: "The monitor was changed after the last check, which used the version before.",
-    Cause.SIDE_UNWATCHED: "Only one side is watched, and the figure lies beyond the mirror image of the limit on the other side.",
+    Cause.SIDE_UNWATCHED: (
+        "Only one side is watched, and the figure lies as far out on the other side, where the reference group is at a disadvantage."
+    ),
     Cause.MEASURED: "",
 }
 

@@ -33,7 +33,7 @@ THROUGH = (
 UNEQUAL = (
     "Counterfactual rates, perfect equality and OpenScale's fairness count every copy as a record. A side of {attribute} has several"
     " values, or ranges with several copies a record, so these figures hold some records more often than others, and part of a difference"
-    " may be due to who the records are. The balanced disparate impact counts every record once on each side."
+    " may be due to who the records are. The counterfactual disparate impact counts every record once on each side."
 )
 EARLIER_DEFINITION = (
     "The counterfactual disparate impact of this check was measured by release 0.1, which counted every copy as a record. It is OpenScale's"

@@ -20,6 +20,9 @@ GAINED = "flip_rate_gained"
 
 _DIGITS = 4
 """Min digits after the point of a score, as probabilities have on all pages."""
+MOST_REFERENCES = 3
+"""Max reference groups that a total names."""
+
 MAX_SENTENCES = 5
 """Max groups that the totals name; those with most records come first."""
 
@@ -57,11 +60,15 @@ def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records:
 
 
 def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:
-    """Returns what the copies change: `as men`, if there is only one reference value, else `with a reference value of age`."""
+    """Returns what the copies change: `as men`, if there is only one reference value, else `with age as in the reference (26-75)`."""
     reference = attribute.reference
     if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
         return f"as {words.subject(attribute.feature, label_of(reference[0]))}"
-    return f"with a reference value of {attribute.feature}"
+    if reference is None:
+        return f"with another value of {attribute.feature}"
+    named = [words.label(attribute.feature, label_of(one)) for one in reference]
+    more = f" and {len(named) - MOST_REFERENCES:,} more" if len(named) > MOST_REFERENCES else ""
+    return f"with {attribute.feature} as in the reference ({', '.join(named[:MOST_REFERENCES])}{more})"
 
 
 def pick_labels(monitor: Monitor | None, most: int) -> Sequence[Scalar]:

@@ -58,7 +58,7 @@ class KeyGate:
         try:
             principal = await self._authenticate(scope, headers)
         except EvenhandError as error:
-            if isinstance(error, Unauthenticated) and is_read_by_a_person(scope):
+            if isinstance(error, Unauthenticated) and (is_read_by_a_person(scope) or is_opened_by_a_person(scope)):
                 # As it was sent: a record's id may hold an encoded question mark.
                 path, query = (scope[part].decode("latin-1") for part in ("raw_path", "query_string"))
                 wanted = quote(f"{path}?{query}" if query else path, safe="")
@@ -109,6 +109,17 @@ def is_of_programs(path: str) -> bool:
 def is_read_by_a_person(scope: Scope) -> bool:
     """Returns whether the caller expects a page: a browser's request for an address that is not the API's."""
     return not is_of_programs(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def is_opened_by_a_person(scope: Scope) -> bool:
+    """Returns whether a browser opens an address of the API as a page of its own: a report, or figures as JSON. Downloads are none.
+
+    A browser would keep the log-in page under the name of a download.
+    """
+    headers, name = Headers(scope=scope), scope["path"].rpartition("/")[2]
+    is_page = headers.get("sec-fetch-mode") == "navigate" and "text/html" in headers.get("accept", "")
+    is_shown = "." not in name or name.endswith(".html")
+    return scope["method"] == "GET" and scope["path"].startswith("/v1/") and is_page and is_shown and "authorization" not in headers
 
 
 def is_over_https(scope: Scope) -> bool:

@@ -60,6 +60,8 @@ def test_settings_shows_users_and_keys_to_admins_only(service: RunningService, b
 
     assert "Create a key" not in reader_sees
     assert "managed by admins" in reader_sees
+    assert "read: may see figures, checks and alerts, see single records, acknowledge and assign alerts and comment on them<" in reader_sees
+    assert "change deployments, monitors, checks and alert rules, manage users and keys<" in admin_sees
     assert "Create a key" in admin_sees
     assert service.admin_key not in admin_sees
 

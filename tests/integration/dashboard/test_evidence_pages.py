@@ -41,13 +41,13 @@ def test_a_rule_about_single_checks_says_how_often_it_is_wrong(
     by_both = reader.get(f"{PAGE}/alerts").text
 
     assert SINGLE_CHECKS_ALARM not in rules_of(by_evidence)
-    assert "on payload or balanced or feedback data" in rules_of(by_evidence)
+    assert "is beyond a limit, as logged (payload) or counterfactual (balanced)" in rules_of(by_evidence)
     assert rules_of(by_checks).count(SINGLE_CHECKS_ALARM) == 1
     assert 'href="#add-rule"' in by_checks
     assert rules_of(by_both).count(SINGLE_CHECKS_ALARM) == 1
     assert 'href="#rule-evidence"' in by_both
     assert 'id="rule-evidence"' in by_both
-    assert "When evidence has accumulated that a metric is beyond a limit on payload data for sex." in rules_of(by_both)
+    assert "When evidence has accumulated that a metric is beyond a limit, as logged (payload) for sex." in rules_of(by_both)
 
 
 def test_the_form_of_a_new_rule_begins_with_evidence_and_warns_of_single_checks(stage: Scene, reader: httpx.Client) -> None:

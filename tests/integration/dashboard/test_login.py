@@ -30,6 +30,34 @@ def test_a_person_who_is_not_logged_in_is_led_to_the_form_and_back(service: Runn
     assert (done.status_code, done.headers["location"]) == (303, "/alerts?state=open")
 
 
+def test_a_report_that_a_browser_opens_after_the_session_leads_to_the_form_and_back(browser: httpx.Client) -> None:
+    report, opened = "/v1/deployments/a-model/report.html?annex=true", {**PAGE, "Sec-Fetch-Mode": "navigate"}
+    led = browser.get(report, headers=opened)
+    form = browser.get(led.headers["location"])
+
+    assert (led.status_code, led.headers["location"]) == (303, "/login?next=%2Fv1%2Fdeployments%2Fa-model%2Freport.html%3Fannex%3Dtrue")
+    assert f'value="{report}"' in form.text
+    assert browser.get("/v1/deployments/a-model/attributions/x", headers=opened).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/v1/deployments/a-model/report.html", PAGE),
+        ("/v1/deployments/a-model/report.html", {"Sec-Fetch-Mode": "cors", **PAGE}),
+        ("/v1/deployments/a-model/report.html", {"Sec-Fetch-Mode": "navigate", "Authorization": "Bearer wrong", **PAGE}),
+        # A browser would keep the form as the file.
+        ("/v1/deployments/a-model/report.pdf", {"Sec-Fetch-Mode": "navigate", **PAGE}),
+        ("/v1/deployments/a-model/measurements.csv", {"Sec-Fetch-Mode": "navigate", **PAGE}),
+    ],
+)
+def test_programs_scripts_and_downloads_are_not_led_to_the_form(browser: httpx.Client, path: str, headers: dict[str, str]) -> None:
+    answer = browser.get(path, headers=headers)
+
+    assert answer.status_code == 401
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
 def test_whose_session_has_ended_is_told_so_and_led_back(service: RunningService, browser: httpx.Client) -> None:
     browser.post("/login", data={"key": service.admin_key})
     with service.database.transaction() as session:

@@ -218,8 +218,8 @@ def test_the_records_of_a_check_are_listed_and_say_how_it_read_them(stage: Scene
 
     assert (len(rows(listed)), "10 records in all." in words(listed)) == (10, True)
     assert "check of 2026-03-02 13:00 to 14:00 UTC" in words(listed)
-    assert [row.count("of its span") for row in rows(listed)] == [1] * 4 + [0] * 6
-    assert [row.count("additional, earlier") for row in rows(listed)] == [0] * 4 + [1] * 6
+    assert [row.count("the check's own time") for row in rows(listed)] == [1] * 4 + [0] * 6
+    assert [row.count("added from earlier") for row in rows(listed)] == [0] * 4 + [1] * 6
     assert addresses(listed)[0] == f"{PAGE}/c3?check={check.id}"
     assert "read it as one of the records of its own span" in own
     assert "read it as an additional record, of earlier hours" in earlier

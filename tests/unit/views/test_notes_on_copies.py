@@ -47,7 +47,7 @@ def test_groups_that_do_not_hold_the_same_records_equally_often_are_told() -> No
     assert by_draws == of_several
     assert len(by_draws) == 1
     assert "perfect equality and OpenScale's fairness count every copy as a record" in by_draws[0]
-    assert "The balanced disparate impact counts every record once on each side" in by_draws[0]
+    assert "The counterfactual disparate impact counts every record once on each side" in by_draws[0]
 
 
 def test_a_check_of_the_earlier_definition_says_what_its_figure_is() -> None:
