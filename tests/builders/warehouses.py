@@ -36,9 +36,12 @@ class Warehouse:
     def write(self, rows: Sequence[Mapping[str, Any]], at: datetime, *, revision: str | None = None) -> None:
         """Inserts records: each {id, prediction, probability?, at?, and the columns}, scored at their own or that time."""
         names = [column.name for column in (*self.stage.deployment.schema.features, *self.stage.deployment.schema.meta)]
-        own = revision or self.stage.deployment.model_revision
+        own = self.stage.deployment.model_revision
         found = [
-            [row["id"], row.get("at", at), row["prediction"], row.get("probability"), own, *(row.get(name) for name in names)]
+            [
+                *(row["id"], row.get("at", at), row["prediction"], row.get("probability"), revision or row.get("revision", own)),
+                *map(row.get, names),
+            ]
             for row in rows
         ]
         self._insert("scores", ["id", "scored_at", "prediction", "probability", "revision", *names], found)

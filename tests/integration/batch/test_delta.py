@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 
@@ -15,8 +16,6 @@ from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.figures import assert_same_payload
 from tests.builders.lakes import TIMES, lake_of
 from tests.scenes import NOON, scene
-
-deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
 
 
 def as_table(rows: list[dict[str, Any]]) -> pa.Table:

@@ -26,6 +26,7 @@ from app.tracking.looking import look_at_evidence
 from app.tracking.updating import update_deployment, update_evidence
 from tests.builders.evidence_worlds import SEX, START, import_labels, present_era, update, watched, world
 from tests.builders.lakes import Lake, lake_of
+from tests.builders.warehouses import Warehouse, warehouse_of
 from tests.examples import many
 from tests.scenes import HOUR, Scene
 from tests.service import RunningService, running_service
@@ -56,9 +57,9 @@ def in_files(stage: Scene, folder: Path) -> Lake:
     return lake_of(stage, folder, deployment_id=uuid.uuid4().hex)
 
 
-def count(lake: Lake, until: datetime = END) -> None:
-    """Lists the files, and counts the hours before that moment."""
-    look_for_late_files(lake.stage.database, TableAccess((lake.folder,)))
+def count(lake: Lake | Warehouse, until: datetime = END) -> None:
+    """Lists the tables, and counts the hours before that moment."""
+    look_for_late_files(lake.stage.database, lake.stage.places.access)
     update_deployment(lake.stage.database, lake.stage.deployment.no, until, places=lake.stage.places)
 
 
@@ -78,8 +79,8 @@ def states_of(stage: Scene) -> dict[object, object]:
         return {one.key: (one.first_hour, one.state) for one in ([] if era is None else figures_of(session, era))}
 
 
-def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) -> None:
-    """Writes records as a file, and their labels as others."""
+def write(lake: Lake | Warehouse, rows: Sequence[dict[str, Any]], *, labels: bool = True) -> None:
+    """Writes records as a file or rows, and their labels as others."""
     if rows:
         lake.write(rows, START)
     for row in rows if labels else ():
@@ -90,7 +91,7 @@ def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) ->
 @pytest.mark.thorough
 @settings(max_examples=many(10), deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 @given(records=RECORDS, cut=st.integers(0, 41), order=st.randoms(use_true_random=False))
-def test_files_have_the_counts_and_states_of_logged_records(
+def test_files_and_tables_have_the_counts_and_states_of_logged_records(
     database: Database, records: list[dict[str, Any]], cut: int, order: Random
 ) -> None:
     stage = watched(database, evidence=HORIZON, deployment_id=uuid.uuid4().hex, attributes=(replace(SEX, reference=None),))
@@ -117,8 +118,14 @@ def test_files_have_the_counts_and_states_of_logged_records(
         write(at_once, rows)
         count(at_once)
 
-    assert hours_of(lake.stage) == hours_of(at_once.stage) == hours_of(stage)
-    assert states_of(at_once.stage) == states_of(lake.stage) == states_of(stage)
+        in_database = warehouse_of(stage, Path(folder), schema=f"s{uuid.uuid4().hex}")
+        write(in_database, mixed[:cut])
+        count(in_database)
+        write(in_database, mixed[cut:])
+        count(in_database)
+
+    assert hours_of(lake.stage) == hours_of(at_once.stage) == hours_of(in_database.stage) == hours_of(stage)
+    assert states_of(at_once.stage) == states_of(lake.stage) == states_of(in_database.stage) == states_of(stage)
 
 
 def test_labels_count_whose_records_come_days_after_they_were_waited_for(database: Database, tmp_path: Path) -> None:
