@@ -38,16 +38,28 @@ NOTHING_LACKING: Mapping[str, str] = {}
 
 
 def measure_table(
-    data: DataSet, comparison: Comparison, table: Table, *, monitor: Monitor, at: datetime, lacking: Mapping[str, str] = NOTHING_LACKING
+    data: DataSet,
+    comparison: Comparison,
+    table: Table,
+    *,
+    monitor: Monitor,
+    at: datetime,
+    lacking: Mapping[str, str] = NOTHING_LACKING,
+    scopes: frozenset[str] | None = None,
 ) -> list[Measurement]:
-    """Returns the picked metrics of one table. `at` is the end of its time, `lacking` the reasons why it has no strata or scores."""
+    """Returns the picked metrics of one table, in the scopes (None: in all).
+
+    `at` is the end of its time, `lacking` the reasons why it has no strata or scores.
+    """
     members = _members(monitor, comparison)
     # Figures of everybody are the same for every attribute, so only the table of everybody shows them, and nothing else.
     everybody = comparison == EVERYBODY
     # Mitigation's change for everybody differs by attribute.
     is_own = data is DataSet.DEBIASED_FEEDBACK
     found = []
-    for measured in _compute(data, table, members, monitor):
+    for measured in _compute(data, table, members, monitor, scopes):
+        if scopes is not None and measured.scope not in scopes:
+            continue
         if not is_own and (measured.scope == "overall") != everybody:
             continue
         number = measured.number
@@ -93,7 +105,9 @@ def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limi
     return Limits(lower=max(lowers, default=None), upper=min(uppers, default=None))
 
 
-def _compute(data: DataSet, table: Table, members: Sequence[MonitoredAttribute], monitor: Monitor) -> list[Measured]:
+def _compute(
+    data: DataSet, table: Table, members: Sequence[MonitoredAttribute], monitor: Monitor, scopes: frozenset[str] | None
+) -> list[Measured]:
     picked = [metric.key for metric in picked_on(monitor, data)]
     strictest = {key: strictest_limits(members, key) for key in picked}
     limits = {key: (each.lower, each.upper) for key, each in strictest.items()}
@@ -104,7 +118,7 @@ def _compute(data: DataSet, table: Table, members: Sequence[MonitoredAttribute],
         case GroupCounts() if data is DataSet.TRAINING:
             found = measure_training(table, metrics=picked, seed=seed, limits=limits)
         case GroupCounts():
-            found = measure_payload(table, metrics=picked, seed=seed, limits=limits)
+            found = measure_payload(table, metrics=picked, seed=seed, limits=limits, scopes=scopes)
         case BalancedCells() if data is DataSet.PAYLOAD_PERTURBED:
             found = measure_perturbed(table, metrics=picked, seed=seed, limits=limits)
         case BalancedCells():

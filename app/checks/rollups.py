@@ -38,8 +38,12 @@ class RolledUp:
     measurement: Measurement
 
 
-def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, settings: MitigationSettings) -> list[RolledUp]:
+def roll_up(
+    tables: Sequence[HourTable], period: Period, monitor: Monitor, settings: MitigationSettings, *, scopes: frozenset[str] | None = None
+) -> list[RolledUp]:
     """Returns every metric of every period that has a checked hour, oldest period first, under the monitor's present limits.
+
+    With `scopes`, only figures of these, which takes half the time where they are groups.
 
     Tables of attributes that are watched no more, or were divided into other groups, are left out: their sum with the present
     ones would compare unlike groups. So are tables of outcomes that were mitigated in another way than the present one.
@@ -65,7 +69,7 @@ def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, setti
         others = merge_revisions(one.cells for one in sums)
         hours = sum(one.hours for one in sums)
         for data in data_measured_on(source):
-            measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking)
+            measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking, scopes=scopes)
             found += [RolledUp(hours, measurement) for measurement in explain_nulls(measured, whole.groups, others)]
     return found
 

@@ -16,14 +16,17 @@ from .values import Measured, Value
 from .worst import headline
 
 
-def measure_all(data: Data, evidence: TableEvidence, wanted: Collection[str] | None) -> list[Measured]:
+def measure_all(
+    data: Data, evidence: TableEvidence, wanted: Collection[str] | None, scopes: frozenset[str] | None = None
+) -> list[Measured]:
     """Measures the wanted metrics of the data set, in catalogue order; `wanted` None means every one that the table supports.
 
+    With `scopes`, those of other scopes are left out as far as they cost time; some may be among the results.
     A metric that is wanted by name but has no strata or scores to rest on gives its reason.
     """
     results: list[Measured] = []
     of_scores: dict[str, Metric] = {}
-    for metric in _narrow_metrics(data):
+    for metric in _narrow_metrics(data, scopes):
         if wanted is not None and metric.key not in wanted:
             continue
         how = metric.measure
@@ -43,14 +46,16 @@ def measure_all(data: Data, evidence: TableEvidence, wanted: Collection[str] | N
         for row in of_scores.values():
             results += _find_worst(row, [one for one in found if one.metric == row.key], evidence)
     # Sorting is stable: the scopes of one metric keep their order.
-    order = {metric.key: place for place, metric in enumerate(_narrow_metrics(data))}
+    order = {metric.key: place for place, metric in enumerate(_narrow_metrics(data, scopes))}
     return [_with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
 
 
 @cache
-def _narrow_metrics(data: Data) -> tuple[Metric, ...]:
-    """Returns the metrics that exist on a data set with their scopes there, in catalogue order."""
-    return tuple(replace(row, scopes=row.scopes_on(data)) for row in metrics_on(data))
+def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
+    """Returns the metrics that exist on a data set with their scopes there, of `scopes` if given, in catalogue order."""
+    each = ((row, row.scopes_on(data)) for row in metrics_on(data))
+    # The value furthest out is chosen among the groups.
+    return tuple(replace(row, scopes=tuple(one for one in own if scopes is None or one == "group" or one in scopes)) for row, own in each)
 
 
 def _find_worst(metric: Metric, found: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:

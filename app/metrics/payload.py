@@ -40,17 +40,18 @@ def measure_payload(
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
+    scopes: frozenset[str] | None = None,
 ) -> list[Measured]:
     """Measures the favourable rates of an attribute's or intersection's groups, and their comparisons.
 
     `metrics` picks by key (None: all that the table supports). The worst value of each metric is chosen by its `limits` (those of the
-    catalogue unless given). The same `seed` (not negative) gives the same intervals.
+    catalogue unless given). The same `seed` (not negative) gives the same intervals. `scopes` are those that the caller reads (None: all).
     """
     evidence = _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws)
     # A table without scores gives each metric that is asked for by name its reason.
     is_asked = metrics is not None and any("scores" in CATALOGUE[key].needs for key in metrics)
     scores = table.unknown_scores() if table.scores is None and is_asked else table.scores
-    return measure_all("payload", replace(evidence, scores=scores), metrics)
+    return measure_all("payload", replace(evidence, scores=scores), metrics, scopes)
 
 
 def measure_training(

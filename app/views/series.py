@@ -198,8 +198,8 @@ def _roll_up_series(session: Session, deployment_no: int, wanted: SeriesWanted, 
     if sum(one.hours for one in tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one")
     only = replace(monitor, metrics=(wanted.metric,))
-    results = [one.measurement for one in roll_up(tables, period, only, settings_of(session, deployment_no))]
-    shown = [one for one in results if one.data is wanted.data and one.scope in wanted.scopes]
+    results = roll_up(tables, period, only, settings_of(session, deployment_no), scopes=frozenset(wanted.scopes))
+    shown = [one.measurement for one in results if one.measurement.data is wanted.data]
 
     found: dict[tuple[Scope, str | None], list[SeriesPoint]] = {}
     for one in shown:

@@ -1,6 +1,7 @@
 """The metrics, one row each, in a file for each family. A row says how a figure is computed and what it means."""
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from . import answers, distributions, entropy, errors, mitigation, odds, quality, records, scores, selection
@@ -17,6 +18,7 @@ DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_defa
 """Metrics of a monitor that picks none."""
 
 
+@cache
 def metrics_on(data: Data) -> tuple[Metric, ...]:
     """Returns the metrics that exist on a data set, in catalogue order."""
     return tuple(row for row in CATALOGUE.values() if data in row.data)

@@ -1,0 +1,37 @@
+"""Figures of chosen scopes are those that all scopes have."""
+
+import numpy as np
+import pytest
+
+from app.checks.measuring import measure_table
+from app.domain.checks import DataSet, Scope
+from app.domain.comparisons import Comparison
+from app.metrics.catalogue import metrics_on
+from app.metrics.groups import Group
+from app.metrics.tables import FeedbackCells, GroupCounts
+from tests.builders.applicants import monitor_of
+from tests.scenes import NOON
+
+GROUPS = tuple(Group(label, role) for label, role in (("female", "monitored"), ("diverse", "monitored"), ("male", "reference")))
+DRAWS = np.random.default_rng(7)
+RECORDS = 600
+CODES, OUTCOMES, SCORES = DRAWS.integers(-1, 3, RECORDS), DRAWS.integers(0, 3, RECORDS), DRAWS.random(RECORDS)
+
+
+@pytest.mark.parametrize(
+    "scopes", [{Scope.GROUP}, {Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL}, {Scope.WORST, Scope.POOLED}]
+)
+@pytest.mark.parametrize("data", [DataSet.PAYLOAD, DataSet.FEEDBACK])
+def test_figures_of_chosen_scopes_are_those_among_all(data: DataSet, scopes: set[Scope]) -> None:
+    monitor = monitor_of(metrics=tuple(metric.key for metric in metrics_on(data.value)))
+    actual = OUTCOMES % 2
+    table: GroupCounts | FeedbackCells = (
+        GroupCounts.from_records(GROUPS, CODES, OUTCOMES, scores=SCORES)
+        if data is DataSet.PAYLOAD
+        else FeedbackCells.from_records(GROUPS, CODES, actual=actual, predicted=OUTCOMES, correct=actual == OUTCOMES, scores=SCORES)
+    )
+    every = measure_table(data, Comparison(("sex",)), table, monitor=monitor, at=NOON)
+    chosen = measure_table(data, Comparison(("sex",)), table, monitor=monitor, at=NOON, scopes=frozenset(scopes))
+
+    assert chosen == [one for one in every if one.scope in scopes]
+    assert chosen
