@@ -35,12 +35,13 @@ _EXACT = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """One piece of code: the records it logs (payload or feedback), the form of its body, and its language."""
+    """One piece of code: the records it logs (payload or feedback), the form of its body, its language, and whether it asks the model."""
 
     logs: str
     form: str
     language: str
     code: str
+    asks_model: bool = False
 
 
 def example_body(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestR
         Snippet(
             logs="payload", form=CLIENT, language="python", code=_write_client(base_url, deployment.id, example.row("example-client-1"))
         ),
-        *([] if asking is None else [Snippet(logs="payload", form=asking.form, language="python", code=asking.code)]),
+        *([] if asking is None else [Snippet(logs="payload", form=asking.form, language="python", code=asking.code, asks_model=True)]),
         Snippet(logs="payload", form=RECORDS, language="sh", code=_write_curl(payload, example.records("example-curl-1"))),
         *(Snippet(logs="payload", form=name, language="sh", code=_write_curl(payload, example.pair(name, "call"))) for name in LOGGED),
         Snippet(logs="payload", form=RECORDS, language="python", code=_write_python(payload, example.records("example-python-1"))),

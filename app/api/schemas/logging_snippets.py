@@ -16,12 +16,12 @@ class SnippetOut(Out):
 
     logs: Literal["payload", "feedback"]
     form: str = Field(
-        description="The form of the body. `client`: the Python client logs. With the endpoint's own format and the language `python`, the"
-        " code asks the model first.",
+        description="The form of the body. `client`: the Python client logs. Where the code asks the model, the form of that request.",
         json_schema_extra={"enum": [CLIENT, RECORDS, *PayloadFormat]},
     )
     language: Literal["sh", "python"] = Field(description="`sh` needs curl, `python` needs httpx or `evenhand-client`.")
     code: str
+    asks_model: bool = Field(description="The code asks the model first, and logs its answer.")
 
 
 class SnippetsOut(Out):
@@ -29,7 +29,7 @@ class SnippetsOut(Out):
 
     model_config = example(
         {
-            "snippets": [{"logs": "payload", "form": "records", "language": "sh", "code": _CODE}],
+            "snippets": [{"logs": "payload", "form": "records", "language": "sh", "code": _CODE, "asks_model": False}],
             "key_variable": "EVENHAND_KEY",
             "example": {"records": [{"id": "example-1", "features": {"Age": 31}, "prediction": 1}]},
         }

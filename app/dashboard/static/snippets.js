@@ -18,8 +18,15 @@ export async function startSnippets(place) {
   place.setAttribute("aria-busy", "false");
 }
 
-function piece({ logs, form, language, code }, forms, no) {
-  const name = form === "client" ? `${NAMES[logs]}: Python with evenhand-client` : `${NAMES[logs]} as ${forms[form] ?? NAMES[form]}: ${NAMES[language]}`;
+/** A name that no other piece has: two may have the same form and language. */
+function nameOf({ logs, form, language, asks_model: asks }, forms) {
+  if (asks) return "Ask the model, and log its answer: Python with httpx and evenhand-client";
+  if (form === "client") return `${NAMES[logs]}: Python with evenhand-client`;
+  return `${NAMES[logs]} as ${forms[form] ?? NAMES[form]}: ${NAMES[language]}`;
+}
+
+function piece(snippet, forms, no) {
+  const name = nameOf(snippet, forms), { code } = snippet;
   const details = made("details", { open: no === 0 });
   const block = made("pre", { tabIndex: 0 });
   block.setAttribute("role", "region");

@@ -38,6 +38,10 @@ def test_every_format_of_json_has_code_that_asks_in_it_and_others_have_the_clien
             one for one in found if one["form"] == payload_format and "answer = httpx.post(" in one["code"] and "Evenhand(" in one["code"]
         ]
         (asked if own else client_alone).add(payload_format)
+        assert [one for one in found if one["asks_model"]] == own
+        # Pages name a snippet by these members.
+        kinds = [(one["logs"], one["form"], one["language"], one["asks_model"]) for one in found]
+        assert len(set(kinds)) == len(kinds)
         for one in own:
             compile(one["code"], "snippet", "exec")
 
