@@ -38,7 +38,7 @@ class Method(StrEnum):
     KITAGAWA = "kitagawa"
 
 
-class Resampled(StrEnum):
+class ResampledUnits(StrEnum):
     """The units that an interval of a share is made by: whole pairs or, where records are used several times, those records."""
 
     PAIRS = "pairs"
@@ -109,7 +109,7 @@ class HybridShares:
     sampling: float
     pairs: int
     pairs_left_out: int
-    resampled: Resampled
+    resampled: ResampledUnits
     compared: int
     differing: int
     shares: tuple[ShareOfPlayer, ...]

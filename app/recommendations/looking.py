@@ -13,9 +13,8 @@ from ..domain.values import Range, Scalar
 from ..store.records.samples import SampledRecord, newest_records
 from ..store.training.training_data import distributions_of, training_summary_of
 from .detecting import is_named
-from .observed import Observed, Source
-from .observed import Origin as SourceOrigin
-from .outcomes import Origin, RecommendedOutcomes, determine_outcomes
+from .observed import CountsOrigin, Observed, Source
+from .outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 from .recommending import Recommended, recommend
 from .values import MAX_VALUES
 
@@ -30,7 +29,7 @@ def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | N
     sample = newest_records(session, deployment.no, deployment.schema.version, SAMPLED)
 
     if sent is not None:
-        outcomes = RecommendedOutcomes(sent, Origin.SENT, is_certain=True, evidence="they were sent")
+        outcomes = RecommendedOutcomes(sent, OutcomesOrigin.SENT, is_certain=True, evidence="they were sent")
     else:
         predicted: Counter[Scalar | Range] = Counter(record.outcome for record in sample if record.outcome is not None)
         labels: Counter[Scalar | Range] = Counter()
@@ -64,7 +63,7 @@ def _observe(
             continue  # nobody could say what its groups are
         counted = trained.get(column.name)
         if summary is not None and counted is not None and counted.cells:
-            source = Source(SourceOrigin.TRAINING, summary.records, summary.processed_at)
+            source = Source(CountsOrigin.TRAINING, summary.records, summary.processed_at)
             found.append(Observed(column, is_meta, counted, source))
             continue
         if not sample:
@@ -79,5 +78,5 @@ def _observe(
             # A boolean and a number are one key to Python, but a column and an outcome have one type each.
             cells = Counter(zip(values, (record.outcome for record in sample), strict=True))
             observed = Distribution((column.name,), tuple(Cell((value,), label, records) for (value, label), records in cells.items()))
-        found.append(Observed(column, is_meta, observed, Source(SourceOrigin.PAYLOAD, len(sample), sample[0].logged_at)))
+        found.append(Observed(column, is_meta, observed, Source(CountsOrigin.PAYLOAD, len(sample), sample[0].logged_at)))
     return found

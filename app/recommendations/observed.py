@@ -11,7 +11,7 @@ from ..domain.values import GroupValue
 from ..training.from_distributions import Inexact, classify_cell_label
 
 
-class Origin(StrEnum):
+class CountsOrigin(StrEnum):
     """The source of the counts."""
 
     TRAINING = "training"
@@ -22,7 +22,7 @@ class Origin(StrEnum):
 class Source:
     """The data that were looked at. `at` is when the training data were processed, or when the newest record was logged."""
 
-    origin: Origin
+    origin: CountsOrigin
     records: int
     at: datetime
 

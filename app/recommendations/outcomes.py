@@ -17,7 +17,7 @@ _WORDS = read_words("outcomes")
 _HIGH_INCOME, _LOW_INCOME = re.compile(r">\s*50\s*k\.?"), re.compile(r"<=\s*50\s*k\.?")
 
 
-class Origin(StrEnum):
+class OutcomesOrigin(StrEnum):
     """The source of the favourable outcomes."""
 
     MONITOR = "monitor"
@@ -31,7 +31,7 @@ class RecommendedOutcomes:
     """The outcomes that rates are counted by. `is_certain` = a monitor may be made of them without a person's word."""
 
     rule: OutcomeRule | None
-    origin: Origin
+    origin: OutcomesOrigin
     is_certain: bool
     evidence: str
 
@@ -44,7 +44,7 @@ def determine_outcomes(
     `predicted` are the outcomes that the model logged: a monitor reads them, too, so they must be spelled as the labels are.
     """
     if monitor is not None:
-        return RecommendedOutcomes(monitor.outcomes, Origin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
+        return RecommendedOutcomes(monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
     if is_quantity:
         return _unknown("the model predicts numbers: which are favourable is for a person to say")
     found = _suggest(list(labels), name)
@@ -55,7 +55,7 @@ def determine_outcomes(
     foreign = [value for value in predicted if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED]
     if foreign:
         evidence = f"{found.evidence}; but the model's own outcomes are spelled otherwise, such as {label_of(foreign[0])!r:.60}: say both"
-        return RecommendedOutcomes(rule, Origin.SUGGESTION, is_certain=False, evidence=evidence)
+        return RecommendedOutcomes(rule, OutcomesOrigin.SUGGESTION, is_certain=False, evidence=evidence)
     return found
 
 
@@ -94,8 +94,8 @@ def _suggestion(sides: Mapping[Scalar, bool | None], *, is_certain: bool, eviden
         favourable=tuple(label for label, side in sides.items() if side is True),
         unfavourable=tuple(label for label, side in sides.items() if side is False),
     )
-    return RecommendedOutcomes(rule, Origin.SUGGESTION, is_certain=is_certain, evidence=evidence)
+    return RecommendedOutcomes(rule, OutcomesOrigin.SUGGESTION, is_certain=is_certain, evidence=evidence)
 
 
 def _unknown(reason: str) -> RecommendedOutcomes:
-    return RecommendedOutcomes(None, Origin.UNKNOWN, is_certain=False, evidence=reason)
+    return RecommendedOutcomes(None, OutcomesOrigin.UNKNOWN, is_certain=False, evidence=reason)

@@ -7,7 +7,7 @@ from pydantic import AliasPath, Field, model_validator
 
 from ...checks.attributing.requests import EstimatedCost, WantedAttribution
 from ...checks.attributing.sentences import say_result
-from ...domain.attributions import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, Resampled
+from ...domain.attributions import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, ResampledUnits
 from ...domain.comparisons import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
 from .base import Out, example
@@ -159,7 +159,7 @@ class HybridSharesOut(Out):
     sampling: float = Field(description="The gap of all records less that of the pairs: the rest that no feature carries.")
     pairs: int
     pairs_left_out: int = Field(description="Pairs of which the model refused a row, or answered one with neither outcome.")
-    resampled: Resampled = Field(description="What the intervals are made by: pairs, or records where they are in several pairs.")
+    resampled: ResampledUnits = Field(description="What the intervals are made by: pairs, or records where they are in several pairs.")
     compared: int = Field(description="Logged records that the model was asked about as they are.")
     differing: int = Field(description="How many of them got another outcome than was logged.")
     shares: list[ShareOfPlayerOut] = Field(description="Largest first.")

@@ -12,9 +12,8 @@ from ...recommendations.accepting import Accepted, Picked
 from ...recommendations.choice import Role
 from ...recommendations.detecting import Confidence
 from ...recommendations.kinds import Kind
-from ...recommendations.observed import Origin
-from ...recommendations.outcomes import Origin as OutcomesOrigin
-from ...recommendations.outcomes import RecommendedOutcomes
+from ...recommendations.observed import CountsOrigin
+from ...recommendations.outcomes import OutcomesOrigin, RecommendedOutcomes
 from .base import In, Out, example
 from .monitors import FeatureName
 from .values import GroupValueJson
@@ -193,7 +192,7 @@ class EvidenceOut(Out):
 
     name: str | None = Field(description="What in the name matched; null where the values alone tell.")
     values: str
-    data: Origin = Field(validation_alias=AliasPath("source", "origin"))
+    data: CountsOrigin = Field(validation_alias=AliasPath("source", "origin"))
     records: int = Field(validation_alias=AliasPath("source", "records"), description="That were looked at.")
     missing: int = Field(description="Of these, records without a value.")
     at: datetime = Field(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...attribution.gap import CarriedGap, carry_gap
 from ...attribution.hybrids import Answered
-from ...domain.attributions import AttributedGap, HybridShares, PartOfGap, Resampled, ShareOfPlayer
+from ...domain.attributions import AttributedGap, HybridShares, PartOfGap, ResampledUnits, ShareOfPlayer
 from ...domain.checks import Progress
 from ...domain.outcomes import Outcome
 from ...domain.values import Scalar
@@ -84,7 +84,7 @@ class HybridScorer:
             sampling=carried.sampling,
             pairs=carried.pairs,
             pairs_left_out=carried.left_out,
-            resampled=Resampled.RECORDS if asked.pairs.are_reused else Resampled.PAIRS,
+            resampled=ResampledUnits.RECORDS if asked.pairs.are_reused else ResampledUnits.PAIRS,
             compared=len(asked.own),
             differing=differing,
             shares=tuple(sorted(shares, key=lambda one: -abs(one.share.value))),

@@ -24,7 +24,7 @@ BATCH_ROWS = 1000
 _SEALER_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261145)")
 
 
-class Origin(Protocol):
+class ChangeOrigin(Protocol):
     """Source of the changes of one request."""
 
     @property
@@ -43,7 +43,7 @@ class Origin(Protocol):
         """Notes that an event of the request was inserted."""
 
 
-_origin: ContextVar[Origin | None] = ContextVar("origin", default=None)
+_origin: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class AuditFilter:
 
 
 @contextmanager
-def originating(origin: Origin) -> Iterator[None]:
+def originating(origin: ChangeOrigin) -> Iterator[None]:
     """Makes `origin` the source of the events that are inserted in this context, threads that the request starts included."""
     token = _origin.set(origin)
     try:
@@ -67,7 +67,7 @@ def originating(origin: Origin) -> Iterator[None]:
         _origin.reset(token)
 
 
-def current_origin() -> Origin | None:
+def current_origin() -> ChangeOrigin | None:
     """Returns the request that this context works for; None in commands and schedules."""
     return _origin.get()
 

@@ -15,15 +15,14 @@ from app.domain.training_data import Cell, Distribution
 from app.domain.values import GroupValue, Range, Scalar
 from app.errors import FieldProblem, InvalidInput
 from app.recommendations.accepting import Accepted, locate_problems, merge_into_monitor
-from app.recommendations.observed import Observed, Origin, Source
-from app.recommendations.outcomes import Origin as OutcomesOrigin
-from app.recommendations.outcomes import RecommendedOutcomes, determine_outcomes
+from app.recommendations.observed import CountsOrigin, Observed, Source
+from app.recommendations.outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 from app.recommendations.recommending import Proposal, Recommended, recommend
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
 KNOWN = RecommendedOutcomes(RULE, OutcomesOrigin.SENT, is_certain=True, evidence="they were sent")
 UNKNOWN = RecommendedOutcomes(None, OutcomesOrigin.UNKNOWN, is_certain=False, evidence="nobody knows")
-SOURCE = Source(Origin.TRAINING, 1_000, datetime(2026, 7, 1, tzinfo=UTC))
+SOURCE = Source(CountsOrigin.TRAINING, 1_000, datetime(2026, 7, 1, tzinfo=UTC))
 
 
 def observed(name: str, counted: Mapping[GroupValue | None, tuple[int, int]], kind: FieldType = FieldType.STRING) -> Observed:
