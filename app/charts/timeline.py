@@ -228,10 +228,12 @@ def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[
         height = max(bottom - top, _LEAST_HEIGHT)
         y = min(max((top + bottom - height) / 2, 0.0), levels.height - height)
         width = min(right - left, _WIDEST) if is_single else (right - left) * _FILLED
-        placed.append(Bar(x=round(middle, 1), width=round(max(width, 1.0), 1), y=round(y, 1), height=round(height, 1), step=one))
+        placed.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), one))
     # Single checks far apart would be as thin as their hour.
     distance = min((after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH))
     least = round(min(_WIDEST, distance * 0.6), 1)
+    if not any(bar.width < least for bar in placed):
+        return placed
     return [bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar for bar in placed]
 
 

@@ -152,7 +152,9 @@ def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
 
 
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
-    """Returns the steps of that length, oldest first, to which shorter ones are joined."""
+    """Returns the steps of that length, oldest first; of more than a day, days are joined to them."""
+    if step <= DAY:
+        return [each.step for each in checks]
     found: dict[datetime, CheckStep] = {}
     for one in (each.step for each in checks):
         start = ORIGIN + (one.start - ORIGIN) // step * step
