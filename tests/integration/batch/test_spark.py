@@ -11,12 +11,14 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.batch import database_table
 from app.batch.engines import Engine, open_engine
 from app.checks.sources import TablePlaces
 from app.domain.deployments import Endpoint
@@ -27,6 +29,7 @@ from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.figures import assert_same_payload, payload_figures
 from tests.builders.lakes import Lake, lake_of
+from tests.builders.warehouses import warehouse_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
@@ -142,6 +145,21 @@ def test_a_failure_on_an_executor_is_that_of_the_check(database: Database, engin
     wrong.write([row | {"sex": 1} for row in applicants(30, 30, 7)], NOON)
     with pytest.raises(InvalidInput, match="sex"):
         on(wrong, engine).check(NOON)
+
+
+def test_executors_read_a_table_of_a_database_in_slices(database: Database, engine: Engine, tmp_path: Path) -> None:
+    monitor = monitor_of(ANYBODY, AGE, intersections=TOGETHER, max_records=20)
+    with serve(RuleScorer()) as server:
+        stage = scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url, page_size=10))
+        warehouse = warehouse_of(stage, tmp_path)
+        for no in range(4):
+            warehouse.write(applicants(30, 30, 7, prefix=f"{no}-"), NOON + no * HOUR / 5)
+        local = warehouse.check(NOON)
+        warehouse.stage.places = replace(warehouse.stage.places, engine=engine, answers=tmp_path / "spark")
+        with patch.object(database_table, "ROWS_A_PIECE", 50):
+            found = warehouse.check(NOON)
+    assert (found.run.window or {})["records"] == 240
+    assert all_figures(found) == all_figures(local)
 
 
 def all_figures(result: Result) -> dict[tuple[object, ...], Any]:
