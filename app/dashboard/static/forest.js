@@ -25,7 +25,8 @@ function within(dialog, { clientX, clientY }) {
 
 function leave() {
   const dialog = home();
-  history.pushState(null, "", new URL(dialog.dataset.close || "?", location.href));
+  const left = new URL(dialog.dataset.close || "?", location.href);
+  history.pushState(null, "", left.pathname + left.search); // without a question mark that nothing follows
   remove(dialog);
 }
 

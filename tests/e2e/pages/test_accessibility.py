@@ -137,3 +137,17 @@ def _stops(page: Page) -> list[dict[str, object]]:
             return stops
         stops.append(stop)
     raise AssertionError(f"Tab does not leave the page; it is at {stops[-1]}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_the_api_can_be_read_in_both_schemes_and_leads_back(browser: Browser, example: Example, scheme: Scheme) -> None:
+    with visiting(browser, example.base_url, scheme=scheme) as visit:
+        visit.log_in(example.key)
+        page = visit.go("/docs")
+        expect(page.locator(".opblock").first).to_be_visible()
+
+        # Swagger UI nests buttons in the line of an operation, which no style changes.
+        assert [one for one in visit.serious_findings() if not one.startswith("nested-interactive")] == []
+        page.get_by_role("link", name="Back to the overview").click()
+        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+        assert visit.faults == []

@@ -87,6 +87,19 @@ def test_the_longest_evidence_keeps_its_distance_from_the_border(visit: Visit) -
     assert border["x"] + border["width"] - (words["x"] + words["width"]) >= 8
 
 
+def test_pictures_of_groups_are_equally_wide_on_a_phone_however_many_records_there_are(browser: Browser, example: Example) -> None:
+    with visiting(browser, example.base_url, width=PHONE) as visit:
+        visit.log_in(example.key)
+        page = visit.go(DEPLOYMENT)
+        numbers = page.locator("table.forest td.number")
+        numbers.nth(1).evaluate("(one) => { one.textContent = '1,234,567\u00a0/ 12,345,678'; }")
+
+        assert numbers.count() > 2
+        widths = "(all) => [...new Set(all.map((one) => Math.round(one.getBoundingClientRect().width)))]"
+        assert len(page.locator("svg.forest-row").evaluate_all(widths)) == 1
+        assert layout_faults(page) == []
+
+
 def test_what_is_said_of_a_part_of_configure_is_clear_of_the_line_below_it(browser: Browser, example: Example) -> None:
     with visiting(browser, example.base_url, width=PHONE) as visit:
         visit.log_in(example.key)
