@@ -117,6 +117,7 @@ _CHANGED = """
     SELECT deployment_no, day FROM check_days WHERE NOT is_kept AND changed_at <= %(before)s AND day <= %(today)s - interval '1 day'
     ORDER BY changed_at, deployment_no, day LIMIT 1 FOR UPDATE SKIP LOCKED
 """
+_POSTPONE = "UPDATE check_days SET changed_at = now() WHERE deployment_no = %(deployment_no)s AND day = %(day)s"
 _KEEP = f"""
     UPDATE check_days SET is_kept = true, ({_COLUMNS}) = (SELECT {_COLUMNS} FROM ({_OPEN}) joined)
     WHERE deployment_no = %(deployment_no)s AND day = %(day)s
@@ -143,6 +144,12 @@ def take_changed_day(session: Session, *, before: datetime, today: datetime) -> 
     """
     found = read_rows(session, _CHANGED, {"before": before, "today": today})
     return ChangedDay._make(found[0]) if found else None
+
+
+def postpone_day(session: Session, changed: ChangedDay) -> None:
+    """Puts a day that cannot be added up at the end of the queue, as if it had changed now."""
+    values = {"deployment_no": changed.deployment_no, "day": changed.day}
+    session.connection().exec_driver_sql(_POSTPONE, values)
 
 
 def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:

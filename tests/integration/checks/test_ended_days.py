@@ -191,6 +191,19 @@ def test_days_wait_until_their_checks_have_settled(stage: Scene) -> None:
         assert keep_next_day(session, now=changed_at + timedelta(minutes=5))
 
 
+def test_a_day_that_cannot_be_added_up_does_not_hold_up_the_next_one(stage: Scene) -> None:
+    for hour in (0, 1, 24, 25):
+        add_check(stage, Random(100 + hour), FIRST + hour * HOUR)
+    with stage.database.transaction() as session:
+        session.execute(text("UPDATE check_tables SET cells = '{}' WHERE check_no IN (SELECT no FROM checks ORDER BY no LIMIT 2)"))
+
+    assert keep_next(stage.database, AFTER)
+    assert keep_next(stage.database, AFTER)
+
+    with stage.database.transaction() as session:
+        assert session.scalars(text("SELECT day FROM check_days WHERE is_kept")).all() == [FIRST + DAY]
+
+
 def test_a_check_that_is_being_stored_is_in_the_sums_or_takes_them_back(stage: Scene) -> None:
     add_check(stage, Random(1), FIRST)
     keep_days(stage.database, AFTER)
