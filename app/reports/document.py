@@ -96,7 +96,8 @@ class FirstPage:
     """The first page: `headline` in one sentence, the groups, since when, the verdict. `axis` is SVG, and empty without pictures.
 
     `about` says which check the headline is about. `owner` is that of the deployment when the report is made; None: nobody is named.
-    `attribute` and `group` are those of the headline, the group by its display name; None where it is about none.
+    `attribute` and `group` are those of the headline, the group by its display name; None where it is about none. `note` is on its
+    interval; it may be empty.
     """
 
     about: str
@@ -111,6 +112,7 @@ class FirstPage:
     owner: str | None = None
     attribute: str | None = None
     group: str | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,6 @@ def first_page(source: ReportSource) -> FirstPage:
         headline=text,
         cautions=tuple(list_cautions(source)),
         notes=(
-            *([f"{headline.note[:1].upper()}{headline.note[1:]}."] if headline.note else []),
             *forest.notes,
             *source.missing,
             *sum_up_verdicts(source),
@@ -52,6 +51,7 @@ def first_page(source: ReportSource) -> FirstPage:
         owner=source.deployment.owner,
         attribute=attribute,
         group=group,
+        note=f"{headline.note[:1].upper()}{headline.note[1:]}." if headline.note else "",
         since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group)),
     )
 

@@ -57,7 +57,7 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
 
 
 def observed_span(source: ReportSource) -> Span:
-    """Returns the part of the time that checks and alerts are of, in whole steps; all of it where they are of half of it or more.
+    """Returns the part of the time that checks and alerts are of, in whole steps and with one more; all where they are of half of it.
 
     A day on the axis of a year would be a line.
     """
@@ -69,7 +69,8 @@ def observed_span(source: ReportSource) -> Span:
         return span
     step = step_of(Span(start=min(within), end=max(within) + _LEAST))
     first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - _LEAST))
-    return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 1) * step))
+    # A point at the very end of the axis would be cut in half.
+    return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
 
 
 def list_ticks(span: Span) -> Iterator[str]:

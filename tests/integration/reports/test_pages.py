@@ -44,7 +44,8 @@ def test_the_first_page_says_the_headline_of_the_deployments_page_and_shows_ever
         forest = read_forest(session, reported.stage.deployment.no, now=NOON + 4 * HOUR)
     text = reported.text("/report.html", **PERIOD)
 
-    assert f"<p>{word_forest(forest).text}</p>" in text
+    headline = word_forest(forest)
+    assert f'<p>{headline.text}</p>\n<p class="meta">{headline.note[:1].upper()}{headline.note[1:]}.</p>' in text
     assert [row.name for row in forest.rows] == re.findall('<th scope="row">([^<]*) <span class="attribute">', text)
     assert {"female", "30-45", "female × 30-45"} <= {row.name for row in forest.rows}
     assert text.count('<td class="plot"><svg ') == len(forest.rows)

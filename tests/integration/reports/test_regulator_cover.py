@@ -79,9 +79,9 @@ def test_two_hours_of_a_year_are_drawn_as_two_hours_and_the_caption_says_so(stag
     assert cover.second is not None
 
     assert cover.second.ticks[0].endswith("12:00")
-    assert cover.second.ticks[-1].endswith("14:00")
+    assert cover.second.ticks[-1].endswith("15:00")
     (note,) = cover.second.time_notes
-    assert note.startswith(f"From {NOON:%Y-%m-%d} 12:00:00 UTC to {NOON:%Y-%m-%d} 14:00:00 UTC; of {YEAR.start:%Y-%m-%d}")
+    assert note.startswith(f"From {NOON:%Y-%m-%d} 12:00:00 UTC to {NOON:%Y-%m-%d} 15:00:00 UTC; of {YEAR.start:%Y-%m-%d}")
     assert "in the checks of one hour" in note
 
 
