@@ -127,6 +127,12 @@ class ForestLine:
         return " ".join(part for part in row.parts if part != self.name) or row.name
 
     @property
+    def name_of_evidence(self) -> str:
+        """Returns the group that the evidence of the line is on; empty where its groups agree, or without evidence."""
+        first = self.rows[0]
+        return self.name_of(first) if first.evidence is not None and len(self.verdicts) > 1 else ""
+
+    @property
     def sizes(self) -> tuple[tuple[int | None, int | None], ...]:
         """Returns the different numbers of records of a group and its reference, in the order of the rows."""
         return tuple(dict.fromkeys((row.n, row.n_reference) for row in self.rows))

@@ -1,7 +1,12 @@
 """Places of a forest on its axis."""
 
+from collections.abc import Sequence
+
 from app.charts.forest import ForestLine, picture_of, strip_runs
 from app.domain.checks import DataSet
+from app.evidence.sentences import State
+from app.tracking.looking import ComparisonState
+from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import checks_of, figure_of, forest_of
 
 
@@ -46,7 +51,7 @@ def test_the_number_of_a_clipped_figure_begins_after_its_interval() -> None:
     assert right.text_at == right.low < 100
 
 
-def races(*found: tuple[str, str, float, str]) -> ForestLine:
+def races(*found: tuple[str, str, float, str], states: Sequence[ComparisonState] = ()) -> ForestLine:
     """The line of race b from a forest of six groups, by sex."""
     figures = [
         figure_of(
@@ -54,7 +59,7 @@ def races(*found: tuple[str, str, float, str]) -> ForestLine:
         )
         for race, sex, value, verdict in found
     ]
-    return next(line for line in picture_of(forest_of(*figures, monitor=None)).lines if line.name == "b")
+    return next(line for line in picture_of(forest_of(*figures, monitor=None, states=states)).lines if line.name == "b")
 
 
 OTHERS = (("c", "female", 0.9, "fair"), ("c", "male", 1.0, "fair"), ("d", "female", 0.9, "fair"), ("d", "male", 1.0, "fair"))
@@ -65,6 +70,15 @@ def test_groups_of_one_line_with_different_verdicts_have_a_badge_each() -> None:
 
     assert line.is_joined
     assert [(one.verdict, one.names) for one in line.verdicts] == [("unfair", ("female",)), ("fair", ("male",))]
+    assert line.name_of_evidence == ""
+
+
+def test_the_evidence_of_a_line_names_its_group_where_the_groups_differ() -> None:
+    state = comparison_of(State.UNDECIDED, attribute="race × sex", group="b × female")
+    differing = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.9, "fair"), *OTHERS, states=[state])
+    alike = races(("b", "female", 0.5, "unfair"), ("b", "male", 0.6, "unfair"), *OTHERS, states=[state])
+
+    assert (differing.name_of_evidence, alike.name_of_evidence) == ("female", "")
 
 
 def test_groups_of_one_line_that_agree_share_a_badge() -> None:
