@@ -1,5 +1,6 @@
 """The routes and the page of the report that a regulator keeps."""
 
+import html
 import json
 import re
 from urllib.parse import quote_plus
@@ -107,6 +108,7 @@ def test_what_a_preset_lacks_is_listed_before_the_report_is_made(reported: Repor
     for preset in presets.values():
         assert preset["title"] in page
     assert "an attribute that is named like race or ethnicity" in page
+    assert "If the monitor watches such a column under another name, ignore this line" in html.unescape(page)
     assert "not legal advice" in page.casefold()
 
 
