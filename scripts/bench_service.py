@@ -19,6 +19,8 @@ from app.store.database.engine import Database
 
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 120
+IDLE_SECONDS = 0.05
+"""Max processor time of a second in which the service does nothing."""
 
 
 @contextlib.contextmanager
@@ -37,6 +39,7 @@ def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
         port = int(listener.getsockname()[1])
         listener.close()
         _await_ready(port)
+        _await_idle([psutil.Process(process.pid) for process in started])
         yield port
     finally:
         for process in started:
@@ -83,3 +86,13 @@ def _await_ready(port: int) -> None:
             time.sleep(0.1)
         else:
             return
+
+
+def _await_idle(processes: list[psutil.Process]) -> None:
+    """Returns once the service has done what it does after its start: its processes for reports load libraries for seconds."""
+    deadline = time.monotonic() + START_SECONDS
+    used, before = 0.0, -1.0
+    while used - before > IDLE_SECONDS and time.monotonic() < deadline:
+        time.sleep(1)
+        every = [one for process in processes for one in (process, *process.children(recursive=True))]
+        used, before = sum(sum(one.cpu_times()[:2]) for one in every), used
