@@ -73,3 +73,25 @@ def test_a_password_goes_into_an_address_that_has_none(url: str, effective: str,
 def test_a_connection_outlasts_the_pauses_of_the_openscale_sdk() -> None:
     """It asks for a state every 5 seconds, and for recommendations every 10, over one connection: the next call must not meet its end."""
     assert load_settings().keep_alive_seconds > 10
+
+
+def test_databases_of_tables_are_read_by_name_from_a_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "databases").write_text("warehouse = postgresql://reader:s3cret@db/bank?sslmode=require\n\nlake=postgres://x\n")
+    monkeypatch.setenv("EVENHAND_TABLE_DATABASES_FILE", str(tmp_path / "databases"))
+
+    found = load_settings()
+
+    assert found.named_databases == {"warehouse": "postgresql://reader:s3cret@db/bank?sslmode=require", "lake": "postgres://x"}
+    assert "s3cret" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "line", ["mysql://u:s3cret@db/x", "a=mysql://u:s3cret@db/x", "a b=postgresql://u:s3cret@db/x", "a/b=postgresql://x"]
+)
+def test_a_database_of_tables_that_cannot_be_used_is_named_by_its_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENHAND_TABLE_DATABASES", f"first=postgresql://s3cret@x\n{line}")
+
+    with pytest.raises(InvalidInput, match="line 2 must be a name of its own") as refused:
+        load_settings()
+
+    assert "s3cret" not in str(refused.value)
