@@ -30,7 +30,7 @@ MAX_SENTENCES = 5
 def totals_of(
     session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
 ) -> tuple[CheckRun | None, list[str]]:
-    """Returns a check and sentences such as `71 of 222 women would be rated No Risk as men`, from the copies that it asked the model about.
+    """Returns a check and sentences such as `71 of 222 women would be rated No Risk only as men`, from the copies that the model got.
 
     It is the given check, or else the newest that succeeded. There is no sentence where it asked about no copies, and none about an
     attribute that the model does not see, whose copies change other columns.
@@ -56,7 +56,7 @@ def totals_of(
 def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records: int, words: GroupWords) -> str:
     favourable = "get the favourable outcome" if words.names.favourable is None else f"be {words.names.favourable}"
     many = f"{gained:,} of {records:,}" if gained else f"None of {records:,}"
-    return f"{many} {words.subject(attribute.feature, group)} would {favourable} {_word_change(attribute, words)}."
+    return f"{many} {words.subject(attribute.feature, group)} would {favourable} only {_word_change(attribute, words)}."
 
 
 def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:

@@ -50,9 +50,9 @@ def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, rea
             said.append(statements(reader.get(f"{PAGE}/transactions").text))
             refused = women - rich
             truth.append(
-                f"{refused} of {women} women would be rated No Risk as men."
+                f"{refused} of {women} women would be rated No Risk only as men."
                 if refused
-                else f"None of {women} women would be rated No Risk as men."
+                else f"None of {women} women would be rated No Risk only as men."
             )
     of_check = [statements(reader.get(f"{PAGE}/transactions", params={"check": one["id"]}).text) for one in checks_of(reader)]
 
@@ -62,7 +62,7 @@ def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, rea
     # No age changes an outcome.
     assert all(
         any(
-            re.fullmatch(r"None of \d+ records with age 30-39 would be rated No Risk with age as in the reference \(40-49\)\.", one)
+            re.fullmatch(r"None of \d+ records with age 30-39 would be rated No Risk only with age as in the reference \(40-49\)\.", one)
             for one in each
         )
         for each in said
