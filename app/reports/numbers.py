@@ -28,6 +28,13 @@ def count(value: float) -> str:
     return f"{value:,.10g}"
 
 
+def p_value(value: float | None) -> str:
+    """Returns a p-value with four digits, or a dash. One that a float cannot hold comes as 0, which no p-value is."""
+    if value is None:
+        return ABSENT
+    return f"{value:.4g}" if value else "< 1e-300"
+
+
 def interval(lower: float | None, upper: float | None, *, value: float | None = None) -> str:
     """Returns the 95 % interval of a number, with as many decimals as the number itself has."""
     like = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value

@@ -117,8 +117,8 @@ UNEQUALLY_SAMPLED = (
     " choose a period in which one share was logged"
 )
 AUDITED_DATA = (
-    "Data: decisions of the tool as they were logged from {start} to {end} UTC. The rule asks for an audit that is at most one year old"
-    " when the tool is used, and for the source and the period of its data."
+    "Data: every decision of the tool that is in the log and lies between {start} and {end} UTC; the log may begin later or end earlier."
+    " The rule asks for an audit that is at most one year old when the tool is used, and for the source and the period of its data."
 )
 LONGER_THAN_A_YEAR = (
     "The period is longer than one year ({days:,} days), so that its oldest decisions are older than an audit under this rule may be."

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...impact.local_law_144 import LEAST_SHARE
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
-from ..numbers import ABSENT, count, interval, number, share
+from ..numbers import ABSENT, count, interval, number, p_value, share
 from ..weighted_tables import weighted_tables
 from .cover import count_checks
 from .glossary import list_terms
@@ -173,7 +173,7 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             (
                 row["category"],
                 number(row["z"]),
-                ABSENT if row["fisher_p"] is None else f"{row['fisher_p']:.4g}",
+                p_value(row["fisher_p"]),
                 number(row["odds_ratio"]),
                 _ends(row, "odds_ratio"),
                 ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
@@ -318,7 +318,7 @@ def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             rows.append(
                 (
                     *(row["category"], number(crude["value"])),
-                    *(_odds(pooled), _p(pooled["cmh"]), _p(pooled["homogeneity"])),
+                    *(_odds(pooled), p_value(pooled["cmh"]["p_value"]), p_value(pooled["homogeneity"]["p_value"])),
                     *(_odds(logit["odds"]), count(row["people"]), count(pooled["left_out"])),
                 )
             )
@@ -391,7 +391,3 @@ def _odds(odds: Mapping[str, Any]) -> str:
     if odds["value"] is None:
         return ABSENT
     return f"{number(odds['value'])} ({interval(odds['lower'], odds['upper'])})" if odds["lower"] is not None else number(odds["value"])
-
-
-def _p(test: Mapping[str, Any]) -> str:
-    return ABSENT if test["p_value"] is None else f"{test['p_value']:.4g}"
