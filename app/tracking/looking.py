@@ -67,6 +67,11 @@ class ComparisonState:
     fair_since: datetime | None = None
     reason: str | None = None
 
+    @property
+    def is_from_first_hour(self) -> bool:
+        """Returns whether it is in its state since the first hour that counts: what was before is not known."""
+        return self.since is not None and self.until is not None and self.since == self.until - self.hours * HOUR
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentEvidence:

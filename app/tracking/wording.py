@@ -14,6 +14,8 @@ NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, 
 QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, nor that it is back inside."
 STALE = "A past hour has changed; a worker is about to compute this again."
 
+FROM_FIRST_HOUR = "No hour before it was counted, so it may have begun earlier."
+
 _DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataSet.FEEDBACK: "on labelled records"}
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
@@ -65,6 +67,8 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield "No hour has been counted yet; a worker counts each hour after its end."
     else:
         yield f"Hours before {era.counted_until:%Y-%m-%d %H:%M} UTC are counted."
+    if any(one.state is State.UNFAIR and one.is_from_first_hour for one in evidence.comparisons):
+        yield "What is unfair since its first counted hour may have begun earlier."
     if era is not None and era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
     if era is not None and era.starts_at is not None:

@@ -5,14 +5,15 @@ from datetime import timedelta
 
 import pytest
 
+from app.alerts.facts import facts_of_evidence
 from app.domain.checks import DataSet
 from app.domain.monitors import EvidenceSettings
 from app.evidence.nulls import Direction
 from app.evidence.sentences import State
 from app.metrics.catalogue import CATALOGUE
 from app.tracking.looking import ComparisonState
-from app.tracking.wording import QUIET, find_governing, list_remarks, order_by_gravity, say_comparison, sum_up
-from tests.builders.comparison_states import SINCE, comparison_of, evidence_of
+from app.tracking.wording import FROM_FIRST_HOUR, QUIET, find_governing, list_remarks, order_by_gravity, say_comparison, sum_up
+from tests.builders.comparison_states import SINCE, UNTIL, comparison_of, evidence_of
 
 UNFAIR = comparison_of(State.UNFAIR)
 FAIR = comparison_of(State.SHOWN_FAIR, direction=Direction.ABOVE, limit=1.25)
@@ -112,6 +113,17 @@ COUNTED = "Hours before 2026-11-20 09:00 UTC are counted."
 )
 def test_remarks_say_what_counts(era: dict[str, object], settings: EvidenceSettings | None, remarks: list[str]) -> None:
     assert list(list_remarks(evidence_of(settings=settings, **era))) == remarks
+
+
+@pytest.mark.parametrize(("hours", "is_first"), [(26, True), (27, False)])
+def test_what_is_unfair_since_its_first_counted_hour_may_have_begun_earlier(hours: int, is_first: bool) -> None:  # noqa: FBT001 - a parameter
+    """Nobody may read the beginning of the log as the day on which the model changed."""
+    unfair, fair = (comparison_of(state, until=UNTIL, hours=hours) for state in (State.UNFAIR, State.SHOWN_FAIR))
+    evidence = evidence_of(unfair)
+
+    assert (list(list_remarks(evidence)) == [COUNTED, "What is unfair since its first counted hour may have begun earlier."]) == is_first
+    assert (FROM_FIRST_HOUR in str(facts_of_evidence(unfair, evidence)["sentence"])) == is_first
+    assert list(list_remarks(evidence_of(fair))) == [COUNTED]
 
 
 def test_before_a_worker_has_counted_nothing_is_claimed() -> None:
