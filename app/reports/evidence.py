@@ -1,5 +1,6 @@
 """Evidence over time in a report: the present state of every comparison, in the words that all pages use."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ..evidence.sentences import State
@@ -51,5 +52,7 @@ def say_since(evidence: DeploymentEvidence | None, *, attribute: str | None = No
     decided = [one for one in order_by_gravity(comparisons) if one.state is not State.UNDECIDED]
     yield " ".join(describe_evidence(evidence))
     yield from map(say_comparison, decided[:MOST_SAID])
-    if len(decided) > MOST_SAID:
-        yield f"{len(decided) - MOST_SAID:,} more of these {len(decided):,} are not listed here; the deployment's page has all."
+    left_out = Counter(one.state.value.replace("_", " ") for one in decided[MOST_SAID:])
+    if left_out:
+        more = " and ".join(f"{many:,} {state}" for state, many in left_out.items())
+        yield f"Not listed here: {more}. The deployment's page has every comparison."

@@ -15,7 +15,7 @@ def test_the_group_of_the_headline_is_said_first_and_what_is_left_out_is_counted
     assert len(said) == MOST_SAID
     assert groups[-1] in said[0]
     assert [group in text for group, text in zip(groups, said[1:], strict=False)] == [True] * (MOST_SAID - 1)
-    assert last == "3 more of these 7 are not listed here; the deployment's page has all."
+    assert last == "Not listed here: 2 unfair and 1 shown fair. The deployment's page has every comparison."
 
 
 def test_undecided_comparisons_leave_no_other_out() -> None:
