@@ -3,7 +3,7 @@
 from playwright.sync_api import Page
 
 _LEAST_GAP = 4
-"""CSS pixels between two buttons."""
+"""CSS pixels between two buttons, and between a button and a field."""
 
 _FIND = """(leastGap) => {
     const found = [];
@@ -21,6 +21,11 @@ _FIND = """(leastGap) => {
     for (const [one, other] of pairs(boxes('main :is(button:not(.word), .button)')))
         if (one.one.closest('dialog') === other.one.closest('dialog') && between(one, other) < leastGap)
             found.push(`buttons touch: ${one.text} and ${other.text}`);
+    const fields = boxes('main :is(select, textarea, input:not([type=checkbox], [type=radio]))');
+    for (const field of fields)
+        for (const button of boxes('main :is(button:not(.word), .button)'))
+            if (field.one.closest('dialog') === button.one.closest('dialog') && between(field, button) < leastGap)
+                found.push(`a button touches a field: ${button.text} and ${field.one.name}`);
     for (const axis of document.querySelectorAll('.time-axis, .levels, .ticks, .role-axis-label'))
         for (const [one, other] of pairs(boxes('text', axis)))
             if (between(one, other) < 0) found.push(`labels overlap: ${one.text} and ${other.text}`);

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Locator, ViewportSize
 
-from tests.browsing import DESKTOP, HEIGHTS, PHONE, Visit, visiting
+from tests.browsing import DESKTOP, FLAGS, HEIGHTS, PHONE, Visit, chromium, visiting
 from tests.example_run import Example
 from tests.layout import layout_faults
 from tests.page_list import DEPLOYMENT, pages
@@ -141,3 +141,17 @@ def test_on_a_sheet_the_letters_of_a_chart_can_be_read_and_afterwards_it_is_as_w
     assert letters
     assert min(letters) >= 10
     assert abs(page.locator(".chart svg").first.evaluate("(one) => one.getBoundingClientRect().width") - before) <= 1
+
+
+def test_the_figures_of_a_group_keep_their_margin_next_to_a_scrollbar(browser: Browser, example: Example) -> None:
+    """Playwright hides scrollbars; in a window as narrow as this one the drawer began to the left of the page."""
+    other = browser.browser_type.launch(executable_path=chromium(), args=list(FLAGS), ignore_default_args=["--hide-scrollbars"])
+    try:
+        with visiting(other, example.base_url, width=PHONE) as visit:
+            visit.log_in(example.key)
+            drawer = visit.go(f"{DEPLOYMENT}?attribute=sex&group=female#drawer").locator("dialog.drawer").bounding_box()
+    finally:
+        other.close()
+
+    assert drawer is not None
+    assert drawer["x"] >= 0
