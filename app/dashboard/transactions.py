@@ -18,7 +18,7 @@ from ..store.records.record_conditions import GapPlace
 from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
 from ..views.second_look import totals_of
-from ..views.transactions import Records, RecordSort, records_of
+from ..views.transactions import Records, RecordSort, months_of_filter, records_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.record_places import write_record_cursor
@@ -35,17 +35,19 @@ SHOWN: Final = 50
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest gap first"}
 
 
-def say_count(listed: int, window: Mapping[str, object] | None, *, is_narrowed: bool, is_all: bool) -> str:
+def say_count(listed: int, window: Mapping[str, object] | None, *, is_narrowed: bool, is_all: bool, is_whole: bool = True) -> str:
     """Returns how many records the page lists: of all that a check with this window read, where no filter narrows them further.
 
-    `is_all` says that no other page has more. Of others nobody knows how many fit a filter before they are searched.
+    `is_all` says that no other page has more; of others nobody knows how many fit a filter before they are searched. `is_whole` says that
+    no month of theirs lies in files.
     """
     records = f"{listed:,} record{'' if listed == 1 else 's'}"
     read = None if is_narrowed else WindowCounts.of(window).records
     if read is not None and not is_all:
         return f"{records} of the {read:,} that the check read."
     fit = f" fit{'s' if listed == 1 else ''} the filter" if is_narrowed else ""
-    return f"{records}{fit or ' in all'}." if is_all else f"{records} on this page{fit}. Other pages may have more."
+    every = " in all" if is_whole else " in the database"
+    return f"{records}{fit or every}." if is_all else f"{records} on this page{fit}. Other pages may have more."
 
 
 _WORDS = {
@@ -98,6 +100,7 @@ def transactions_page(
         "check": check,
         "has_read": has_read,
         "found": found,
+        "in_files": months_of_filter(session, deployment.no, wanted) if has_read else None,
         "wanted": wanted,
         "own_times": has_own_times,
         "monitor": monitor,

@@ -57,6 +57,22 @@ class ArchiveState(StrEnum):
     BACK = "back"
 
 
+@dataclass(frozen=True, slots=True)
+class MonthsInFiles:
+    """Months of a deployment, such as 2026-03, whose records would be in an answer and lie in files; at least one, oldest first."""
+
+    deployment_id: str
+    months: Sequence[str]
+
+    @property
+    def message(self) -> str:
+        """Returns one sentence that names the months and the command that brings one back."""
+        return (
+            f"Records of {self.deployment_id} of {', '.join(self.months)} lie in files and are not among these: on the machine of the"
+            f" files, evenhand archives bring-back --month {self.months[0]} --deployment {self.deployment_id} brings a month back."
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedTable:
     """Rows of one table in one file.

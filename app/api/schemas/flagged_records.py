@@ -10,6 +10,7 @@ from ...domain.values import shown_value
 from ...store.records.flagged_records import FlaggedPayload
 from ...views.second_look import known_gap, why
 from .base import Out, example
+from .months_in_files import MONTHS_IN_FILES, MonthsInFilesOut
 
 Direction = Literal["lifted", "lowered"]
 Kind = Literal["changed", "likely"]
@@ -102,9 +103,18 @@ class FlaggedOut(FlagOut):
 class FlaggedPage(Out):
     """A page of flagged records, largest gap first."""
 
-    model_config = example({"model_revision": "2026-02", "flagged_records": [_FLAG], "next_cursor": None, "notes": [ONLY_DIRECT]})
+    model_config = example(
+        {
+            "model_revision": "2026-02",
+            "flagged_records": [_FLAG],
+            "next_cursor": None,
+            "notes": [ONLY_DIRECT],
+            "months_in_files": MONTHS_IN_FILES,
+        }
+    )
 
     model_revision: str = Field(description="The revision of the model that was asked again.")
     flagged_records: list[FlaggedOut]
     next_cursor: str | None
     notes: list[str] = Field(description="Sentences to show along with these numbers.")
+    months_in_files: MonthsInFilesOut | None = Field(description="Months whose flagged records are in no page; null where there are none.")

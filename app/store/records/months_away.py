@@ -1,4 +1,4 @@
-"""Months whose records lie in files: reads that need one say so instead of giving figures about fewer records."""
+"""Months whose records lie in files: reads that need one fail or name it, instead of giving figures about fewer records."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from ...domain.archives import MonthsInFiles
 from ...domain.checks import Span
 from ...errors import MonthsAway
 from ..database.arrow import ArrowReader
@@ -19,6 +20,11 @@ _AWAY: Final = """SELECT to_char(a.month AT TIME ZONE 'UTC', 'YYYY-MM') AS month
 _RECORDS: Final = "a.month < {end} AND a.month + interval '1 month' > {start}"
 _LABELS: Final = "a.labels_from < {end} AND a.labels_until >= {start}"
 
+_OPEN_ENDED: Final = {
+    "start": "coalesce(CAST(:start AS timestamptz), '-infinity')",
+    "end": "coalesce(CAST(:end AS timestamptz), 'infinity')",
+}
+
 _NAMES: Final = {"no": ":no", "start": ":start", "end": ":end"}
 _PLACES: Final = {"no": "$1", "start": "$2", "end": "$3"}
 
@@ -26,6 +32,25 @@ _PLACES: Final = {"no": "$1", "start": "$2", "end": "$3"}
 def months_away(session: Session, deployment_no: int) -> list[str]:
     """Returns the deployment's months that lie in files, such as 2026-03, oldest first."""
     return [row.month for row in session.execute(text(_AWAY.format(reach="true", **_NAMES)), {"no": deployment_no})]
+
+
+def months_in_files(session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None) -> MonthsInFiles | None:
+    """Returns the months of [since, until) that lie in files, for an answer that is without them; None if there are none."""
+    statement = text(_AWAY.format(reach=_RECORDS.format(**_OPEN_ENDED), no=":no"))
+    rows = session.execute(statement, {"no": deployment_no, "start": since, "end": until}).all()
+    return MonthsInFiles(rows[0].deployment_id, tuple(row.month for row in rows)) if rows else None
+
+
+def require_record(session: Session, deployment_no: int, record_id: str) -> None:
+    """Returns if the record of that id, which is not in the database, does not lie in files either.
+
+    Raises:
+        MonthsAway: it does.
+    """
+    months = months_away_of(session, deployment_no, [record_id])
+    if months:
+        deployment_id: str = session.execute(text("SELECT id FROM deployments WHERE no = :no"), {"no": deployment_no}).scalar_one()
+        raise MonthsAway(deployment_id, months)
 
 
 def months_away_of(session: Session, deployment_no: int, record_ids: Sequence[str]) -> list[str]:
@@ -55,6 +80,16 @@ def require_logged(session: Session, deployment_no: int, span: Span) -> None:
     rows = session.execute(statement, {"no": deployment_no, "start": span.start, "end": span.end}).all()
     if rows:
         raise MonthsAway(rows[0].deployment_id, [row.month for row in rows])
+
+
+def is_away(reader: ArrowReader, deployment_no: int, span: Span) -> bool:
+    """Returns whether records of the span, or labels that became usable in it, lie in files."""
+    try:
+        for reach in (_RECORDS, _LABELS):
+            _require(reader, reach, deployment_no, span)
+    except MonthsAway:
+        return True
+    return False
 
 
 def require_months(reader: ArrowReader, deployment_no: int, span: Span) -> None:
