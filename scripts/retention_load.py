@@ -4,7 +4,8 @@
 
 Starts its own Postgres (fsync on) and the real service. Callers send single records at a fixed rate; latency counts from the moment at
 which a request was due. Rounds take turns: nothing else; a month that is dropped; a month of two deployments of which one is erased in
-batches; the erasure of a person of every 100th record. Prints p50 and p99 of each and the ratio to logging alone, and counts what is left.
+batches; the erasure of a person of every 100th record; a month that is moved to files, and one that comes back from them. Prints p50 and
+p99 of each and the ratio to logging alone, and counts what is left, or lost of the month that came back.
 """
 
 import argparse
@@ -12,12 +13,14 @@ import contextlib
 import json
 import multiprocessing
 import os
+import shutil
 import statistics
 import sys
 import tempfile
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -26,10 +29,12 @@ from bench_load import Load, drive
 from bench_service import service
 
 from app.clock import utc_now
+from app.domain.archives import CalendarMonth
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.retention import RecordSelector, RetentionPolicy
 from app.embedded import embedded_postgres
+from app.retention.archiving import bring_back, drop_emptied, store_month
 from app.retention.erasing import perform_erasures
 from app.retention.expiring import apply_policies
 from app.security.keys import create_key
@@ -40,6 +45,7 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months
 from app.store.deployments.deployments import Deployments
+from app.store.retention.archives import MonthPlace
 from app.store.retention.erasures import request_erasure
 from app.store.retention.policies import put_policy
 
@@ -48,6 +54,8 @@ PERSON, EVERY = "c-1815", 100
 
 NICENESS = 5
 """Niceness of a worker."""
+
+MONTH = CalendarMonth(2024, 3)
 
 _FILL = """
 WITH added AS (INSERT INTO payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at,
@@ -63,7 +71,7 @@ class Stage:
     """The database with a deployment that is written to, and two with records of a past month."""
 
     def __init__(self, url: str, folder: Path, records: int) -> None:
-        self.url, self.records = url, records
+        self.url, self.records, self.files = url, records, folder / "archives"
         self.database = Database(url)
         upgrade(self.database)
         with self.database.transaction() as session:
@@ -82,6 +90,12 @@ class Stage:
                 values = {"no": no, "start": "2024-03-02", "records": self.records, "every": EVERY, "person": PERSON}
                 connection.execute(_FILL, values)
             connection.execute("VACUUM ANALYZE payload_records, payload_keys")
+
+    def store(self) -> None:
+        """Fills a month and moves it to files."""
+        self.fill(self.aged.no)
+        store_month(self.database, MonthPlace(self.aged.no, MONTH), self.files)
+        drop_emptied(self.database, MONTH)
 
     def count(self, no: int) -> int:
         """Returns the number of records of a deployment, by SQL of its own."""
@@ -112,6 +126,20 @@ def erase_person(url: str, no: int) -> None:
         pass
 
 
+def store_away(url: str, no: int, *, files: Path) -> None:
+    """Moves the month to files, as `evenhand archives store` does."""
+    os.nice(NICENESS)
+    database = Database(url)
+    store_month(database, MonthPlace(no, MONTH), files)
+    drop_emptied(database, MONTH)
+
+
+def fetch_back(url: str, no: int) -> None:
+    """Brings the month back from its files."""
+    os.nice(NICENESS)
+    bring_back(Database(url), MonthPlace(no, MONTH))
+
+
 def rest(_url: str, _no: int) -> None:
     """Starts as the others do, and does nothing."""
     os.nice(NICENESS)
@@ -138,6 +166,8 @@ def _run(stage: Stage, port: int, options: argparse.Namespace) -> None:
         "a month is dropped": (lambda: stage.fill(stage.aged.no), expire, lambda: stage.count(stage.aged.no)),
         "records in batches": (lambda: stage.fill(stage.aged.no, stage.other.no), expire, lambda: stage.count(stage.aged.no)),
         "a person": (lambda: stage.fill(stage.aged.no), erase_person, lambda: _persons(stage)),
+        "a month to files": (lambda: stage.fill(stage.aged.no), partial(store_away, files=stage.files), lambda: stage.count(stage.aged.no)),
+        "a month from files": (stage.store, fetch_back, lambda: stage.records - stage.count(stage.aged.no)),
     }
     context = multiprocessing.get_context("spawn")
     found: dict[str, list[Load]] = {name: [] for name in sides}
@@ -152,7 +182,7 @@ def _run(stage: Stage, port: int, options: argparse.Namespace) -> None:
             load = uvloop.run(drive(port, _requests(stage.key, options.rate * options.seconds), 32, rate=options.rate))
             worker.join()
             if worker.exitcode:
-                sys.exit(f"{name}: the process that erases ended with {worker.exitcode}")
+                sys.exit(f"{name}: its process ended with {worker.exitcode}")
             refused = [body for body in load.bodies if not body.startswith(b'{"sent":1,"accepted":1,')]
             if refused:
                 sys.exit(f"{len(refused)} requests were not accepted; one answer: {refused[0][:300]!r}")
@@ -164,13 +194,15 @@ def _run(stage: Stage, port: int, options: argparse.Namespace) -> None:
     for name, loads in found.items():
         p50, p99 = (statistics.median(_percentile(load, share) for load in loads) for share in (0.5, 0.99))
         print(f"{name:24}{p50:9.1f}{p99:9.1f}{p99 / alone:8.2f}{left[name]:8d}")
-    expected = options.rounds * 4 * options.rate * options.seconds + 2000
+    expected = options.rounds * len(sides) * options.rate * options.seconds + 2000
     print(f"logged: {stage.count(stage.busy.no):,} of {expected:,} acknowledged")
 
 
 def _clear(stage: Stage) -> None:
+    shutil.rmtree(stage.files, ignore_errors=True)
     with psycopg.connect(stage.url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS payload_records_2024_03")
+        connection.execute("DELETE FROM archived_months")
         connection.execute("DELETE FROM payload_keys WHERE deployment_no <> %s", [stage.busy.no])
 
 

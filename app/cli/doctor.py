@@ -18,13 +18,14 @@ from ..errors import EvenhandError
 from ..outbound.egress import EgressPolicy, check_url
 from ..security.secrets import KEY_FILE, find_secret_box
 from ..settings import Settings
+from ..store.checks.check_days import waiting_days
 from ..store.checks.checks import current_time
 from ..store.database.engine import cause_of, public_address
 from ..store.database.migrate import is_known, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.resealing import find_unreadable, name_first
 from ..store.people.audit_sinks import failing_sinks
-from ..store.retention.archives import find_archives, months_past_retention
+from ..store.retention.archives import archiving_since, find_archives, months_past_retention
 from .database import open_database, require_answer
 from .startup import command_settings
 
@@ -38,6 +39,12 @@ MIN_FREE_BYTES = 2 * 2**30
 
 MIN_MONTHS_AHEAD = 1
 """Months ahead below which the partitions are reported."""
+
+MAX_ARCHIVING = timedelta(hours=1)
+"""Time after which a command that moves months is reported, because policies wait for it."""
+
+MAX_DAY_WAIT = timedelta(days=1)
+"""Time after which an ended day of checks that is not added up is reported."""
 
 _WORKER = text("SELECT now() - max(beat_at) FROM workers")
 
@@ -90,6 +97,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
                     look_at_keys,
                     look_at_months,
                     look_at_archives,
+                    look_at_retention,
+                    look_at_days,
                     look_at_audit,
                 )
                 for look in looks:
@@ -189,6 +198,35 @@ def look_at_archives(session: Session) -> Finding:
         words = "Past their retention, in files that no policy reaches: {}. Bring them back, run evenhand retention run, delete the files."
         return Finding("archives", ExamResult.WARNING, words.format(name_first(aged)))
     return Finding("archives", ExamResult.GOOD, f"Months of records that lie in files: {len(away)}.")
+
+
+def look_at_retention(session: Session) -> Finding:
+    """Returns whether a command that moves months keeps the policies of retention waiting."""
+    since = archiving_since(session)
+    if since is None:
+        return Finding("retention", ExamResult.GOOD, "No command that moves months keeps the policies waiting.")
+    words = (
+        f"Policies wait for evenhand archives, running since {since:%Y-%m-%d %H:%M} UTC; a worker applies them within a minute of its end."
+    )
+    if current_time(session) - since > MAX_ARCHIVING:
+        return Finding("retention", ExamResult.WARNING, f"{words} If it hangs, end it and run it again: nothing is lost.")
+    return Finding("retention", ExamResult.GOOD, words)
+
+
+def look_at_days(session: Session) -> Finding:
+    """Returns how many ended days of checks are not added up."""
+    now = current_time(session)
+    waiting = waiting_days(session, today=now)
+    if waiting.since is None:
+        return Finding("days", ExamResult.GOOD, "All ended days of checks are added up.")
+    words = (
+        f"Ended days of checks that are not added up: {waiting.days:,} of {waiting.deployments:,} deployments,"
+        f" the oldest changed at {waiting.changed_at:%Y-%m-%d %H:%M} UTC."
+    )
+    if now - waiting.since > MAX_DAY_WAIT:
+        advice = "Series of a year are slow until then. A worker adds up 300 a minute: look at its log for days_delayed."
+        return Finding("days", ExamResult.WARNING, f"{words} {advice}")
+    return Finding("days", ExamResult.GOOD, words)
 
 
 def look_at_audit(session: Session) -> Finding:

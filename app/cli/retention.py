@@ -14,7 +14,7 @@ from ..security.secrets import open_secret_box
 from ..store.checks.checks import current_time
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
-from ..store.retention.archives import lock_deployment, months_past_retention
+from ..store.retention.archives import alone, lock_deployment, months_past_retention
 from ..store.retention.erasures import get_erasure, request_erasure
 from .database import ready_database
 from .keys import deployment_no
@@ -27,7 +27,9 @@ command = typer.Typer(no_args_is_help=True, add_completion=False, help="Apply re
 def run() -> None:
     """Erase what is past its retention now, instead of within the hour; print the receipts as JSON lines."""
     with ready_database(command_settings()) as database:
-        for erasure in apply_policies(database):
+        with alone(database):
+            erasures = apply_policies(database)
+        for erasure in erasures:
             typer.echo(_write(erasure))
         with database.transaction() as session:
             aged = months_past_retention(session, current_time(session))

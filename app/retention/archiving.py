@@ -39,6 +39,7 @@ from ..store.retention.archives import (
     leave_out,
     lock_deployment,
     make_room,
+    newest_record_of_month,
     note_back,
     note_stored,
     note_storing,
@@ -156,11 +157,11 @@ def remove_month(database: Database, place: MonthPlace, tables: Sequence[Archive
         lock_evidence(session, place.deployment_no)
         lock_deployment(session, place.deployment_no)
         _require_cold(session, place)
-        labels = labels_reach(session, place)
+        labels, newest = labels_reach(session, place), newest_record_of_month(session, place)
         for table in tables:
             if remove_rows(session, place, table.name) != RowSum(table.rows, table.digest):
                 raise _MonthChanged
-        note_stored(session, place, tables, labels=labels)
+        note_stored(session, place, tables, labels=labels, newest=newest)
         stored = _noted(session, place)
         _audit(session, "archive.stored", stored)
     log.info("month_stored", deployment=stored.deployment_id, month=str(place.month), folder=stored.folder)

@@ -47,7 +47,7 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
     scheduler.add_job(subgroups.look_for_scans, IntervalTrigger(seconds=subgroups.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(
-        retention.look_for_aged_records, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_RUNS), (database,), next_run_time=utc_now()
+        retention.RetentionTurns(database).look, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_TRIES), next_run_time=utc_now()
     )
     if places.roots or places.databases:
         looks = IntervalTrigger(seconds=late_files.SECONDS_BETWEEN_LOOKS)

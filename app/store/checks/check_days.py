@@ -117,6 +117,11 @@ _CHANGED = """
     SELECT deployment_no, day FROM check_days WHERE NOT is_kept AND changed_at <= %(before)s AND day <= %(today)s - interval '1 day'
     ORDER BY changed_at, deployment_no, day LIMIT 1 FOR UPDATE SKIP LOCKED
 """
+_WAITING = """
+    SELECT count(*)::int AS days, count(DISTINCT deployment_no)::int AS deployments,
+           min(greatest(changed_at, day + interval '1 day')) AS since, min(changed_at) AS changed_at
+    FROM check_days WHERE NOT is_kept AND day <= %(today)s - interval '1 day'
+"""
 _POSTPONE = "UPDATE check_days SET changed_at = now() WHERE deployment_no = %(deployment_no)s AND day = %(day)s"
 _KEEP = f"""
     UPDATE check_days SET is_kept = true, ({_COLUMNS}) = (SELECT {_COLUMNS} FROM ({_OPEN}) joined)
@@ -135,6 +140,21 @@ def ended_checks(session: Session, deployment_no: int, span: Span, step: timedel
     found = read_rows(session, _OPEN, {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times})
     rows = [*(row for row in kept if row[1] is not None), *found]
     return [EndedChecks(CheckStep._make(row[:5]), *row[5:]) for row in sorted(rows, key=lambda row: row[0])]
+
+
+class WaitingDays(NamedTuple):
+    """Ended days of checks that are not added up: how many, of how many deployments, since when one waits, and the first change."""
+
+    days: int
+    deployments: int
+    since: datetime | None
+    changed_at: datetime | None
+
+
+def waiting_days(session: Session, *, today: datetime) -> WaitingDays:
+    """Returns the ended days that are not added up yet."""
+    (row,) = read_rows(session, _WAITING, {"today": today})
+    return WaitingDays._make(row)
 
 
 def take_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:

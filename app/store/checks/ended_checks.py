@@ -28,7 +28,10 @@ to be deleted."""
 
 _NEWEST_RECORD = text("""
     SELECT coalesce(
-        (SELECT logged_at FROM payload_records WHERE deployment_no = :no ORDER BY logged_at DESC LIMIT 1),
+        greatest(
+            (SELECT logged_at FROM payload_records WHERE deployment_no = :no ORDER BY logged_at DESC LIMIT 1),
+            (SELECT max(newest_record_at) FROM archived_months WHERE deployment_no = :no AND state = 'stored')
+        ),
         (SELECT max(newest) FROM listed_files WHERE deployment_no = :no AND side = 'payload')
     )
 """)

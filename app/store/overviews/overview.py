@@ -188,7 +188,7 @@ _ENTRIES = f"""
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
            {_counts_of("success", 'coalesce(o."window", s."window")')},
-           u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at, coalesce(r.records, 0) AS records,
+           u.state AS under_way, coalesce(greatest(n.logged_at, w.newest), f.newest) AS newest_record_at, coalesce(r.records, 0) AS records,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_lines, a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
     FROM deployments d
@@ -214,6 +214,9 @@ _ENTRIES = f"""
     LEFT JOIN LATERAL (
         SELECT p.logged_at FROM payload_records p WHERE p.deployment_no = d.no ORDER BY p.logged_at DESC LIMIT 1
     ) n ON true
+    LEFT JOIN LATERAL (
+        SELECT max(b.newest_record_at) AS newest FROM archived_months b WHERE b.deployment_no = d.no AND b.state = 'stored'
+    ) w ON true
     LEFT JOIN LATERAL (
         SELECT max(f.newest) AS newest FROM listed_files f WHERE f.deployment_no = d.no AND f.side = 'payload'
     ) f ON d.record_tables IS NOT NULL

@@ -88,6 +88,20 @@ def alone(database: Database) -> Iterator[None]:
                 connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": lock})
 
 
+def archiving_since(session: Session) -> datetime | None:
+    """Returns since when a command keeps policies from being applied because it moves months; None: none does."""
+    found: datetime | None = session.scalar(
+        text(
+            """SELECT min(coalesce(a.backend_start, now())) FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
+               WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                 AND (CAST(l.classid AS bigint) << 32) + CAST(l.objid AS bigint) = :lock"""
+        ),
+        {"lock": ARCHIVING},
+    )
+    return found
+
+
 def columns_of_table(name: str) -> list[str]:
     """Returns the columns of a moved table."""
     return [column.name for column in Row.metadata.tables[name].columns]
@@ -120,6 +134,13 @@ def remove_rows(session: Session, place: MonthPlace, table: str) -> RowSum:
     statement = f"WITH gone AS ({gone}) SELECT {_DIGEST.format(columns=', '.join(columns))} FROM gone"  # noqa: S608 - constants
     row = session.execute(text(statement), place.values).one()
     return RowSum(row.rows, row.digest)
+
+
+def newest_record_of_month(session: Session, place: MonthPlace) -> datetime | None:
+    """Returns when the month's newest record in the database was logged; None if there is none."""
+    statement = f"SELECT max(t.logged_at) FROM payload_records t WHERE {_MINE['payload_records'].format(**_IN_SQL)}"  # noqa: S608 - constants
+    found: datetime | None = session.scalar(text(statement), place.values)
+    return found
 
 
 def labels_reach(session: Session, place: MonthPlace) -> Sequence[datetime | None]:
@@ -259,9 +280,12 @@ def note_storing(session: Session, place: MonthPlace, folder: str) -> None:
     )
 
 
-def note_stored(session: Session, place: MonthPlace, tables: Sequence[ArchivedTable], *, labels: Sequence[datetime | None]) -> None:
-    """Notes that the month is in its files, in the transaction that removes its rows."""
-    values = {"tables": [table_document(one) for one in tables], "labels_from": labels[0], "labels_until": labels[1]}
+def note_stored(
+    session: Session, place: MonthPlace, tables: Sequence[ArchivedTable], *, labels: Sequence[datetime | None], newest: datetime | None
+) -> None:
+    """Notes that the month is in its files, in the transaction that removes its rows; `newest` is the time of its newest record."""
+    times = {"labels_from": labels[0], "labels_until": labels[1], "newest_record_at": newest}
+    values = {"tables": [table_document(one) for one in tables], **times}
     _note(session, place, ArchiveState.STORED, **values)
 
 

@@ -94,7 +94,8 @@ class ErasedHourRow(Row):
 class ArchivedMonthRow(Row):
     """One month of a deployment's records that is in files, or was: its state, folder, and the counts and hashes of its files.
 
-    From `labels_from` to `labels_until` labels of the month became usable; NULL: it has none.
+    From `labels_from` to `labels_until` labels of the month became usable; NULL: it has none. `newest_record_at` is the time of its newest
+    record; NULL: it has only labels.
     """
 
     __tablename__ = "archived_months"
@@ -107,3 +108,4 @@ class ArchivedMonthRow(Row):
     labels_from: Mapped[datetime | None]
     labels_until: Mapped[datetime | None]
     changed_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    newest_record_at: Mapped[datetime | None]

@@ -1,16 +1,21 @@
+from datetime import timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
+from app.cli import doctor
 from app.cli.archives import command
-from app.cli.doctor import ExamResult, look_at_archives
+from app.cli.doctor import ExamResult, look_at_archives, look_at_retention
+from app.cli.retention import command as retention
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.domain.retention import RetentionPolicy
-from app.errors import InvalidInput, NotFound
+from app.errors import Conflict, InvalidInput, NotFound
 from app.store.database.engine import Database
+from app.store.retention.archives import alone
 from app.store.retention.policies import put_policy
 from tests.builders.evidence_worlds import update
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR
@@ -78,3 +83,19 @@ def test_the_doctor_misses_files_and_names_months_past_their_retention(stage: Sc
     assert (aged.verdict, "2026-03 of a-model" in aged.words) == (ExamResult.WARNING, True)
     assert (lost.verdict, "2026-03 of a-model in /nowhere" in lost.words) == (ExamResult.WARNING, True)
     assert _run("list").stdout.endswith("Past its retention: bring it back, run evenhand retention run, delete the files.\n")
+
+
+def test_while_a_month_moves_the_doctor_says_that_policies_wait_and_they_are_not_applied_by_hand(stage: Scene) -> None:
+    with alone(stage.database):
+        refused = CliRunner().invoke(retention, ["run"]).exception
+        with stage.database.transaction() as session:
+            waiting = look_at_retention(session)
+            with patch.object(doctor, "MAX_ARCHIVING", timedelta(-1)):
+                hanging = look_at_retention(session)
+    with stage.database.transaction() as session:
+        ended = look_at_retention(session)
+
+    assert isinstance(refused, Conflict)
+    assert (waiting.verdict, "wait for evenhand archives, running since 20" in waiting.words) == (ExamResult.GOOD, True)
+    assert (hanging.verdict, "If it hangs, end it and run it again" in hanging.words) == (ExamResult.WARNING, True)
+    assert (ended.verdict, ended.words) == (ExamResult.GOOD, "No command that moves months keeps the policies waiting.")

@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from app.cli.doctor import ExamResult, Finding, examine
+from app.cli.doctor import ExamResult, Finding, examine, look_at_days
 from app.domain.deployments import Endpoint
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
@@ -14,8 +14,9 @@ from app.domain.workers import FORGOTTEN_AFTER
 from app.settings import Settings
 from app.store.checks.workers import record_beat
 from app.store.database.engine import Database
-from tests.builders.lender import COLUMNS, HOUSING
-from tests.scenes import scene
+from tests.builders.days import keep_days
+from tests.builders.lender import COLUMNS, HOUSING, UNFAIR
+from tests.scenes import HOUR, NOON, scene
 
 
 def look(url: str, folder: Path, **settings: object) -> dict[str, Finding]:
@@ -36,7 +37,22 @@ def test_an_installation_that_lacks_nothing_has_no_fault(database: Database, tmp
     found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
 
     assert {name: finding.words for name, finding in found.items() if finding.verdict is not ExamResult.GOOD and name != "disk"} == {}
-    of_all = {"disk", "secret key", "database", "schema", "clock", "worker", "keys", "months", "archives", "audit", "secrets", "endpoint"}
+    of_all = {
+        "disk",
+        "secret key",
+        "database",
+        "schema",
+        "clock",
+        "worker",
+        "keys",
+        "months",
+        "archives",
+        "retention",
+        "days",
+        "audit",
+        "secrets",
+        "endpoint",
+    }
     assert found.keys() == of_all
 
 
@@ -90,3 +106,27 @@ def test_secrets_of_another_key_and_endpoints_that_may_not_be_called_are_faults(
     assert found["secrets"].verdict is ExamResult.FAULT
     assert "cannot read the stored secret of endpoint a-model." in found["secrets"].words
     assert found["endpoint"].verdict is ExamResult.FAULT
+
+
+def test_days_that_are_not_added_up_are_counted_and_reported_after_a_day(database: Database) -> None:
+    monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(HOUSING,), min_records=1)
+    stage = scene(database, COLUMNS, monitor, endpoint=None)
+    stage.log(UNFAIR.applicants("rent", [30.0, 40.0]), NOON)
+    stage.check(NOON)
+
+    def look_at() -> tuple[ExamResult, str]:
+        with database.transaction() as session:
+            found = look_at_days(session)
+        return found.verdict, found.words
+
+    verdict, words = look_at()
+    assert (verdict, words.startswith("Ended days of checks that are not added up: 1 of 1 deployments, the oldest")) == (
+        ExamResult.GOOD,
+        True,
+    )
+    with database.transaction() as session:
+        session.execute(text("UPDATE check_days SET changed_at = now() - interval '25 hours'"))
+    verdict, words = look_at()
+    assert (verdict, "look at its log for days_delayed" in words) == (ExamResult.WARNING, True)
+    keep_days(database, NOON + 24 * HOUR)
+    assert look_at() == (ExamResult.GOOD, "All ended days of checks are added up.")

@@ -1,18 +1,27 @@
 """Readers of records say that a month lies in files, or refuse: none gives a part of a period as the whole of it."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
+from app.domain.alerts import FailedChecksCondition, Resolution
 from app.domain.archives import MonthsInFiles
-from app.domain.checks import CheckState, Trigger
+from app.domain.checks import CheckRun, CheckState, Failure, Span, Trigger
+from app.domain.retrying import CHECK_POLICY
 from app.errors import MonthsAway
+from app.store.checks.ended_checks import newest_record_at
 from app.store.database.engine import Database
+from app.store.overviews.overview import overview_entries
+from tests.builders.alert_history import History
 from tests.builders.archived_months import COUNTED, bring, execute, store
 from tests.builders.lender import UNFAIR
+from tests.builders.queued_checks import let_pass, reread
+from tests.builders.workers import working
+from tests.progress import wait_until
 from tests.scenes import HOUR, NOON, Scene
 from tests.service import RunningService, running_service
 
@@ -126,7 +135,7 @@ def test_the_sdk_gets_the_count_with_files_and_a_refusal_instead_of_a_part(clien
     assert client.get(records, params={"limit": 2}).status_code == 200
     in_may = {"start": "2026-05-01T00:00:00Z", "end": "2026-06-01T00:00:00Z"}
     assert len(client.get(records, params={"limit": 9, **in_may}).json()["records"]) == 2
-    part = {"start": "2026-03-02T00:00:00Z", "limit": 0, "include_total_count": True}
+    part: dict[str, str | int] = {"start": "2026-03-02T00:00:00Z", "limit": 0, "include_total_count": True}
     for refused in (
         client.get(records, params={"limit": 3}),
         client.get(records, params=part),
@@ -148,3 +157,47 @@ def test_figures_are_not_carried_forward_over_a_month_in_files(cold: Scene, tmp_
 
     with pytest.raises(MonthsAway, match="2026-03"):
         cold.check(COUNTED + HOUR, trigger=Trigger.SCHEDULE)
+
+
+def test_an_hourly_check_that_lacks_the_month_names_it_and_ends_and_later_ones_go_through_again(cold: Scene, tmp_path: Path) -> None:
+    history = History(cold.database, cold)
+    history.rule("failing", FailedChecksCondition())
+    store(cold, tmp_path)
+    run = cold.queue(Span(start=COUNTED, end=COUNTED + HOUR), Trigger.SCHEDULE)
+    execute(cold, "UPDATE checks SET state = 'queued', attempts = 0, lease_token = NULL, claimable_at = now() WHERE state = 'running'")
+    with working(cold.database):
+        for attempt in range(1, CHECK_POLICY.max_attempts + 1):
+            wait_until(partial(_has_failed, cold, run, attempt), f"attempt {attempt} has failed")
+            let_pass(cold.database, max(CHECK_POLICY.retry_delays))
+    ended = reread(cold.database, run)
+    history.evaluate()
+
+    assert (ended.failure, ended.next_attempt_at) == (Failure.INVALID_INPUT, None)
+    assert ended.reason is not None
+    assert "evenhand archives bring-back --month 2026-03 --deployment a-model" in ended.reason
+    assert [(one.rule_id, ended.reason in str(one.facts["sentence"])) for one in history.alerts()] == [("failing", True)]
+
+    bring(cold)
+    cold.perform(cold.queue(Span(start=COUNTED + HOUR, end=COUNTED + 2 * HOUR), Trigger.SCHEDULE))
+    history.evaluate()
+    assert [one.resolution for one in history.alerts() if one.rule_id == "failing"] == [Resolution.RECOVERED]
+
+
+def test_the_newest_record_of_a_deployment_may_lie_in_files(cold: Scene, tmp_path: Path) -> None:
+    def newest() -> list[datetime | None]:
+        with cold.database.transaction() as session:
+            (of_overview,) = overview_entries(session, now=COUNTED, only_no=None)
+            return [newest_record_at(session, cold.deployment.no), of_overview.newest_record_at]
+
+    there = newest()
+    store(cold, tmp_path)
+    assert newest() == there
+    cold.log([{**row, "customer": "feb"} for row in UNFAIR.applicants("own", [50.0])], NOON - timedelta(days=20))
+    assert newest() == there
+    bring(cold)
+    assert (newest(), None in there) == (there, False)
+
+
+def _has_failed(stage: Scene, run: CheckRun, attempt: int) -> bool:
+    found = reread(stage.database, run)
+    return (found.state, found.attempts) == (CheckState.FAILED, attempt)
