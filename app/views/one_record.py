@@ -80,7 +80,6 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
     lens = open_lens(session, deployment_no)
     window = None if check_id is None else window_of_check(session, deployment_no, check_id)
     (summary,) = summaries(session, deployment_no, [record], lens, window)
-
     feedback = None
     if (stored := feedback_of(session, deployment_no, record_id)) is not None:
         label, logged_at = stored
