@@ -13,7 +13,7 @@ from .document import GroupRow
 from .numbers import ABSENT
 
 _TWO_DIGITS = 2
-_STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "shown fair since"}
+_STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "fair since"}
 
 
 def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
