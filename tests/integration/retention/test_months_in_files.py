@@ -16,6 +16,9 @@ from app.errors import MonthsAway
 from app.store.checks.ended_checks import newest_record_at
 from app.store.database.engine import Database
 from app.store.overviews.overview import overview_entries
+from app.store.subgroups.scans import SubgroupSettings, newest_scan
+from app.tracking.subgroups.requests import request_scan
+from app.tracking.subgroups.scanning import run_next_scan
 from tests.builders.alert_history import History
 from tests.builders.archived_months import COUNTED, bring, execute, store
 from tests.builders.lender import UNFAIR
@@ -181,6 +184,24 @@ def test_an_hourly_check_that_lacks_the_month_names_it_and_ends_and_later_ones_g
     cold.perform(cold.queue(Span(start=COUNTED + HOUR, end=COUNTED + 2 * HOUR), Trigger.SCHEDULE))
     history.evaluate()
     assert [one.resolution for one in history.alerts() if one.rule_id == "failing"] == [Resolution.RECOVERED]
+
+
+def test_a_scan_for_subgroups_is_refused_where_its_hours_reach_the_month(cold: Scene, tmp_path: Path) -> None:
+    def scan(hours: int) -> tuple[str, str]:
+        with cold.database.transaction() as session:
+            request_scan(session, cold.deployment.no, SubgroupSettings(), hours=hours, requested_by="test")
+        assert run_next_scan(cold.database, token=str(hours))
+        with cold.database.transaction() as session:
+            found = newest_scan(session, cold.deployment.no)
+        assert found is not None
+        return found.state, found.reason or ""
+
+    store(cold, tmp_path)
+    state, reason = scan(24 * 90)
+    assert (state, "evenhand archives bring-back --month 2026-03" in reason) == ("failed", True)
+    assert "a scan needs that many" in scan(24)[1]  # of May, which has no records
+    bring(cold)
+    assert scan(24 * 90)[0] == "succeeded"
 
 
 def test_the_newest_record_of_a_deployment_may_lie_in_files(cold: Scene, tmp_path: Path) -> None:
