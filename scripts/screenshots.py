@@ -28,7 +28,7 @@ FLEETS = (15, 500)
 
 DAYS_OF_FLEETS = 2
 README_PAGE = "fairness"
-README_WINDOW: ViewportSize = {"width": 1140, "height": 640}
+README_WINDOW: ViewportSize = {"width": 1140, "height": 680}
 """CSS pixels. The whole page would take 700 kB."""
 
 

@@ -1,10 +1,13 @@
 """Words for figures, moments and states on a page. An absent value reads as a dash; the reason is next to it."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
+
+from markupsafe import Markup, escape
 
 from ..domain.bidi import isolate
 from ..metrics.statements import limits_in_words
@@ -21,6 +24,7 @@ _DATA_SETS = {
     "debiased": "before and after mitigation",
     "debiased_feedback": "labelled, before and after mitigation",
 }
+_RANGE = re.compile(r"\d{1,6}(?:[–-]\d{1,6})+")
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
@@ -117,6 +121,11 @@ def words(name: str | None) -> str:
     return ABSENT if name is None else name.replace("_", " ")
 
 
+def unbroken(text: str) -> Markup:
+    """Returns a text, escaped, whose ranges of numbers and days stay in one line: `aged 26–75`, `2026-11-23`."""
+    return Markup(_RANGE.sub(r'<span class="whole">\g<0></span>', str(escape(text))))  # noqa: S704 - escaped before
+
+
 FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
     {
         "figure": figure,
@@ -133,5 +142,6 @@ FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
         "data_set": data_set,
         "words": words,
         "isolated": isolate,
+        "unbroken": unbroken,
     }
 )

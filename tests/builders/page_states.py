@@ -16,7 +16,7 @@ from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.scenes import Scene, scene
 
-RACES = [f"race {letter}" for letter in "abcdefgh"]
+RACES = ("White", "Black", "Asian", "Hispanic", "Native American", "Pacific Islander", "Mixed", "Other")
 _RACE = Column(name="race", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 _COLUMNS = (*APPLICANT, _RACE)
 _BETWEEN = 0.5
@@ -28,7 +28,7 @@ def build_states(database: Database) -> None:
     last = hour_of(utc_now()) - HOUR
     rejected = OutcomeRule(favourable=("granted",), unfavourable=("refused", "deferred"))
     regression = OutcomeRule(favourable=(Range(_BETWEEN, 1.0),), unfavourable=(Range(0.0, 0.49),))
-    race = MonitoredAttribute(feature="race", monitored=tuple(RACES[1:]), reference=(RACES[0],))
+    race = MonitoredAttribute(feature="race", monitored=RACES[1:], reference=(RACES[0],))
     many = replace(monitor_of(race, SEX, intersections=(("race", "sex"),), max_records=10_000), metrics=("disparate_impact",))
 
     _watch(database, "one-group", monitor_of(SEX), applicants(60, 60, 20), 1)
@@ -86,7 +86,7 @@ def _watch(
 
 
 def _people(answer: Callable[[int, int], object]) -> list[dict[str, Any]]:
-    """Forty people of each race and sex; women, and race b more so, get the favourable answer less often.
+    """Forty people of each race and sex; women, and Black people more so, get the favourable answer less often.
 
     `answer` is given the place of a person in the group, and the first place that gets it.
     """

@@ -85,6 +85,7 @@ function start(timeline, tip) {
     if (drag) {
       if (!drag.moved && Math.abs(event.clientX - drag.clientX) < LEAST_DRAG) return;
       drag.moved = true;
+      hide();
       mark(drag.x, units(event));
       return;
     }

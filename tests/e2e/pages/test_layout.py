@@ -155,3 +155,17 @@ def test_the_figures_of_a_group_keep_their_margin_next_to_a_scrollbar(browser: B
 
     assert drawer is not None
     assert drawer["x"] >= 0
+
+
+def test_the_head_of_the_overview_and_the_filters_of_records_are_short_on_a_phone(browser: Browser, example: Example) -> None:
+    with visiting(browser, example.base_url, width=PHONE) as visit:
+        visit.log_in(example.key)
+        heading = visit.go("/").locator(".inbox .heading")
+        title, register = heading.locator("h1").bounding_box(), heading.get_by_role("link", name="Register").bounding_box()
+        filters = visit.go(f"{DEPLOYMENT}/transactions").locator("main form.tools", has=visit.page.locator("#among"))
+
+        assert title is not None
+        assert register is not None
+        assert register["y"] < title["y"] + title["height"]
+        assert filters.locator("select").count() == 5
+        assert len(filters.locator("select").evaluate_all(_TOPS)) == 3

@@ -29,7 +29,7 @@ def query(page: Page) -> dict[str, list[str]]:
 
 
 def drag(page: Page, plot: Locator, first: float, last: float) -> None:
-    """Drags over the plot, between two shares of its width."""
+    """Drags over the plot, between two shares of its width, without letting go."""
     box = plot.bounding_box()
     assert box is not None
     y = box["y"] + box["height"] / 2
@@ -37,7 +37,6 @@ def drag(page: Page, plot: Locator, first: float, last: float) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + (first + last) / 2 * box["width"], y)
     page.mouse.move(box["x"] + last * box["width"], y)
-    page.mouse.up()
 
 
 def test_the_crosshair_is_on_every_panel_and_words_the_nearest_bar(visit: Visit, panels: Locator) -> None:
@@ -62,6 +61,9 @@ def test_a_click_opens_the_check_of_the_nearest_bar_and_keeps_the_range(visit: V
 
 def test_a_drag_chooses_the_time_that_it_passed_over(visit: Visit, panels: Locator) -> None:
     drag(visit.page, panels.locator(".time-plot").first, 0.5, 0.9)
+    expect(panels.locator(".brush")).to_be_visible()
+    expect(visit.page.locator(".time-tip")).to_be_hidden()  # it would word the bar where the drag began
+    visit.page.mouse.up()
     visit.page.wait_for_url(re.compile("from="))
 
     chosen = query(visit.page)

@@ -10,6 +10,7 @@ from app.store.database.engine import Database
 from tests.browsing import DESKTOP, HEIGHTS, PHONE, visiting
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_states import build_states
+from tests.layout import layout_faults
 from tests.service import RunningService, running_service
 
 A4 = "A4"
@@ -50,10 +51,12 @@ def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, 
                 visit.go(path)
             found = wide.serious_findings() + narrow.serious_findings()
             found += [name for name, visit in (("1280", wide), ("390", narrow), ("200 %", large)) if visit.overflows()]
+            found += [f"{name}: {one}" for name, visit in (("1280", wide), ("390", narrow)) for one in layout_faults(visit.page)]
             paper = wide.page.pdf(format=A4)
             wide.page.set_viewport_size({"width": SHEET, "height": 1000})
             wide.page.emulate_media(media="print")
             found += [f"{one} is not on paper" for one in FIGURES if wide.page.evaluate(_ARE_NARROW, one)]
+            found += [f"on paper {one}" for one in layout_faults(wide.page)]
             wide.page.emulate_media(media="screen")
             wide.page.set_viewport_size({"width": DESKTOP, "height": HEIGHTS[DESKTOP]})
             if narrow.page.locator("table.forest .ticks:visible").count() != (path in with_figures):

@@ -104,7 +104,7 @@ def test_what_is_left_out_of_the_lines_has_a_way_to_it(database: Database, servi
     needed = page.partition('id="needs"')[2].partition("</section>")[0]
 
     assert needed.count("<li ") == 5
-    assert "2 more, less urgent: all deployments, most urgent first" in words(needed)
+    assert "2 more are less urgent. See all deployments, most urgent first" in words(needed)
     assert 'href="/?sort=severity#fleet"' in needed
 
 
