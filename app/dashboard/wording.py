@@ -24,7 +24,7 @@ _DATA_SETS = {
     "debiased": "before and after mitigation",
     "debiased_feedback": "labelled, before and after mitigation",
 }
-_RANGE = re.compile(r"\d{1,6}(?:[–-]\d{1,6})+")
+_RANGE = re.compile(r"\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+")
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
@@ -123,7 +123,7 @@ def words(name: str | None) -> str:
 
 def unbroken(text: str) -> Markup:
     """Returns a text, escaped, whose ranges of numbers and days stay in one line: `aged 26–75`, `2026-11-23`."""
-    return Markup(_RANGE.sub(r'<span class="whole">\g<0></span>', str(escape(text))))  # noqa: S704 - escaped before
+    return Markup(_RANGE.sub(r'<bdi class="whole">\g<0></bdi>', str(escape(text))))  # noqa: S704 - escaped before
 
 
 FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(

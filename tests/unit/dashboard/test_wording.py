@@ -8,9 +8,10 @@ from app.dashboard.wording import unbroken
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("aged 26–75", 'aged <span class="whole">26–75</span>'),
-        ("18-25", '<span class="whole">18-25</span>'),
-        ("since 2026-11-23 14:00", 'since <span class="whole">2026-11-23</span> 14:00'),
+        ("aged 26–75", 'aged <bdi class="whole">26–75</bdi>'),
+        ("18-25", '<bdi class="whole">18-25</bdi>'),
+        ("its own, 0.33–0.55.", 'its own, <bdi class="whole">0.33–0.55</bdi>.'),
+        ("since 2026-11-23 14:00", 'since <bdi class="whole">2026-11-23</bdi> 14:00'),
         ("women & <b>", "women &amp; &lt;b&gt;"),
         ("it's 5", "it&#39;s 5"),
     ],
@@ -20,4 +21,4 @@ def test_ranges_and_days_stay_in_one_line_and_the_rest_is_escaped(text: str, wri
 
 
 def test_long_numbers_may_break_so_that_no_name_is_wider_than_a_page() -> None:
-    assert unbroken("1234567–1234567") == '1<span class="whole">234567–123456</span>7'
+    assert unbroken("1234567–1234567") == '1<bdi class="whole">234567–123456</bdi>7'
