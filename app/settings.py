@@ -152,6 +152,10 @@ class Settings(BaseSettings):
     """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table.
     A payload table of a database needs it."""
 
+    model_prefixes: str = ""
+    """Comma-separated MLflow models that checks of tables may load, which executes their code: `models:/NAME`, `models:/` for all that are
+    registered, or a folder's whole path. Empty: none."""
+
     public_url: str = ""
     """Address under which people reach the service, such as `https://evenhand.example.com`. Needed for `oidc_issuer`."""
 
@@ -238,12 +242,17 @@ class Settings(BaseSettings):
     @cached_property
     def allowed_endpoints(self) -> tuple[str, ...]:
         """Returns `endpoint_allowlist` as entries, lower-cased, without blanks."""
-        return tuple(part.strip().lower() for part in self.endpoint_allowlist.split(",") if part.strip())
+        return tuple(part.lower() for part in _split(self.endpoint_allowlist))
+
+    @cached_property
+    def allowed_models(self) -> tuple[str, ...]:
+        """Returns `model_prefixes` as entries, without blanks."""
+        return _split(self.model_prefixes)
 
     @cached_property
     def table_folders(self) -> tuple[Path, ...]:
         """Returns `table_roots` as paths, without blanks."""
-        return tuple(Path(part.strip()) for part in self.table_roots.split(",") if part.strip())
+        return tuple(Path(part) for part in _split(self.table_roots))
 
     @cached_property
     def named_databases(self) -> dict[str, str]:
@@ -269,7 +278,11 @@ class Settings(BaseSettings):
 
 
 def _networks(text: str) -> tuple[Network, ...]:
-    return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
+    return tuple(ip_network(part, strict=False) for part in _split(text))
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _read_databases(text: SecretStr | None) -> dict[str, str]:

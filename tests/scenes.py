@@ -19,6 +19,7 @@ from app.domain.definitions import Definition, definition_of
 from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.monitors import Monitor
 from app.mitigation.window.mitigating import mitigate_window
+from app.outbound.egress import OPEN, EgressPolicy
 from app.store.checks.check_runs import read_run
 from app.store.checks.results import StoredTable, measurements_of, tables_of
 from app.store.database.engine import Database
@@ -53,6 +54,7 @@ class Scene:
     reported: list[Progress] = field(default_factory=list)
     report: Callable[[Progress], None] | None = None
     places: TablePlaces = NO_TABLES
+    policy: EgressPolicy = OPEN
     _last_no: int = 0
     _months: set[tuple[int, int]] = field(default_factory=set)
 
@@ -155,7 +157,15 @@ class Scene:
     def perform(self, run: CheckRun) -> None:
         """Runs a queued check in this thread."""
         report = self.report or self.reported.append
-        perform_check(run, database=self.database, sealer=PlainSealer(), report=report, further=mitigate_window, places=self.places)
+        perform_check(
+            run,
+            database=self.database,
+            sealer=PlainSealer(),
+            report=report,
+            further=mitigate_window,
+            egress=lambda: self.policy,
+            places=self.places,
+        )
 
     def result(self, run: CheckRun) -> "Result":
         """What is stored of a check."""

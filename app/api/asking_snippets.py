@@ -42,7 +42,7 @@ def write_asking(deployment: Deployment, row: SnippetRow, *, base_url: str, key:
     `write` spells a value in Python; `key` is the variable that holds the API key.
     """
     endpoint, outputs = deployment.endpoint, deployment.outputs
-    if endpoint is None or outputs.has_only_probabilities:
+    if endpoint is None or not endpoint.url or outputs.has_only_probabilities:
         return None
     codec = codec_of(endpoint)
     if codec.content_type != JSON or codec.accept != JSON:

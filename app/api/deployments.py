@@ -17,6 +17,7 @@ from ..domain.tables_of_files import TableFormat
 from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
 from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
+from ..outbound.model_uris import check_model
 from ..payloads.registry import codec_for
 from ..retention.rules import require_no_hold
 from ..services import Services
@@ -151,10 +152,7 @@ def checked_definition(definition: Definition, services: Services, others: Seque
         if table is not None:
             found += access.problems(table, field)
     if definition.endpoint is not None:
-        try:
-            check_url(definition.endpoint.url, services.policy)
-        except EndpointRefused as error:
-            found.append(FieldProblem("endpoint.url", str(error)))
+        found += _find_address_problems(definition.endpoint, services)
         credentials = definition.endpoint.credentials
         if credentials is not None and credentials.token_url:
             try:
@@ -169,6 +167,20 @@ def checked_definition(definition: Definition, services: Services, others: Seque
     if found:
         raise InvalidInput(found)
     return definition
+
+
+def _find_address_problems(endpoint: Endpoint, services: Services) -> list[FieldProblem]:
+    is_loaded = endpoint.is_loaded
+    if not (endpoint.uri if is_loaded else endpoint.url):  # a rule of the definition says that it is required
+        return []
+    try:
+        if is_loaded:
+            check_model(endpoint.uri, services.policy.model_prefixes)
+        else:
+            check_url(endpoint.url, services.policy)
+    except EndpointRefused as error:
+        return [FieldProblem("endpoint.uri" if is_loaded else "endpoint.url", str(error))]
+    return []
 
 
 def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:

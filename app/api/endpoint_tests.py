@@ -64,6 +64,10 @@ async def post_new_endpoint_test(body: NewEndpointTestIn, _principal: WholeManag
     if definition.endpoint is None:
         # A definition may have none, so its own rules do not say this.
         problems.append(FieldProblem("deployment.endpoint", "is required: it is what is tested"))
+    elif definition.endpoint.is_loaded:
+        problems.append(
+            FieldProblem("deployment.endpoint.source", "is a loaded model, which cannot be tested here: only workers load a model")
+        )
     if problems or definition.endpoint is None:
         raise InvalidInput(problems)
 
@@ -87,6 +91,8 @@ def _build_question(
         newest = newest_record(session, deployment.no) if body is None or body.records is None else None
     if deployment.endpoint is None:
         raise Conflict(f"Deployment {deployment.id} has no endpoint that could be tested; give it one.")
+    if deployment.endpoint.is_loaded:
+        raise Conflict(f"The MLflow model of {deployment.id} cannot be tested here: only workers load it. Request a check instead.")
     question = Question(
         endpoint=deployment.endpoint,
         outputs=deployment.outputs,

@@ -12,8 +12,9 @@ from ..domain.checks import Progress, Trigger
 from ..domain.deployments import Deployment, Endpoint
 from ..domain.endpoint_health import OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
 from ..errors import EndpointDown, EndpointRefused, ScoringFailed
-from ..outbound.egress import EgressPolicy, parse_url
+from ..outbound.egress import EgressPolicy
 from ..payloads.wire import Rows
+from ..scoring.asking import name_model
 from ..scoring.client import OnScored, ScoringClient
 from ..scoring.refusals import Scored
 from ..store.database.engine import Database
@@ -43,7 +44,7 @@ class ModelOfCheck:
     """The model of the deployment, as one check or attribution calls it.
 
     Raises:
-        EndpointRefused: the endpoint's URL is not an allowed one.
+        EndpointRefused: the endpoint's URL or model is not an allowed one.
         ScoringFailed: its credentials cannot be sent.
     """
 
@@ -60,7 +61,7 @@ class ModelOfCheck:
             types=[column.type for column in features],
             policy=calls.egress(),
         )
-        self._host = parse_url(endpoint.url).netloc.decode("ascii")
+        self._host = name_model(endpoint)
         self._has_answered = False
 
     def score(self, rows: Rows, progress: Progress, on_scored: OnScored | None = None) -> list[Scored]:
@@ -112,6 +113,10 @@ class ModelOfCheck:
                 raise
             self._note_answer()
         return answers
+
+    def close(self) -> None:
+        """Ends the processes of a model that was loaded for the check."""
+        self._client.close()
 
     @property
     def calls(self) -> Calls:

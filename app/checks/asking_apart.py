@@ -5,8 +5,9 @@ again.
 """
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from ..errors import PageRefused
 from ..outbound.egress import EgressPolicy
 from ..records.cells import format_value, parse_value
 from ..scoring.client import ScoringClient
+from ..scoring.loaded_model import LoadedHere
 from ..scoring.refusals import Refusal, Scored
 from ..store.records.counterfactuals import TargetKey
 from .asking import Report
@@ -61,12 +63,16 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AskTask:
-    """Asks the model about the copies of a piece that have no kept answer. Holds the endpoint's secrets."""
+    """Asks the model about the copies of a piece that have no kept answer. Holds the endpoint's secrets.
+
+    An MLflow model is loaded in the process of the executor, once for all pieces with the same `turn`.
+    """
 
     endpoint: Endpoint
     deployment: Deployment
     policy: EgressPolicy
     kept: KeptAnswers
+    turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
         """Returns the answer to each copy, in their order."""
@@ -74,7 +80,8 @@ class AskTask:
         answers = self._find_kept(copies)
         features = self.deployment.schema.features
         names, types = [column.name for column in features], [column.type for column in features]
-        client = ScoringClient(self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy)
+        loaded = LoadedHere(self.endpoint.uri, self.policy.model_prefixes, self.turn) if self.endpoint.is_loaded else None
+        client = ScoringClient(self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy, loaded=loaded)
         missing = [place for place in range(len(copies)) if place not in answers]
         page = self.endpoint.page_size * self.endpoint.concurrency
         for start in range(0, len(missing), page):

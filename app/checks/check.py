@@ -5,7 +5,7 @@
 Nothing of the check is stored before the last step, and no transaction is open while the model is called.
 """
 
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -151,10 +151,10 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
     if deployment.endpoint is not None and window.copies is not None:
-        model = ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)
-        rescorer = Rescorer(window.copies, deployment, model, rule=subject.monitor.outcomes)
-        answers = rescorer.rescore(evidence.window, evidence.copies, evidence.known_targets)
-        predicted = predict_unscored(evidence.feedback, database, deployment, model)
+        with closing(ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)) as model:
+            rescorer = Rescorer(window.copies, deployment, model, rule=subject.monitor.outcomes)
+            answers = rescorer.rescore(evidence.window, evidence.copies, evidence.known_targets)
+            predicted = predict_unscored(evidence.feedback, database, deployment, model)
     _require_outcomes(evidence, answers)
     details |= describe_answers(evidence.copies) | describe_not_scored(subject, evidence.copies, answers.refused, predicted.refused)
 

@@ -16,6 +16,7 @@ from ..clock import utc_now
 from ..domain.archives import MANIFEST, ArchiveState
 from ..errors import EvenhandError
 from ..outbound.egress import EgressPolicy, check_url
+from ..outbound.model_uris import check_model
 from ..security.secrets import KEY_FILE, find_secret_box
 from ..settings import Settings
 from ..store.checks.check_days import waiting_days
@@ -248,16 +249,19 @@ def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
 
 def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]:
     """Yields for each deployment with an endpoint whether it may be called, and whether it answered the last checks."""
-    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on)
+    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
     rows = session.execute(
         text(
-            """SELECT d.id, d.endpoint->>'url' AS url, f.failures, f.reason FROM deployments d
+            """SELECT d.id, d.endpoint->>'url' AS url, d.endpoint->>'uri' AS uri, f.failures, f.reason FROM deployments d
                LEFT JOIN endpoint_failures f ON f.deployment_no = d.no WHERE d.endpoint IS NOT NULL ORDER BY d.no"""
         )
     )
     for row in rows:
         try:
-            check_url(row.url, policy)
+            if row.uri:
+                check_model(row.uri, policy.model_prefixes)
+            else:
+                check_url(row.url, policy)
         except EvenhandError as error:
             yield Finding("endpoint", ExamResult.FAULT, f"{row.id}: {error}")
             continue

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..errors import FieldProblem
 from .definitions import Definition
-from .deployments import Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, ProblemType
+from .deployments import Credentials, CredentialsKind, Endpoint, EndpointSource, FieldKind, FieldType, ProblemType
 from .repeated_rules import check_bounds
 from .storage_rules import storage_problems
 from .table_rules import table_problems
@@ -85,7 +85,8 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
         seen.add(name)
     found += _check_classes(definition)
     found += table_problems(definition)
-    return found if definition.endpoint is None else [*found, *_check_endpoint(definition.endpoint)]
+    has_tables = definition.payload is not None
+    return found if definition.endpoint is None else [*found, *_check_endpoint(definition.endpoint, has_tables=has_tables)]
 
 
 def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
@@ -108,7 +109,25 @@ def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
         seen.add(spelled(one))
 
 
-def _check_endpoint(endpoint: Endpoint) -> Iterator[FieldProblem]:
+def _check_source(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProblem]:
+    if endpoint.source is EndpointSource.HTTP:
+        if not endpoint.url:
+            yield FieldProblem("endpoint.url", "is required")
+        if endpoint.uri:
+            yield FieldProblem("endpoint.uri", "is for an MLflow model; give the source mlflow, or leave it out")
+        return
+    if not has_tables:
+        message = "must be http unless the payload lies in a table: only checks of tables load a model. Serve the model, and give its URL"
+        yield FieldProblem("endpoint.source", message)
+    if not endpoint.uri:
+        yield FieldProblem("endpoint.uri", "is required: models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder")
+    for name in ("url", "credentials", "headers", "tls", "mapping"):
+        if getattr(endpoint, name):
+            yield FieldProblem(f"endpoint.{name}", "is for a model that is called by HTTP; leave it out, or send null, for an MLflow model")
+
+
+def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProblem]:
+    yield from _check_source(endpoint, has_tables=has_tables)
     yield from check_bounds("endpoint.page_size", endpoint.page_size, MAX_PAGE_SIZE)
     yield from check_bounds("endpoint.concurrency", endpoint.concurrency, MAX_CONCURRENCY)
     if not MIN_TIMEOUT_SECONDS <= endpoint.timeout_seconds <= MAX_TIMEOUT_SECONDS:

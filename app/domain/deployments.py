@@ -179,14 +179,24 @@ class BodyMapping:
     constants: Mapping[str, Scalar] = field(default_factory=dict)
 
 
+class EndpointSource(StrEnum):
+    """The place of the model: a server that is called by HTTP, or an MLflow model that is loaded where copies are asked about."""
+
+    HTTP = "http"
+    MLFLOW = "mlflow"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """The endpoint that scores rows, and the limits on calls to it. `payload_format` is the name of a row of `app/payloads/registry.py`.
 
-    `mapping` is for the format that needs one. `headers` are sent along; their values are as secret as credentials.
+    `mapping` is for the format that needs one. `headers` are sent along; their values are as secret as credentials. An MLflow model has a
+    `uri` and an empty `url`; `concurrency` is the number of times that it is loaded.
     """
 
-    url: str
+    url: str = ""
+    source: EndpointSource = EndpointSource.HTTP
+    uri: str = ""
     payload_format: str = "fields_values"
     mapping: BodyMapping | None = None
     credentials: Credentials | None = None
@@ -196,6 +206,11 @@ class Endpoint:
     page_size: int = 1000
     concurrency: int = 4
     requests_per_second: float | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        """Returns whether the model is loaded, not called over HTTP."""
+        return self.source is EndpointSource.MLFLOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

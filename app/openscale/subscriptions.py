@@ -208,7 +208,7 @@ async def score_subscription(subscription_id: str, request: Request, principal: 
 def answer_of(deployment: Deployment, stored: StoredSubscription | None) -> Answer:
     """Returns the deployment as a subscription. One that was registered over REST v1 is in the mart that every installation has."""
     kept: Mapping[str, Any] = {} if stored is None else stored.entity
-    url = None if deployment.endpoint is None else deployment.endpoint.url
+    url = None if deployment.endpoint is None else deployment.endpoint.url or None
     asset = {"asset_id": deployment.id, "asset_type": "model", "input_data_type": "structured", **kept.get("asset", {})}
     deployed = {"deployment_id": deployment.id, "deployment_type": "online", **kept.get("deployment", {})}
     if deployment.payload is not None:

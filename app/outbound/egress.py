@@ -25,14 +25,17 @@ class EgressPolicy:
 
     Otherwise the endpoint's host must be one of `names` exactly (no wildcard; any allowed address is then accepted), or the
     address connected to must lie in one of `networks`. `exposed_on` is the address at which other machines reach the service.
+
+    `model_prefixes` are those of MLflow models that may be loaded; empty: none may.
     """
 
     names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
     exposed_on: str | None = None
+    model_prefixes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, entries: Iterable[str], *, exposed_on: str | None = None) -> "EgressPolicy":
+    def of(cls, entries: Iterable[str], *, exposed_on: str | None = None, model_prefixes: tuple[str, ...] = ()) -> "EgressPolicy":
         """Returns the policy of an allow-list: exact host names, IP addresses and CIDR blocks.
 
         Raises:
@@ -51,7 +54,7 @@ class EgressPolicy:
                     f"The endpoint allow-list entry {entry!r} is neither an exact host name nor an IP address nor a CIDR block;"
                     " write for example `model.internal`, `10.1.2.3` or `10.0.0.0/8`."
                 )
-        return cls(frozenset(names), tuple(networks), exposed_on)
+        return cls(frozenset(names), tuple(networks), exposed_on, model_prefixes)
 
     @property
     def is_open(self) -> bool:

@@ -116,7 +116,7 @@ def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPoli
     Raises:
         SetupError: the allow-list cannot be used.
     """
-    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on)
+    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
 
     def egress() -> EgressPolicy:
         if policy.exposed_on is not None:

@@ -26,7 +26,19 @@ MAX_ANSWER_BYTES = 32 * 2**20
 
 _MAX_COMPLAINT_BYTES = 64 * 1024
 
+_LOADED_URL = httpx.URL("http://loaded.invalid/")
+"""Address in requests to a loaded model, which go over no network."""
+
 _TABLE_WORDS = (b'"values"', b'"predictions"', b'"outputs"')
+
+
+def name_model(endpoint: Endpoint) -> str:
+    """Returns the model's name in messages: the URI of an MLflow model, or the endpoint's host and port.
+
+    Raises:
+        EndpointRefused: the URL is not an allowed one.
+    """
+    return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 
 class Asker:
@@ -41,7 +53,8 @@ class Asker:
         self._endpoint = endpoint
         self._timing = timing
         self._quotes = quotes
-        self._url = parse_url(endpoint.url)
+        self._host = name_model(endpoint)
+        self._url = _LOADED_URL if endpoint.is_loaded else parse_url(endpoint.url)
         self._headers = [
             (b"Accept-Encoding", b"identity"),
             (b"User-Agent", b"evenhand"),
@@ -164,10 +177,6 @@ class Asker:
     def _redact(self, text: str) -> str:
         token = None if self._tokens is None else self._tokens.known()
         return redacted_of(redacted(text, bearer_of(token)), self._endpoint)
-
-    @property
-    def _host(self) -> str:
-        return self._url.netloc.decode("ascii")
 
 
 async def _read(response: httpx.Response, limit: int) -> tuple[bytes, bool]:

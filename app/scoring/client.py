@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
+import httpx
+
 from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..domain.records import Prediction
 from ..errors import CheckCancelled, ScoringFailed
@@ -18,6 +20,7 @@ from ..payloads.registry import codec_of
 from ..payloads.wire import Rows
 from ..telemetry.metrics import model_rows
 from .asking import MAX_ATTEMPTS, Asker
+from .loaded_model import LoadedModel, ModelProcesses
 from .refusals import Refusal, RefusalSearch, Scored
 
 OnPage: TypeAlias = Callable[[int, int], None]
@@ -38,14 +41,14 @@ class ScoringClient:
     """Scores rows by one endpoint. The rate limit holds over the client's life, connections over one call of `score`.
 
     `columns` are the features in the order of every row, `types` their types, which some formats need; `policy` decides the allowed
-    addresses.
+    addresses. An MLflow model is loaded in processes of its own until `close`, unless it is `loaded` already.
 
     Raises:
-        EndpointRefused: the endpoint's URL is not an allowed one.
+        EndpointRefused: the endpoint's URL or model is not an allowed one.
         ScoringFailed: its credentials cannot be sent.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one name for each thing that callers and tests choose
         self,
         endpoint: Endpoint,
         outputs: OutputFields,
@@ -55,6 +58,7 @@ class ScoringClient:
         policy: EgressPolicy = OPEN,
         timing: Timing | None = None,
         resolver: Resolver = resolve,
+        loaded: LoadedModel | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._outputs = outputs
@@ -65,6 +69,12 @@ class ScoringClient:
         self._asking = Asking(outputs=outputs, types=tuple(types))
         self._asker = Asker(endpoint, timing or Timing(), quotes=policy.shows_answers)
         self._search = RefusalSearch(self._columns)
+        self._loaded = loaded or (ModelProcesses(endpoint.uri, policy.model_prefixes) if endpoint.is_loaded else None)
+
+    def close(self) -> None:
+        """Ends the processes of a loaded model."""
+        if self._loaded is not None:
+            self._loaded.close()
 
     @property
     def refused(self) -> int:
@@ -88,7 +98,7 @@ class ScoringClient:
             return []
         job: _Job[Prediction] = _Job(rows, self._endpoint.page_size, on_page, should_stop, attempts)
 
-        async def score_page(transport: ModelTransport, page: int, rows: Rows) -> list[Prediction]:
+        async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Prediction]:
             return await self._page(transport, job, page, rows)
 
         return asyncio.run(self._score(job, score_page))
@@ -109,7 +119,7 @@ class ScoringClient:
         job: _Job[Scored] = _Job(rows, self._endpoint.page_size, on_page, should_stop, MAX_ATTEMPTS, on_scored)
         turn = asyncio.Lock()
 
-        async def score_page(transport: ModelTransport, page: int, rows: Rows) -> list[Scored]:
+        async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
             return await self._search.score(rows, lambda part: self._page(transport, job, page, part), turn)
 
         found = asyncio.run(self._score(job, score_page))
@@ -117,11 +127,13 @@ class ScoringClient:
             raise found[0].error
         return found
 
-    async def _score(self, job: "_Job[_T]", score_page: Callable[[ModelTransport, int, Rows], Awaitable[list[_T]]]) -> list[_T]:
-        lanes = min(self._endpoint.concurrency, job.pages)
-        transport = ModelTransport(
-            parse_url(self._endpoint.url), self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver
-        )
+    async def _score(self, job: "_Job[_T]", score_page: Callable[[httpx.AsyncBaseTransport, int, Rows], Awaitable[list[_T]]]) -> list[_T]:
+        most = self._endpoint.concurrency if self._loaded is None else min(self._endpoint.concurrency, self._loaded.most_at_once)
+        lanes = min(most, job.pages)
+        transport: httpx.AsyncBaseTransport | None = self._loaded
+        if transport is None:
+            url = parse_url(self._endpoint.url)
+            transport = ModelTransport(url, self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver)
         async with transport:
             tasks = [asyncio.create_task(_work(job, partial(score_page, transport))) for _ in range(lanes)]
             waiting = set(tasks)
@@ -139,7 +151,7 @@ class ScoringClient:
                 await asyncio.gather(*tasks, return_exceptions=True)
         return job.in_order()
 
-    async def _page(self, transport: ModelTransport, job: "_Job[Any]", page: int, rows: Rows) -> list[Prediction]:
+    async def _page(self, transport: httpx.AsyncBaseTransport, job: "_Job[Any]", page: int, rows: Rows) -> list[Prediction]:
         job.check_stop()
         model_rows.inc(len(rows))
         message = self._codec.write_message(self._columns, rows, asking=self._asking)

@@ -110,7 +110,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
     Raises:
         SetupError: the address, the secret key, the allow-list of endpoints or the mail server cannot be used.
     """
-    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on)
+    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
     secret_box = open_secret_box(settings)

@@ -14,9 +14,11 @@ NAMES = {name for row in PayloadFormat for name in (row.name, row.value)} | {for
 
 EXCEPTIONS = {
     "domain/deployments.py": "the format of an endpoint that names none",
-    "api/schemas/deployments.py": "the same, and the example",
+    "api/schemas/deployments.py": "the example",
+    "api/schemas/endpoints.py": "the format of an endpoint that names none, that of a loaded model, and examples",
     "api/schemas/endpoint_tests.py": "an example",
     "dashboard/static/examples.js": "reads columns out of a sample in the browser, from the forms that it knows",
+    "scoring/model_process.py": "the package that loads a model, which has the same name",
     "openscale/credentials.py": "the two formats of OpenScale's custom providers",
     "openscale/subscriptions.py": "a member of the SDK's request for schemas",
     "example/small_model.py": "the example's model, which is a client's and shares no code with the service",

@@ -17,6 +17,7 @@ from ...domain.deployments import (
     CredentialsKind,
     Deployment,
     Endpoint,
+    EndpointSource,
     EndpointTls,
     OutputFields,
     ProblemType,
@@ -257,7 +258,8 @@ class Deployments:
             stored_endpoint = {
                 "url": endpoint.url,
                 "payload_format": str(endpoint.payload_format),
-                # Left out where there is none, as before mappings existed.
+                # Left out where there is none, as before mappings and loaded models existed.
+                **({"source": endpoint.source.value, "uri": endpoint.uri} if endpoint.uri else {}),
                 **({"mapping": asdict(endpoint.mapping)} if endpoint.mapping else {}),
                 "credentials_kind": credentials.kind.value if credentials else None,
                 "credentials_name": credentials.name if credentials else None,
@@ -295,6 +297,8 @@ class Deployments:
         if stored:
             endpoint = Endpoint(
                 url=stored["url"],
+                source=EndpointSource(stored.get("source", EndpointSource.HTTP)),
+                uri=stored.get("uri", ""),
                 payload_format=stored["payload_format"],
                 mapping=BodyMapping(**stored["mapping"]) if "mapping" in stored else None,
                 credentials=credentials,

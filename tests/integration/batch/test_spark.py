@@ -21,15 +21,17 @@ from hypothesis import strategies as st
 from app.batch import database_table
 from app.batch.engines import Engine, open_engine
 from app.checks.sources import TablePlaces
-from app.domain.deployments import Endpoint
+from app.domain.deployments import Endpoint, EndpointSource
 from app.domain.monitors import MonitoredAttribute
 from app.errors import InvalidInput, ScoringFailed
 from app.metrics.catalogue import CATALOGUE
+from app.outbound.egress import EgressPolicy
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.figures import assert_same_payload, payload_figures
 from tests.builders.lakes import Lake, lake_of
 from tests.builders.warehouses import warehouse_of
+from tests.models.mlflow_stub import save_rule_model
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
@@ -160,6 +162,26 @@ def test_executors_read_a_table_of_a_database_in_slices(database: Database, engi
             found = warehouse.check(NOON)
     assert (found.run.window or {})["records"] == 240
     assert all_figures(found) == all_figures(local)
+
+
+def test_executors_load_an_mlflow_model_and_ask_it_about_each_copy_once(database: Database, engine: Engine, tmp_path: Path) -> None:
+    pytest.importorskip("mlflow", reason="MLflow is not installed; pip install mlflow-skinny into .venv-spark runs this")
+    model = tmp_path / "models" / "rule"
+    save_rule_model(model)
+    found: list[dict[tuple[object, ...], Any]] = []
+    with serve(RuleScorer()) as server:
+        over_http = Endpoint(url=server.mlflow_url, payload_format="mlflow", page_size=10)
+        loaded = Endpoint(source=EndpointSource.MLFLOW, uri=str(model), payload_format="mlflow", page_size=10, concurrency=2)
+        for name, endpoint in (("http", over_http), ("mlflow", loaded)):
+            stage = scene(database, APPLICANT, monitor_of(ANYBODY, AGE), endpoint=endpoint, deployment_id=uuid.uuid4().hex)
+            lake = on(_lake(stage, tmp_path / name), engine)
+            lake.stage.policy = EgressPolicy(model_prefixes=(str(tmp_path / "models"),))
+            lake.write(applicants(30, 30, 7), NOON)
+            found.append(all_figures(lake.check(NOON)))
+    shutil.rmtree(model)
+    again = all_figures(lake.check(NOON))  # asks nothing: there is no model any more
+
+    assert found[0] == found[1] == again
 
 
 def all_figures(result: Result) -> dict[tuple[object, ...], Any]:

@@ -1,0 +1,187 @@
+"""A deployment's endpoint as a body: whole (`In`), in part (`Patch`), and as stored (`Out`)."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from ...domain.deployment_rules import (
+    MAX_CONCURRENCY,
+    MAX_PAGE_SIZE,
+    MAX_REQUESTS_PER_SECOND,
+    MAX_TIMEOUT_SECONDS,
+    MIN_REQUESTS_PER_SECOND,
+    MIN_TIMEOUT_SECONDS,
+)
+from ...domain.deployments import BodyMapping, Credentials, CredentialsKind, Endpoint, EndpointSource
+from ...domain.endpoint_health import BreakerState
+from ...payloads.registry import PayloadFormat
+from .base import In, Out, Patch
+from .endpoint_tls import TlsIn, TlsOut, TlsPatch
+
+_TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
+_PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
+_CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
+"""Bounds shown in the documentation but refused by the rules of the domain, which name everything wrong at once."""
+
+Rate = Annotated[float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})]
+
+
+ClassValue = str | int | float | bool
+
+_EXAMPLES: list[Any] = [
+    {"url": "http://127.0.0.1:9000/score", "payload_format": "fields_values", "page_size": 1000},
+    {"source": "mlflow", "uri": "models:/credit/3", "page_size": 1000, "timeout_seconds": 60.0},
+]
+
+_SOURCE = (
+    "`http`: a server that is called. `mlflow`: an MLflow model that checks load and that answers as MLflow's own server does; only where"
+    " the payload lies in a table, and for models that the operator allows (`EVENHAND_MODEL_PREFIXES`)."
+)
+_URI = "Required for the source `mlflow`: `models:/NAME/VERSION`, `models:/NAME@ALIAS`, or the whole path of a model's folder."
+_AT_ONCE = "Requests at the same time. Of an MLflow model: how many times it is loaded, by default once."
+
+_HEADERS = "Headers to send along, by name. Their values are stored encrypted and never returned."
+
+
+class CredentialsIn(In):
+    """The credentials that Evenhand sends to the endpoint. Stored encrypted, never returned."""
+
+    kind: Annotated[CredentialsKind, Field(strict=False)]
+    name: str = Field(
+        default="",
+        max_length=200,
+        description="The user (basic, cpd_key), the header's name (header) or the client's id (oauth_client); otherwise unused.",
+    )
+    secret: str = Field(max_length=10_000, json_schema_extra={"writeOnly": True, "minLength": 1})
+    token_url: str = Field(
+        default="",
+        max_length=2000,
+        description="The address that gives access tokens, for oauth_client and for the kinds whose key is exchanged for a token.",
+    )
+    scope: str = Field(default="", max_length=2000, description="For oauth_client: the scope to ask for, if one is needed.")
+
+    def to_domain(self) -> Credentials:
+        """Returns the credentials."""
+        unused = {"token_url"} if not self.kind.has_token_url else set()
+        unused |= {"scope"} if self.kind is not CredentialsKind.OAUTH_CLIENT else set()
+        return Credentials(**self.model_dump() | dict.fromkeys(unused, ""))
+
+
+class MappingIn(In):
+    """The places of records and answers in the endpoint's own JSON, as JSONPath: `$`, `.name`, `['name']`, `[0]`."""
+
+    records: str = Field(
+        default="$[*]", max_length=1000, description="The records in a request, with `[*]`; without it, a request has one."
+    )
+    answers: str = Field(default="$[*]", max_length=1000, description="The answers to them, in the same order.")
+    columns: dict[str, str] = Field(default_factory=dict, description="The place of a feature in its record; `$.NAME` by default.")
+    outputs: dict[str, str] = Field(default_factory=dict, description="The place of an output in its answer; `$.NAME` by default.")
+    constants: dict[str, ClassValue] = Field(default_factory=dict, description="Values at places of each request.")
+
+
+class MappingPatch(Patch):
+    """Places to change; null removes one."""
+
+    records: str = Field(default="$[*]", max_length=1000)
+    answers: str = Field(default="$[*]", max_length=1000)
+    columns: dict[str, str | None] = Field(default_factory=dict)
+    outputs: dict[str, str | None] = Field(default_factory=dict)
+    constants: dict[str, ClassValue | None] = Field(default_factory=dict)
+
+
+class EndpointIn(In):
+    """The endpoint that scores rows, and the limits on the requests to it: `url` of a server, or `uri` of an MLflow model."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
+
+    source: Annotated[EndpointSource, Field(strict=False)] = Field(default=EndpointSource.HTTP, description=_SOURCE)
+    url: str = Field(default="", max_length=2000, examples=["http://127.0.0.1:9000/score"], description="Required for the source `http`.")
+    uri: str = Field(default="", max_length=2000, examples=["models:/credit/3"], description=_URI)
+    payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
+    mapping: MappingIn | None = Field(default=None, description="For the format that needs one.")
+    credentials: CredentialsIn | None = None
+    headers: dict[str, str] = Field(default_factory=dict, description=_HEADERS, json_schema_extra={"writeOnly": True})
+    tls: TlsIn | None = Field(default=None, description="For endpoints by https.")
+    timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
+    page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE, description="Rows in one request.")
+    concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY, description=_AT_ONCE)
+    requests_per_second: Rate | None = None
+
+    def to_domain(self) -> Endpoint:
+        """Returns the endpoint."""
+        credentials = self.credentials.to_domain() if self.credentials else None
+        mapping = BodyMapping(**self.mapping.model_dump()) if self.mapping else None
+        tls = self.tls.to_domain() if self.tls else None
+        values = self.model_dump(exclude={"credentials", "mapping", "tls"})
+        if self.source is EndpointSource.MLFLOW:
+            values["payload_format"] = PayloadFormat.MLFLOW
+            values["concurrency"] = self.concurrency if "concurrency" in self.model_fields_set else 1
+        return Endpoint(**values, credentials=credentials, mapping=mapping, tls=tls)
+
+
+class EndpointPatch(Patch):
+    """The changes of the endpoint. Credentials that are left out stay; null removes them."""
+
+    source: Annotated[EndpointSource, Field(strict=False)] = EndpointSource.HTTP
+    url: str | None = Field(default=None, max_length=2000)
+    uri: str | None = Field(default=None, max_length=2000)
+    payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
+    mapping: MappingPatch | None = None
+    credentials: CredentialsIn | None = None
+    headers: dict[str, str | None] = Field(default_factory=dict, json_schema_extra={"writeOnly": True})
+    tls: TlsPatch | None = None
+    timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
+    page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE)
+    concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY)
+    requests_per_second: Rate | None = None
+
+
+class CredentialsOut(Out):
+    """Credentials without their secret."""
+
+    kind: CredentialsKind
+    name: str
+    token_url: str
+    scope: str
+    secret_set: bool = Field(description="Whether a secret is stored; it is never returned.")
+
+
+class MappingOut(Out):
+    """The places of records and answers."""
+
+    records: str
+    answers: str
+    columns: dict[str, str]
+    outputs: dict[str, str]
+    constants: dict[str, ClassValue]
+
+
+class EndpointOut(Out):
+    """The endpoint that scores rows."""
+
+    source: EndpointSource = Field(description=_SOURCE)
+    url: str = Field(description="Empty for an MLflow model.")
+    uri: str = Field(description="Of an MLflow model; empty for an endpoint that is called by HTTP.")
+    payload_format: PayloadFormat
+    mapping: MappingOut | None
+    credentials: CredentialsOut | None
+    header_names: list[str] = Field(description="The names of the headers that are sent along; their values are never returned.")
+    tls: TlsOut | None
+    timeout_seconds: float
+    page_size: int
+    concurrency: int
+    requests_per_second: float | None
+
+
+class EndpointHealthOut(Out):
+    """The endpoint's health in checks. One that gave no answer to three in a row is left alone for five minutes at a time."""
+
+    state: BreakerState = Field(
+        description="`closed`: checks ask it. `open`: only a check that somebody requests does. `half_open`: the next check tries it with"
+        " one record first."
+    )
+    failures: int = Field(description="Checks in a row that got no answer; 0 after one that did.")
+    failed_at: datetime | None = Field(description="The newest of these failures.")
+    reason: str | None = Field(description="What was wrong then.")
+    tried_again_at: datetime | None = Field(description="From when on checks try it again; null where it was not left alone.")

@@ -1,0 +1,75 @@
+"""The rule for the MLflow models that may be loaded, which executes their code. Decides only; loads nothing."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import EndpointRefused
+
+_REGISTERED = re.compile(r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?")
+
+_REGISTRY = "models:/"
+
+
+def check_model(uri: str, prefixes: Sequence[str]) -> str:
+    """Returns the URI as it is to be loaded: of a folder, the path without links. Whether a model is there does not matter.
+
+    Raises:
+        EndpointRefused: it is of no form that is loaded, or not within the operator's prefixes.
+    """
+    registered = _REGISTERED.fullmatch(uri)
+    is_path = Path(uri).is_absolute() and "\0" not in uri
+    if not is_path and (registered is None or {".", ".."} & set(registered.groupdict().values())):
+        raise EndpointRefused(
+            "The URI of an MLflow model must be models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder."
+        )
+    if not prefixes:
+        raise _refuse(uri, "no MLflow model may be loaded here", registered)
+    if registered is not None:
+        # models:/credit is not the beginning of models:/credit-cards/1.
+        ends = {prefix: prefix.endswith("/") or uri[len(prefix) : len(prefix) + 1] in {"", "/", "@"} for prefix in prefixes}
+        if not any(is_whole and uri.startswith(prefix) for prefix, is_whole in ends.items()):
+            raise _refuse(uri, "the model is not among those that the operator allows", registered)
+        return uri
+    found = _resolve(Path(uri))
+    if found is None or not _is_within(found, prefixes):
+        # Not whether the folder exists: a caller must not learn about other files of the machine.
+        raise _refuse(uri, "the folder is not within those that the operator allows, or is a link out of them", registered)
+    return str(found)
+
+
+def check_files(uri: str, prefixes: Sequence[str]) -> str:
+    """Returns the same for a model that is about to be loaded: the links in its folder are looked at, too.
+
+    Raises:
+        EndpointRefused: as `check_model`, or a link leads out of the allowed folders.
+    """
+    found = check_model(uri, prefixes)
+    if not found.startswith(_REGISTRY):
+        for file in sorted(Path(found).rglob("*")):
+            if file.is_symlink() and ((target := _resolve(file)) is None or not _is_within(target, prefixes)):
+                raise EndpointRefused(
+                    f"The MLflow model {uri} holds the link {file.relative_to(found)}, which leads out of the folders that the operator"
+                    " allows (EVENHAND_MODEL_PREFIXES). Put the file itself there."
+                )
+    return found
+
+
+def _refuse(uri: str, reason: str, registered: re.Match[str] | None) -> EndpointRefused:
+    entry = str(Path(uri).parent) if registered is None else f"{_REGISTRY}{registered['name']}"
+    return EndpointRefused(
+        f"The MLflow model {uri} cannot be used: {reason}. Loading a model executes its code, so it must be allowed: start the service"
+        f" and its workers with EVENHAND_MODEL_PREFIXES={entry} (several with commas)."
+    )
+
+
+def _is_within(resolved: Path, prefixes: Sequence[str]) -> bool:
+    roots = [_resolve(Path(prefix)) for prefix in prefixes if Path(prefix).is_absolute()]
+    return any(resolved.is_relative_to(root) for root in roots if root is not None)
+
+
+def _resolve(path: Path) -> Path | None:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # a loop of links
+        return None

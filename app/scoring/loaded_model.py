@@ -1,0 +1,181 @@
+"""MLflow models that are loaded where copies are asked about, in the place of an endpoint: pages go to a process instead of an address."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import httpx
+
+from ..errors import EndpointDown, ScoringFailed
+from ..outbound.model_uris import check_files
+from . import model_process
+from .model_process import HEAD, OK, SIZE, PageAnswer, answer_page, describe_failure, load_model
+
+MOST_RESTARTS = 1
+"""Max processes of a check that are replaced because they ended by themselves."""
+
+_SECRET = ("EVENHAND_", "DATABASE_", "PG")
+"""Beginnings of variables that a model's code does not get: they hold the worker's secrets."""
+
+
+class _ModelEnded(Exception):
+    """The process ended by itself, with this exit status; `how` says it in words."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.how = f"was ended by signal {-status} ({signal.strsignal(-status)})" if status < 0 else f"ended with exit status {status}"
+
+
+class ModelProcesses(httpx.AsyncBaseTransport):
+    """Child processes with the model, one for each page that is asked at the same time. They end with this process or by `close`."""
+
+    def __init__(self, uri: str, prefixes: Sequence[str]) -> None:
+        self.most_at_once = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._uri = uri
+        self._prefixes = tuple(prefixes)
+        self._idle: list[_Child] = []
+        self._crashes = 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Returns the answer of a process that has nothing to do. One that ended by itself is replaced once.
+
+        Raises:
+            EndpointDown: another one ended by itself.
+            ScoringFailed: the model cannot be loaded; EndpointRefused among them.
+        """
+        while True:
+            child = self._idle.pop() if self._idle else _Child(self._uri, check_files(self._uri, self._prefixes))
+            try:
+                answer = await asyncio.to_thread(child.ask, request.content)
+            except _ModelEnded as ended:
+                child.end()
+                self._crashes += 1
+                if self._crashes > MOST_RESTARTS:
+                    raise EndpointDown(
+                        f"The process of the MLflow model {self._uri} {ended.how}, and again after a restart. Answers until then are kept."
+                        " Signal 9 mostly means that memory ran out: reduce endpoint.concurrency or endpoint.page_size, or give the"
+                        " worker more. Then check again."
+                    ) from ended
+                continue
+            except BaseException:  # a time-out or a cancelled check among them
+                child.end()
+                raise
+            self._idle.append(child)
+            return httpx.Response(answer.status, content=answer.body)
+
+    def close(self) -> None:
+        """Ends the processes."""
+        while self._idle:
+            self._idle.pop().end()
+
+
+class _Child:
+    """One process with the model, started when it is first asked."""
+
+    def __init__(self, uri: str, location: str) -> None:
+        self._uri = uri
+        self._location = location
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_ended = False
+
+    def ask(self, page: bytes) -> PageAnswer:
+        """Returns the answer to a page; blocks.
+
+        Raises:
+            _ModelEnded: the process ended.
+            ScoringFailed: the model cannot be loaded.
+        """
+        with self._lock:
+            if self._is_ended:
+                raise _ModelEnded(-signal.SIGKILL)  # by `end`
+            is_new = self._process is None
+            if self._process is None:
+                self._process = subprocess.Popen(  # noqa: S603 - our own program; its argument is an allowed URI
+                    [sys.executable, "-P", str(Path(model_process.__file__)), self._location],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env={name: value for name, value in os.environ.items() if not name.startswith(_SECRET)},
+                    start_new_session=True,
+                )
+            process = self._process
+        if is_new and (answer := self._read(process)).status != OK:
+            raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {answer.body.decode()}")
+        assert process.stdin is not None  # noqa: S101 - opened as a pipe
+        try:
+            process.stdin.write(SIZE.pack(len(page)) + page)
+            process.stdin.flush()
+        except OSError as error:
+            raise _ModelEnded(process.wait()) from error
+        return self._read(process)
+
+    def end(self) -> None:
+        """Kills the process and those that it started."""
+        with self._lock:
+            self._is_ended = True
+            process = self._process
+        if process is None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _read(self, process: subprocess.Popen[bytes]) -> PageAnswer:
+        assert process.stdout is not None  # noqa: S101 - opened as a pipe
+        head = process.stdout.read(HEAD.size)
+        if len(head) == HEAD.size:
+            status, size = HEAD.unpack(head)
+            body = process.stdout.read(size)
+            if len(body) == size:
+                return PageAnswer(status, body)
+        raise _ModelEnded(process.wait())
+
+
+class LoadedHere(httpx.AsyncBaseTransport):
+    """The model in this process, that of an executor. It is loaded once for all objects with the same `turn`."""
+
+    most_at_once = 1
+
+    def __init__(self, uri: str, prefixes: Sequence[str], turn: str) -> None:
+        self._uri = uri
+        self._prefixes = tuple(prefixes)
+        self._turn = turn
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Returns the model's answer.
+
+        Raises:
+            ScoringFailed: the model cannot be loaded; EndpointRefused among them.
+        """
+        location = check_files(self._uri, self._prefixes)
+        try:
+            model = _load_here(location, self._turn)
+        except Exception as error:  # loading executes the model's code
+            raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {describe_failure(error)}") from error
+        answer = answer_page(model, request.content)
+        return httpx.Response(answer.status, content=answer.body)
+
+    def close(self) -> None:
+        """Keeps the model for the next piece."""
+
+
+@lru_cache(maxsize=1)
+def _load_here(location: str, turn: str) -> Any:  # noqa: ANN401, ARG001 - a model of a package that few installations have; part of the key
+    return load_model(location)
+
+
+LoadedModel: TypeAlias = ModelProcesses | LoadedHere
+"""A loaded model as a transport, which answers requests in MLflow's format. `most_at_once` is the number of pages that it works on."""

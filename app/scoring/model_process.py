@@ -1,0 +1,118 @@
+"""Loads an MLflow model and answers pages of records in MLflow's own format: over pipes as a program, or in the process that imports it.
+
+As a program it is started by its file, so that a model's code finds nothing of this package in its process.
+"""
+
+import json
+import os
+import queue
+import signal
+import struct
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+SIZE = struct.Struct(">Q")
+"""Head of a page: its bytes."""
+
+HEAD = struct.Struct(">HQ")
+"""Head of an answer: its status, as over HTTP, and its bytes. The first one says whether the model was loaded."""
+
+OK, NOT_TAKEN, NOT_LOADED = 200, 400, 500
+
+_SHOWN_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """The answer to a page: predictions as JSON, or the reason in words."""
+
+    status: int
+    body: bytes
+
+
+def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few installations have
+    """Returns the model, and raises what its code raises."""
+    import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
+
+    return mlflow.pyfunc.load_model(uri)
+
+
+def describe_failure(error: Exception) -> str:
+    """Returns why a model could not be loaded, and what to do."""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "mlflow":
+        return 'MLflow is not installed. Install it for workers, and for the executors of Spark: pip install "evenhand[mlflow]".'
+    return (
+        f"{type(error).__name__}: {str(error)[:_SHOWN_CHARACTERS]}. Load it with mlflow.pyfunc.load_model in the worker's Python, or the"
+        " executor's on Spark: the packages that the model needs must be installed there."
+    )
+
+
+def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above
+    """Returns what MLflow's scoring server answers to a page: the predictions, or status 400 with what the model's code raised."""
+    try:
+        (split,) = json.loads(page).values()
+        try:
+            from mlflow.utils.proto_json_utils import dataframe_from_parsed_json  # noqa: PLC0415 - as in `load_model`
+        except ImportError:
+            import pandas as pd  # noqa: PLC0415 - a quarter of a second
+
+            frame = pd.DataFrame(split["data"], columns=split["columns"])
+        else:
+            # With the types of the model's signature, which JSON does not say.
+            frame = dataframe_from_parsed_json(split, pandas_orient="split", schema=model.metadata.get_input_schema())
+        predictions = model.predict(frame)
+        return PageAnswer(OK, json.dumps({"predictions": _to_json(predictions)}, default=_to_json).encode())
+    except MemoryError:  # of the machine, not of the records
+        raise
+    except Exception as error:  # noqa: BLE001 - a model's code may raise anything, and the server answers all of it alike
+        return PageAnswer(NOT_TAKEN, f"{type(error).__name__}: {error}".encode(errors="replace"))
+
+
+def _to_json(value: Any) -> Any:  # noqa: ANN401 - as above
+    """Returns frames as records, arrays, series and numbers of numpy as lists and numbers, and all else as it is."""
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        return value.to_dict(orient="records")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (list, dict, str, int, float)) or value is None:
+        return value
+    raise TypeError(f"the model answers {type(value).__name__}, which JSON cannot carry")
+
+
+def _read_pages(pipe: BinaryIO, pages: "queue.SimpleQueue[bytes]") -> None:
+    while True:
+        head = pipe.read(SIZE.size)
+        page = pipe.read(SIZE.unpack(head)[0]) if len(head) == SIZE.size else b""
+        if not page:
+            # The worker is gone. Its model must not outlive it, nor what the model started: the process leads a session of its own.
+            os.killpg(0, signal.SIGKILL)
+        pages.put(page)
+
+
+def _write_answer(pipe: BinaryIO, answer: PageAnswer) -> None:
+    pipe.write(HEAD.pack(answer.status, len(answer.body)) + answer.body)
+    pipe.flush()
+
+
+def main(uri: str) -> None:
+    """Answers the pages on standard input until it ends. What the model prints is dropped, for it may hold people's data."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    pages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read_pages, args=(requests, pages), daemon=True).start()
+    try:
+        model = load_model(uri)
+    except Exception as error:  # noqa: BLE001 - loading executes the model's code
+        _write_answer(answers, PageAnswer(NOT_LOADED, describe_failure(error).encode(errors="replace")))
+        return
+    _write_answer(answers, PageAnswer(OK, b""))
+    while True:
+        _write_answer(answers, answer_page(model, pages.get()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

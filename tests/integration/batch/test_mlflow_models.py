@@ -1,0 +1,173 @@
+"""Checks of tables that load an MLflow model: the figures of the same model over HTTP, and nothing asked twice whatever ends."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.deployments import Endpoint, EndpointSource
+from app.errors import EndpointDown, EndpointRefused, ScoringFailed
+from app.outbound.egress import EgressPolicy
+from app.scoring import model_process
+from app.store.database.engine import Database
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.lakes import Lake, lake_of
+from tests.models.mlflow_stub import put_mlflow_on_path, rows_asked, rule_model, save_rule_model
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, Result, scene
+
+MONITOR = monitor_of(SEX, AGE, max_records=60)
+PEOPLE = applicants(20, 20, 7)
+
+
+def figures(result: Result) -> dict[tuple[object, ...], Any]:
+    return {
+        (one.metric, one.data, one.scope, one.comparison, one.group): (one.value, one.lower, one.upper, one.n, one.reason)
+        for one in result.measurements
+    }
+
+
+def loaded(model: Path, **more: Any) -> Endpoint:  # noqa: ANN401 - fields of an endpoint
+    values = {"page_size": 10, "concurrency": 1, "payload_format": "mlflow", **more}
+    return Endpoint(source=EndpointSource.MLFLOW, uri=str(model), **values)
+
+
+def lake_with(database: Database, folder: Path, endpoint: Endpoint, name: str) -> Lake:
+    """A deployment with people in files, whose checks may load models of the folder `models`."""
+    stage = scene(database, APPLICANT, MONITOR, endpoint=endpoint, deployment_id=name)
+    lake = lake_of(stage, folder / name, deployment_id=f"{name}-in-files")
+    lake.stage.policy = EgressPolicy(model_prefixes=(str(folder / "models"),))
+    lake.write(PEOPLE, NOON + HOUR / 4)
+    return lake
+
+
+def check_over_http(database: Database, folder: Path) -> tuple[dict[tuple[object, ...], Any], int]:
+    """Returns the figures with the same model behind HTTP, and how many rows it was asked about."""
+    with serve(RuleScorer()) as server:
+        lake = lake_with(database, folder, Endpoint(url=server.mlflow_url, payload_format="mlflow", page_size=10), "over-http")
+        return figures(lake.check(NOON)), server.counts.rows
+
+
+def test_a_loaded_model_gives_the_figures_of_the_same_model_over_http_and_is_asked_once(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    model = rule_model(tmp_path / "models" / "rule")
+    expected, asked = check_over_http(database, tmp_path)
+    lake = lake_with(database, tmp_path, loaded(model, concurrency=2), "loaded")
+
+    assert figures(lake.check(NOON)) == expected
+    assert sum(rows_asked(model)) == asked > 0
+    assert figures(lake.check(NOON)) == expected
+    assert sum(rows_asked(model)) == asked
+
+
+def test_a_process_that_ends_is_replaced_once_and_then_the_check_fails_and_keeps_its_answers(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    model = rule_model(tmp_path / "models" / "rule")
+    expected, asked = check_over_http(database, tmp_path)
+    lake = lake_with(database, tmp_path, loaded(model), "loaded")
+
+    (model / "crashes").write_text("2")
+    with pytest.raises(EndpointDown, match="ended with exit status 3, and again after a restart"):
+        lake.check(NOON)
+    assert lake.stage.count("measurements") == len(expected)  # those over HTTP
+    kept = rows_asked(model)
+    assert len(kept) == 1
+    lake.stage.stop_running()
+    (model / "crashes").write_text("1")
+
+    assert figures(lake.check(NOON)) == expected
+    assert (model / "crashes").read_text() == "0"
+    assert sum(rows_asked(model)) == asked
+
+
+def test_a_model_that_cannot_be_loaded_says_what_to_install(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch, is_installed=False)
+    lake = lake_with(database, tmp_path, loaded(rule_model(tmp_path / "models" / "rule")), "loaded")
+
+    with pytest.raises(ScoringFailed, match=r'cannot be loaded: MLflow is not installed.*pip install "evenhand\[mlflow\]"'):
+        lake.check(NOON)
+
+
+def test_a_model_whose_code_raises_while_it_is_loaded_is_named_with_the_error(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    (tmp_path / "models" / "empty").mkdir(parents=True)
+    lake = lake_with(database, tmp_path, loaded(tmp_path / "models" / "empty"), "loaded")
+
+    with pytest.raises(ScoringFailed, match="cannot be loaded: FileNotFoundError: there is no MLmodel"):
+        lake.check(NOON)
+
+
+def test_a_link_out_of_the_allowed_folders_is_refused_when_the_model_is_loaded(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    model = rule_model(tmp_path / "models" / "rule")
+    (model / "code").symlink_to(tmp_path / "stub")
+    lake = lake_with(database, tmp_path, loaded(model), "loaded")
+
+    with pytest.raises(EndpointRefused, match="holds the link code, which leads out"):
+        lake.check(NOON)
+    assert rows_asked(model) == []
+
+
+def test_the_model_gets_none_of_the_secrets_of_the_worker(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    for name in ("EVENHAND_SECRET_KEY", "DATABASE_URL", "PGPASSWORD"):
+        monkeypatch.setenv(name, "s3cret")
+    model = rule_model(tmp_path / "models" / "rule")
+    found = "[name for name, value in os.environ.items() if value == 's3cret']"
+    code = f"import os\n\ndef load_model(folder):\n    raise RuntimeError({found})\n"
+    (tmp_path / "stub" / "mlflow" / "pyfunc.py").write_text(code)
+    lake = lake_with(database, tmp_path, loaded(model), "loaded")
+
+    with pytest.raises(ScoringFailed, match=r"cannot be loaded: RuntimeError: \[\]\."):
+        lake.check(NOON)
+
+
+def test_the_process_ends_with_its_worker_also_while_the_model_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    works = (
+        "import threading\n\nclass Model:\n    def __init__(self, folder): pass\n"
+        "    def predict(self, frame): threading.Event().wait()\n\nload_model = Model\n"
+    )
+    (tmp_path / "stub" / "mlflow" / "pyfunc.py").write_text(works)
+    command = [sys.executable, "-P", model_process.__file__, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert model_process.HEAD.unpack(process.stdout.read(model_process.HEAD.size)) == (model_process.OK, 0)
+        page = b'{"dataframe_split": {"columns": ["sex"], "data": [["male"]]}}'
+        process.stdin.write(model_process.SIZE.pack(len(page)) + page)
+        process.stdin.flush()
+        process.stdin.close()  # as the end of the worker does
+
+        assert process.wait() < 0
+
+
+def test_a_model_of_mlflow_itself_gives_the_figures_of_the_same_model_over_http(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mlflow", reason="MLflow is not installed; pip install mlflow-skinny runs this")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    model = tmp_path / "models" / "rule"
+    save_rule_model(model)
+    expected, _ = check_over_http(database, tmp_path)
+    lake = lake_with(database, tmp_path, loaded(model, timeout_seconds=300.0), "loaded")
+
+    assert figures(lake.check(NOON)) == expected
+
+
+def test_the_stored_deployment_has_its_model(database: Database, tmp_path: Path) -> None:
+    lake = lake_with(database, tmp_path, loaded(tmp_path / "models" / "rule"), "loaded")
+    endpoint = lake.stage.deployment.endpoint
+    assert endpoint is not None
+    assert (endpoint.source, endpoint.uri, endpoint.url) == (EndpointSource.MLFLOW, str(tmp_path / "models" / "rule"), "")
