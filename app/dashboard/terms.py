@@ -31,8 +31,8 @@ TERMS: Final = (
         "evidence",
         "Evidence over time",
         "What all hours together say about a limit, each record counted once. Unfair since an hour: enough evidence has accumulated "
-        "that the figure is beyond its limit, and that most likely began in that hour; where no hour before it was counted, it may have "
-        "begun earlier. Shown fair since an hour: there is enough "
+        "that the figure is beyond its limit, and that most likely began in that hour; where it is the first one that "
+        "was counted with the present monitor and model revision, it may have been so before. Shown fair since an hour: there is enough "
         "evidence against “at the limit or beyond it in every hour” from then on. Undecided: neither. On a model that is inside its "
         "limits in every hour, all comparisons together raise at most one false alarm in the budget, by default a year, however often "
         "somebody looks. The verdict of a single check has no such bound.",

@@ -14,7 +14,7 @@ NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, 
 QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, nor that it is back inside."
 STALE = "A past hour has changed; a worker is about to compute this again."
 
-FROM_FIRST_HOUR = "No hour before it was counted, so it may have begun earlier."
+FROM_FIRST_HOUR = "No hour before it was counted with this monitor and model revision, so it may have been so before."
 
 _DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataSet.FEEDBACK: "on labelled records"}
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
@@ -68,7 +68,7 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
     else:
         yield f"Hours before {era.counted_until:%Y-%m-%d %H:%M} UTC are counted."
     if any(one.state is State.UNFAIR and one.is_from_first_hour for one in evidence.comparisons):
-        yield "What is unfair since its first counted hour may have begun earlier."
+        yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
     if era is not None and era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
     if era is not None and era.starts_at is not None:

@@ -121,7 +121,8 @@ def test_what_is_unfair_since_its_first_counted_hour_may_have_begun_earlier(hour
     unfair, fair = (comparison_of(state, until=UNTIL, hours=hours) for state in (State.UNFAIR, State.SHOWN_FAIR))
     evidence = evidence_of(unfair)
 
-    assert (list(list_remarks(evidence)) == [COUNTED, "What is unfair since its first counted hour may have begun earlier."]) == is_first
+    remark = "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
+    assert (list(list_remarks(evidence)) == [COUNTED, remark]) == is_first
     assert (FROM_FIRST_HOUR in str(facts_of_evidence(unfair, evidence)["sentence"])) == is_first
     assert list(list_remarks(evidence_of(fair))) == [COUNTED]
 
