@@ -35,7 +35,7 @@ def words(page: str) -> str:
 
 
 def statements(page: str) -> list[str]:
-    return [html.unescape(one) for one in re.findall(r"<strong data-statement>(.*?)</strong>", page)]
+    return [html.unescape(re.sub(r"<[^>]*>", "", one)) for one in re.findall(r"<strong data-statement>(.*?)</strong>", page)]
 
 
 @pytest.mark.thorough

@@ -84,7 +84,7 @@ def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_recor
     last = told(stage)[-1]
     assert (last["event"], last["type"], last["sentence"]) == ("explained", "alert.explained", alert.change["sentence"])
     assert headline(last) == "Why it changed: A model: Evidence: sex / female"
-    assert "by how the model answers" in sentence(last)
+    assert "from other answers to people of the same" in sentence(last)
     assert "selected by the alarm" in sentence(last)
 
 
