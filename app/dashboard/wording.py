@@ -24,7 +24,8 @@ _DATA_SETS = {
     "debiased": "before and after mitigation",
     "debiased_feedback": "labelled, before and after mitigation",
 }
-_RANGE = re.compile(r"\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+")
+# Nothing within a longer word: ids have digits next to hyphens, too.
+_RANGE = re.compile(r"(?<![\w-])\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+(?![\w-])")
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
