@@ -1,24 +1,16 @@
 """A process of its own that runs attributions, to be killed."""
 
-import multiprocessing
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from multiprocessing.process import BaseProcess
 
 from app.store.database.engine import Database
 from tests.builders.attributions import run_all
+from tests.builders.killed_processes import killed_process
 
 
-@contextmanager
-def attributing_process(url: str) -> Iterator[BaseProcess]:
+def attributing_process(url: str) -> AbstractContextManager[BaseProcess]:
     """A process that runs all queued attributions; killed at the end of the block if it still runs."""
-    process = multiprocessing.get_context("spawn").Process(target=_work, args=(url,))
-    process.start()
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.join()
+    return killed_process(_work, url)
 
 
 def _work(url: str) -> None:

@@ -1,8 +1,6 @@
 """A process of its own that performs a check of records in files, to be killed."""
 
-import multiprocessing
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -12,6 +10,7 @@ from app.checks.sources import TablePlaces
 from app.domain.checks import CheckRun
 from app.mitigation.window.mitigating import mitigate_window
 from app.store.database.engine import Database
+from tests.builders.killed_processes import killed_process
 from tests.scenes import PlainSealer
 
 
@@ -31,13 +30,6 @@ class QueuedCheck:
         database.close()
 
 
-@contextmanager
-def checking_process(check: QueuedCheck) -> Iterator[BaseProcess]:
+def checking_process(check: QueuedCheck) -> AbstractContextManager[BaseProcess]:
     """A process that performs the check; killed at the end of the block if it still runs."""
-    process = multiprocessing.get_context("spawn").Process(target=check.perform)
-    process.start()
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.join()
+    return killed_process(check.perform)

@@ -3,11 +3,9 @@
 The side tables of `counted` hold every start and every stored end of a check, so that tests can count them.
 """
 
-import multiprocessing
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from multiprocessing.process import BaseProcess
 
 from sqlalchemy import text
@@ -18,6 +16,7 @@ from app.domain.checks import CheckRun, CheckState, Progress
 from app.schedule.worker import Worker
 from app.store.checks.leases import finish
 from app.store.database.engine import Database
+from tests.builders.killed_processes import killed_process
 
 
 def make_side_tables(database: Database) -> None:
@@ -59,16 +58,9 @@ class CountedCheck:
             session.execute(text(f"INSERT INTO {table} VALUES (:no, :pid)"), {"no": check.no, "pid": os.getpid()})  # noqa: S608 - as above
 
 
-@contextmanager
-def worker_process(url: str, *, pages: int = 1, page_seconds: float = 0.0) -> Iterator[BaseProcess]:
+def worker_process(url: str, *, pages: int = 1, page_seconds: float = 0.0) -> AbstractContextManager[BaseProcess]:
     """A worker in a process of its own that does `CountedCheck`s; killed at the end of the block if it still runs."""
-    process = multiprocessing.get_context("spawn").Process(target=_work, args=(url, pages, page_seconds))
-    process.start()
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.join()
+    return killed_process(_work, url, pages, page_seconds)
 
 
 def _work(url: str, pages: int, page_seconds: float) -> None:
