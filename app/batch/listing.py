@@ -45,7 +45,6 @@ def find_changes(table: PayloadTable | FeedbackTable, access: TableAccess, side:
         InvalidInput: the location is not allowed, or there is no folder or table.
         SetupError: the database does not answer.
     """
-    time = table.columns.scored_at if isinstance(table, PayloadTable) else table.columns.observed_at
     if table.format is TableFormat.JDBC:
         return _find_changed_hours(table, access, side, known)
     listed = {one.path: one for one in list_files(table, access.roots, f"{side}.location")}
@@ -54,7 +53,7 @@ def find_changes(table: PayloadTable | FeedbackTable, access: TableAccess, side:
         if path in known and (known[path].bytes, known[path].modified_ns) == (file.bytes, file.modified_ns):
             continue
         try:
-            oldest, newest = read_span(Path(table.location) / path, time)
+            oldest, newest = read_span(Path(table.location) / path, table.time)
         except (OSError, pa.ArrowInvalid, KeyError):
             continue
         batch = batch_of(path, table.partition_by)
@@ -72,14 +71,13 @@ def _find_changed_hours(table: PayloadTable | FeedbackTable, access: TableAccess
     problems = access.problems(table, f"{side}.location")
     if problems:
         raise InvalidInput(problems)
-    time = table.columns.scored_at if isinstance(table, PayloadTable) else table.columns.observed_at
     opened = DatabaseTable(table, access, side)
-    opened.require_columns({"time": time}, time="time")
-    newest = opened.newest(time)
+    opened.require_columns({"time": table.time}, time="time")
+    newest = opened.newest(table.time)
     if newest is None:
         return Changes((), tuple(known.values()))
     since = hour_of(newest) - (HOURS_LOOKED_AT - 1) * HOUR
-    listed = {one.path: one for one in map(_as_file, opened.hours(time, since))}
+    listed = {one.path: one for one in map(_as_file, opened.hours(table.time, since))}
     looked_at = {path: one for path, one in known.items() if one.newest is not None and one.newest >= since}
     new = tuple(one for path, one in listed.items() if looked_at.get(path) != one)
     changed = {one.path for one in new}

@@ -60,6 +60,11 @@ class PayloadTable:
     partition_by: str | None = None
     source: str = "table"
 
+    @property
+    def time(self) -> str:
+        """Returns the column by which spans are cut."""
+        return self.columns.scored_at
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackTable:
@@ -70,3 +75,8 @@ class FeedbackTable:
     format: TableFormat = TableFormat.PARQUET
     partition_by: str | None = None
     source: str = "table"
+
+    @property
+    def time(self) -> str:
+        """Returns the column by which spans are cut."""
+        return self.columns.observed_at
