@@ -17,7 +17,7 @@ import httpx
 from ..errors import EndpointDown, ScoringFailed
 from ..outbound.model_uris import check_files
 from . import model_process
-from .model_process import HEAD, OK, SIZE, PageAnswer, answer_page, describe_failure, load_model
+from .model_process import HEAD, OK, SIZE, ModelNotLoaded, PageAnswer, answer_page, load_model
 
 MOST_RESTARTS = 1
 """Max processes of a check that are replaced because they ended by themselves."""
@@ -163,8 +163,8 @@ class LoadedHere(httpx.AsyncBaseTransport):
         location = check_files(self._uri, self._prefixes)
         try:
             model = _load_here(location, self._turn)
-        except Exception as error:  # loading executes the model's code
-            raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {describe_failure(error)}") from error
+        except ModelNotLoaded as error:
+            raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {error}") from error
         answer = answer_page(model, request.content)
         return httpx.Response(answer.status, content=answer.body)
 

@@ -32,21 +32,29 @@ class PageAnswer:
     body: bytes
 
 
+class ModelNotLoaded(Exception):
+    """The model cannot be loaded; the message says why, and what to do."""
+
+
 def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few installations have
-    """Returns the model, and raises what its code raises."""
-    import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
+    """Returns the model.
 
-    return mlflow.pyfunc.load_model(uri)
+    Raises:
+        ModelNotLoaded: MLflow is not installed, there is no model, or the model's own code failed.
+    """
+    try:
+        import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
-
-def describe_failure(error: Exception) -> str:
-    """Returns why a model could not be loaded, and what to do."""
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "mlflow":
-        return 'MLflow is not installed. Install it for workers, and for the executors of Spark: pip install "evenhand[mlflow]".'
-    return (
-        f"{type(error).__name__}: {str(error)[:_SHOWN_CHARACTERS]}. Load it with mlflow.pyfunc.load_model in the worker's Python, or the"
-        " executor's on Spark: the packages that the model needs must be installed there."
-    )
+        return mlflow.pyfunc.load_model(uri)
+    except Exception as error:  # loading runs code of the model's author, which may raise anything: the check fails and quotes it
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "mlflow":
+            reason = 'MLflow is not installed. Install it for workers, and for the executors of Spark: pip install "evenhand[mlflow]".'
+        else:
+            reason = (
+                f"{type(error).__name__}: {str(error)[:_SHOWN_CHARACTERS]}. Load it with mlflow.pyfunc.load_model in the worker's Python,"
+                " or the executor's on Spark: the packages that the model needs must be installed there."
+            )
+        raise ModelNotLoaded(reason) from error
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above
@@ -66,7 +74,7 @@ def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as abo
         return PageAnswer(OK, json.dumps({"predictions": _to_json(predictions)}, default=_to_json).encode())
     except MemoryError:  # of the machine, not of the records
         raise
-    except Exception as error:  # noqa: BLE001 - a model's code may raise anything, and the server answers all of it alike
+    except Exception as error:  # noqa: BLE001 - predicting runs the author's code, too: as on MLflow's server, any error of it refuses the page
         return PageAnswer(NOT_TAKEN, f"{type(error).__name__}: {error}".encode(errors="replace"))
 
 
@@ -106,8 +114,8 @@ def main(uri: str) -> None:
     threading.Thread(target=_read_pages, args=(requests, pages), daemon=True).start()
     try:
         model = load_model(uri)
-    except Exception as error:  # noqa: BLE001 - loading executes the model's code
-        _write_answer(answers, PageAnswer(NOT_LOADED, describe_failure(error).encode(errors="replace")))
+    except ModelNotLoaded as error:
+        _write_answer(answers, PageAnswer(NOT_LOADED, str(error).encode(errors="replace")))
         return
     _write_answer(answers, PageAnswer(OK, b""))
     while True:
