@@ -26,7 +26,7 @@ MOST_MODELS = 1000
 class CallPlan:
     """One state of a deployment. `codec` is that of its endpoint, `model` the connections to it, or why it cannot be called.
 
-    Both are None without an endpoint.
+    Both are None without an endpoint that is called by HTTP.
     """
 
     deployment: Deployment
@@ -37,11 +37,16 @@ class CallPlan:
         """Returns the model.
 
         Raises:
-            Conflict: the deployment has no endpoint.
+            Conflict: the deployment has no endpoint, or an MLflow model that only checks load.
             ScoringFailed: the endpoint cannot be called; EndpointRefused among them.
         """
         if isinstance(self.model, ScoringFailed):
             raise self.model
+        if self.deployment.endpoint is not None and self.deployment.endpoint.is_loaded:
+            raise Conflict(
+                f"Deployment {self.deployment.id} has an MLflow model that only checks load, so no call can be passed on to it. Serve the"
+                " model, and give its URL as the endpoint."
+            )
         if self.model is None:
             raise Conflict(f"Deployment {self.deployment.id} has no endpoint, so nothing can be passed on to its model; give it one.")
         return self.model
@@ -93,7 +98,7 @@ class CallPlans:
         deployment = await asyncio.to_thread(read_deployment)
         endpoint = deployment.endpoint
         plan = CallPlan(deployment, None, None)
-        if endpoint is not None:
+        if endpoint is not None and not endpoint.is_loaded:
             plan = CallPlan(deployment, codec_of(endpoint), await self._model(deployment.no, endpoint))
         if len(self._fresh) >= MOST_MODELS:
             self._fresh.clear()

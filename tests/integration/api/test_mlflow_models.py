@@ -84,3 +84,13 @@ def test_a_model_is_not_loaded_for_a_test_of_the_endpoint(service: RunningServic
     assert [one["field"] for one in new.json()["errors"]] == ["deployment.endpoint.source"]
     assert stored.status_code == 409
     assert "only workers load it" in stored.json()["detail"]
+
+
+def test_calls_are_not_passed_on_to_a_model_that_only_checks_load(service: RunningService, tmp_path: Path) -> None:
+    loaded = body(tmp_path, {"source": "mlflow", "uri": "models:/credit/3"})
+    assert service.client.post("/v1/deployments", json=loaded).status_code == 201
+
+    answer = service.client.post(f"{PATH}/predictions", json={})
+
+    assert answer.status_code == 409
+    assert "an MLflow model that only checks load" in answer.json()["detail"]
