@@ -1,0 +1,48 @@
+"""Lines of alerts: the overview counts them in the database, where it reads no alert, and the list makes them of alerts."""
+
+import random
+
+import pytest
+
+from app.domain.alerts import AlertState, AlertSubject, EvidenceCondition, Resolution, RuleContent, VerdictCondition
+from app.domain.checks import DataSet
+from app.store.alerts.alert_rules import get_rule, put_rule
+from app.store.alerts.alerts import AlertFilter, acknowledge, alerts_page, open_alert, resolve
+from app.store.database.engine import Database
+from app.store.overviews.overview import overview_entries
+from app.views.alert_lines import list_lines
+from tests.builders.applicants import APPLICANT, SEX, monitor_of
+from tests.scenes import NOON, scene
+
+DATA = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK, DataSet.DEBIASED, None)
+ALERTS = 80
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_overview_counts_the_lines_that_the_list_shows(database: Database, seed: int) -> None:
+    draw = random.Random(seed)
+    nos = [scene(database, APPLICANT, monitor_of(SEX), endpoint=None, deployment_id=name).deployment.no for name in ("one", "two")]
+    with database.transaction() as session:
+        for no in nos:
+            put_rule(session, no, "verdicts", RuleContent(name="Verdicts", condition=VerdictCondition()), most=10)
+            put_rule(session, no, "evidence", RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
+        for _ in range(ALERTS):
+            rule = get_rule(session, draw.choice(nos), draw.choice(("verdicts", "evidence")))
+            subject = AlertSubject(
+                data=draw.choice(DATA),
+                metric="disparate_impact",
+                attribute=draw.choice(("sex", "age")),
+                group=draw.choice(("female", "a × b")),
+            )
+            alert = open_alert(session, rule, subject, {}, None)
+            if alert is not None and draw.random() < 0.2:
+                acknowledge(session, alert, by="user:ada", note=None)
+            elif alert is not None and draw.random() < 0.2:
+                resolve(session, alert, Resolution.RECOVERED, {})
+
+    with database.transaction() as session:
+        found = alerts_page(session, AlertFilter(state=AlertState.OPEN), limit=ALERTS)
+        listed = {one.deployment_id: (one.alerts, len(one.lines)) for one in list_lines(session, found, AlertState.OPEN)}
+        waiting = [(one.id, one.unacknowledged) for one in overview_entries(session, now=NOON, only_no=None)]
+    assert {name: (one.alerts, one.lines) for name, one in waiting if one is not None} == listed
+    assert any(lines < alerts for alerts, lines in listed.values())
