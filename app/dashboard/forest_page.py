@@ -65,9 +65,9 @@ _BY_VERDICT: Mapping[Verdict | None, str] = {
     Verdict.UNWATCHED: "its figure lies on the side that has no limit",
 }
 _BY_EVIDENCE: Mapping[State, str] = {
-    State.UNFAIR: "show that the group is beyond a limit",
-    State.SHOWN_FAIR: "show that the group is inside its limits",
-    State.UNDECIDED: "do not show yet whether the group is inside its limits or beyond them",
+    State.UNFAIR: "refute that the group is inside its limits in every hour",
+    State.SHOWN_FAIR: "refute that the group is at a limit or beyond it in every hour",
+    State.UNDECIDED: "refute neither that the group is inside its limits nor that it is beyond one",
 }
 _ALIKE = {(Verdict.FAIR, State.SHOWN_FAIR), (Verdict.UNFAIR, State.UNFAIR)}
 
