@@ -43,21 +43,66 @@ _READINGS: Mapping[tuple[str | None, str | None], str] = {
     " itself.",
     (
         Verdict.UNFAIR,
+        Verdict.SUSPECTED,
+    ): "The figure as logged is outside the limits. The counterfactual one is, too, but its interval reaches inside: it is not sure that"
+    " with everything else equal a gap beyond the limits stays.",
+    (
+        Verdict.UNFAIR,
         Verdict.FAIR,
     ): "The figure as logged is outside the limits, the counterfactual one is not: with everything else equal the groups fare alike enough,"
     " so the gap comes through other things in which they differ.",
+    (
+        Verdict.SUSPECTED,
+        Verdict.UNFAIR,
+    ): "The counterfactual figure is outside the limits: with everything else equal the groups do not fare alike. The figure as logged is"
+    " outside, too, but its interval reaches inside.",
+    (
+        Verdict.SUSPECTED,
+        Verdict.SUSPECTED,
+    ): "Both figures are outside the limits, but the interval of each reaches inside: these records do not show for sure whether a gap beyond"
+    " the limits exists, nor whether it stays with everything else equal.",
+    (
+        Verdict.SUSPECTED,
+        Verdict.FAIR,
+    ): "The figure as logged is outside the limits, but its interval reaches inside. The counterfactual one is inside: with everything else"
+    " equal the groups fare alike enough, so a gap as logged comes through other things in which they differ.",
     (
         Verdict.FAIR,
         Verdict.UNFAIR,
     ): "The counterfactual figure is outside the limits, the one as logged is not: with everything else equal the groups do not fare alike;"
     " as logged, other things in which they differ make up for it.",
+    (
+        Verdict.FAIR,
+        Verdict.SUSPECTED,
+    ): "The figure as logged is inside the limits. The counterfactual one is outside, but its interval reaches inside: it is not sure that"
+    " the groups fare alike enough with everything else equal.",
+    (Verdict.FAIR, Verdict.FAIR): "Both figures are inside the limits, as logged and with everything else equal.",
 }
-"""Joint reading of the verdicts as logged and counterfactual. Where either is unsure there is none."""
+"""Joint reading of the verdicts as logged and counterfactual. There is none where one of them was not reached, or one side is unwatched."""
 
-_TURNED_ROUND = (
-    "Both figures are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal {equal};"
-    " other things in which the groups differ turn it round."
-)
+_TURNED_ROUND: Mapping[tuple[str | None, str | None], str] = {
+    (
+        Verdict.UNFAIR,
+        Verdict.UNFAIR,
+    ): "Both figures are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal {equal};"
+    " other things in which the groups differ turn it round.",
+    (
+        Verdict.UNFAIR,
+        Verdict.SUSPECTED,
+    ): "Both figures are outside the limits, on opposite sides: as logged {logged} is at a disadvantage. That with everything else equal it"
+    " is {equal} is not sure: the interval of the counterfactual figure reaches inside.",
+    (
+        Verdict.SUSPECTED,
+        Verdict.UNFAIR,
+    ): "Both figures are outside the limits, on opposite sides: with everything else equal {equal} is at a disadvantage. That as logged it"
+    " is {logged} is not sure: the interval of the figure as logged reaches inside.",
+    (
+        Verdict.SUSPECTED,
+        Verdict.SUSPECTED,
+    ): "Both figures are outside the limits, on opposite sides, but the interval of each reaches inside: these records do not show for sure"
+    " that anybody is at a disadvantage.",
+}
+"""Joint reading of the verdicts where other groups are at a disadvantage: {logged} as logged, {equal} with everything else equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +138,7 @@ class OnData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """Headline of one attribute; of each data set its sentences. `reading` says what they mean together, where that is sure.
+    """Headline of one attribute; of each data set its sentences. `reading` says what they mean together.
 
     `notes` say of an attribute that the model does not see what its counterfactual figure means.
     """
@@ -141,12 +186,12 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
-    """Returns what the figures of one group as logged and counterfactual mean together, where that is sure; None where it is not."""
+    """Returns what the figures of one group as logged and counterfactual mean together; None where a verdict is missing."""
     if logged.group != equal.group or not logged.measurement.metric == equal.measurement.metric == IMPACT:
         return None
     verdicts = (logged.measurement.verdict, equal.measurement.verdict)
-    if verdicts == (Verdict.UNFAIR, Verdict.UNFAIR) and logged.disadvantaged is not equal.disadvantaged:
-        return _TURNED_ROUND.format(logged=logged.disadvantaged_group, equal=equal.disadvantaged_group)
+    if verdicts in _TURNED_ROUND and logged.disadvantaged is not equal.disadvantaged:
+        return _TURNED_ROUND[verdicts].format(logged=logged.disadvantaged_group, equal=equal.disadvantaged_group)
     return _READINGS.get(verdicts)
 
 

@@ -11,6 +11,7 @@ from app.dashboard.shown import number_of, share_of
 from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.comparisons import Comparison
+from app.metrics.verdicts import Verdict
 from app.views.check_views import SubRange
 from app.views.headlines import NOT_TOGETHER, headlines, summary
 
@@ -153,6 +154,34 @@ def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_l
     chosen = [headlines(those)[0].parts[0].figure for those in ([free, difference, IMPACT], [free, difference], [free])]
     assert [one and one.measurement.metric for one in chosen] == ["disparate_impact", "statistical_parity_difference", "favourable_rate"]
     assert [one is not None and "a ratio of" in one.sentence for one in chosen] == [True, False, False]
+
+
+@pytest.mark.parametrize("logged", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.FAIR])
+@pytest.mark.parametrize("equal", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.FAIR])
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_figures_with_a_verdict_are_read_together_and_what_is_not_sure_says_so(logged: Verdict, equal: Verdict, *, turned: bool) -> None:
+    outside = {"upper_limit": 1.25, "value": 1.6 if turned else 0.6}
+    figures = (
+        replace(IMPACT, verdict=logged, value=0.95 if logged == Verdict.FAIR else 0.6),
+        replace(IMPACT, data=DataSet.BALANCED, verdict=equal, **(outside | ({"value": 0.95} if equal == Verdict.FAIR else {}))),
+    )
+
+    reading = headlines(figures)[0].reading
+    assert reading is not None
+    assert ("reaches inside" in reading) == (Verdict.SUSPECTED in {logged, equal})
+    assert ("opposite sides" in reading) == (turned and Verdict.FAIR not in {logged, equal})
+    if reading.startswith("Both figures are outside"):
+        assert Verdict.FAIR not in {logged, equal}
+    if (logged, equal) == (Verdict.UNFAIR, Verdict.SUSPECTED) and turned:
+        assert "as logged female is at a disadvantage. That with everything else equal it is male is not sure" in reading
+
+
+@pytest.mark.parametrize("verdict", [Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, Verdict.UNWATCHED, None])
+def test_a_figure_without_a_verdict_is_read_together_with_no_other(verdict: Verdict | None) -> None:
+    balanced = replace(IMPACT, data=DataSet.BALANCED)
+
+    assert headlines((replace(IMPACT, verdict=verdict), balanced))[0].reading is None
+    assert headlines((IMPACT, replace(balanced, verdict=verdict)))[0].reading is None
 
 
 @pytest.mark.parametrize(
