@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.models.serving import Model
 
-TOKENS = {
+TOKENS: dict[str, dict[str, Any]] = {
     "/identity/token": {"access_token": "token-4c1", "expires_in": 3600, "expiration": 4_000_000_000},
     "/icp4d-api/v1/authorize": {"token": "token-4c1", "_messageCode_": "success"},
     "/siusermgr/api/1.0/apikeys/token": {"token": "token-4c1", "token_type": "Bearer", "expires_in": 7200},
