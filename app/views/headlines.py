@@ -59,8 +59,8 @@ _READINGS: Mapping[tuple[str | None, str | None], str] = {
     (
         Verdict.SUSPECTED,
         Verdict.SUSPECTED,
-    ): "Both figures are outside the limits, but the interval of each reaches inside: these records do not show for sure whether a gap beyond"
-    " the limits exists, nor whether it stays with everything else equal.",
+    ): "Both figures are outside the limits, but the interval of each reaches inside: these records do not show for sure whether a gap"
+    " beyond the limits exists, nor whether it stays with everything else equal.",
     (
         Verdict.SUSPECTED,
         Verdict.FAIR,
@@ -84,8 +84,8 @@ _TURNED_ROUND: Mapping[tuple[str | None, str | None], str] = {
     (
         Verdict.UNFAIR,
         Verdict.UNFAIR,
-    ): "Both figures are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal {equal};"
-    " other things in which the groups differ turn it round.",
+    ): "Both figures are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal"
+    " {equal}; other things in which the groups differ turn it round.",
     (
         Verdict.UNFAIR,
         Verdict.SUSPECTED,

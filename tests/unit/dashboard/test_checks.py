@@ -159,7 +159,9 @@ def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_l
 @pytest.mark.parametrize("logged", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.FAIR])
 @pytest.mark.parametrize("equal", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.FAIR])
 @pytest.mark.parametrize("turned", [False, True])
-def test_two_figures_with_a_verdict_are_read_together_and_what_is_not_sure_says_so(logged: Verdict, equal: Verdict, *, turned: bool) -> None:
+def test_two_figures_with_a_verdict_are_read_together_and_what_is_not_sure_says_so(
+    logged: Verdict, equal: Verdict, *, turned: bool
+) -> None:
     outside = {"upper_limit": 1.25, "value": 1.6 if turned else 0.6}
     figures = (
         replace(IMPACT, verdict=logged, value=0.95 if logged == Verdict.FAIR else 0.6),
