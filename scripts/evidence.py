@@ -15,7 +15,7 @@ from app.evidence.confidence import follow_interval
 from app.evidence.detector import HOURS_OF_A_YEAR, Detector
 from app.evidence.following import Followed
 from app.evidence.hours import Hours, Side, count_hours
-from app.evidence.nulls import SMALLEST_RATE, Direction, Limit, Scale
+from app.evidence.nulls import SMALLEST_RATE, Limit, Scale, UnfairSide
 from app.evidence.paired_bets import PairedHours, weigh_pairs_against_fairness
 from app.evidence.selection import flag_groups
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
@@ -226,7 +226,7 @@ def labels(runs: int, seed: int) -> Iterator[Trial]:
 def oracle(_runs: int, seed: int) -> Iterator[Trial]:
     """10,000 random tables of up to 1,000 records a side in arbitrary precision; of more, doubles have fewer digits left."""
     rng = np.random.default_rng(seed)
-    limits = [BELOW, ABOVE, Limit(Scale.DIFFERENCE, Direction.BELOW, -0.1, 0.1), Limit(Scale.DIFFERENCE, Direction.ABOVE, 0.1, -0.1)]
+    limits = [BELOW, ABOVE, Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -0.1, 0.1), Limit(Scale.DIFFERENCE, UnfairSide.ABOVE, 0.1, -0.1)]
     worst, tried = 0.0, 0
     while tried < 10_000:
         limit = limits[int(rng.integers(len(limits)))]
@@ -285,7 +285,7 @@ def _weigh_pairs(rng: np.random.Generator, ratios: list[float]) -> list[list[flo
     chances = np.array([[0.5 * ratio - gained, gained, 0.5 - 0.5 * ratio + gained, 0.5 - gained] for ratio in ratios])
     counts = np.vstack([rng.multinomial(300, one) for one in chances]).astype(float)
     hours = PairedHours(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0]), counts)
-    return weigh_pairs_against_fairness(hours, 0.8, Direction.BELOW).tolist()  # type: ignore[no-any-return]
+    return weigh_pairs_against_fairness(hours, 0.8, UnfairSide.BELOW).tolist()  # type: ignore[no-any-return]
 
 
 def _hours(*counts: npt.ArrayLike) -> Hours:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.evidence.nulls import Direction, Limit, Scale
+from app.evidence.nulls import Limit, Scale, UnfairSide
 from tests.builders.evidence_hours import BELOW, follow_months
 from tests.builders.replays import ADULT, OPENSCALE, DataSource, Population, fit_and_score
 
@@ -106,7 +106,7 @@ def _say_delay(hours: float, cut: Cut) -> str:
 def replay_steady(cut: Cut, population: Population, runs: int) -> Iterator[tuple[str, bool]]:
     """Yields a line for each model that does not change and is inside its limit, and whether no order raised an alarm."""
     fitted = population.decide_at_one_cut_off()
-    own = Limit(Scale.RATIO, Direction.BELOW, min(BELOW.value, math.floor(100 * MARGIN * population.ratio_of(fitted)) / 100))
+    own = Limit(Scale.RATIO, UnfairSide.BELOW, min(BELOW.value, math.floor(100 * MARGIN * population.ratio_of(fitted)) / 100))
     for name, decisions, limit in (("two cut-offs", population.decide(BEFORE), BELOW), ("as fitted", fitted, own)):
         alarms = sum(
             bool(follow_months(population.cut([decisions] * cut.hours, seed, records=cut.records, again=cut.again), limit).episodes)

@@ -11,7 +11,7 @@ from scipy.stats import kstest
 from app.evidence.delays import simulate_delay
 from app.evidence.detector import HOURS_OF_A_YEAR
 from app.evidence.hours import Hours, Side
-from app.evidence.nulls import Direction, Limit
+from app.evidence.nulls import Limit, UnfairSide
 from app.evidence.planning import Traffic
 from app.scan.confirming import ALPHA, Candidate, follow_candidate
 from app.scan.scanning import Subgroup, scan_cells
@@ -48,7 +48,7 @@ def search(_worlds: int, seed: int) -> Iterator[Trial]:
 
 def silence(worlds: int, seed: int) -> Iterator[Trial]:
     """Worlds without a subgroup, half of them with strata."""
-    for direction in Direction:
+    for direction in UnfairSide:
         p_values = np.array(
             [
                 scan_cells(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from ..domain.alerts import Alert
 from ..domain.checks import CheckRun, Measurement
 from ..domain.group_words import GroupWords
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..tracking.looking import ComparisonState, DeploymentEvidence
 from ..tracking.wording import FROM_FIRST_HOUR, QUIET, name_figure, say_comparison
 from ..views.figures import judged_figure, sentence_of, statements_of
@@ -68,8 +68,8 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
         "at": None if found.until is None else found.until.isoformat(),
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
         "direction": found.direction.value,
-        "lower_limit": found.limit if found.direction is Direction.BELOW else None,
-        "upper_limit": found.limit if found.direction is Direction.ABOVE else None,
+        "lower_limit": found.limit if found.direction is UnfairSide.BELOW else None,
+        "upper_limit": found.limit if found.direction is UnfairSide.ABOVE else None,
         "interval": [lower, upper],
         "log_evidence": found.log_evidence,
         "log_threshold": found.log_threshold,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from ..errors import Conflict, NotFound
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..store.checks.checks import current_time
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
@@ -63,7 +63,7 @@ def request_subgroup_scan(
     sent = body or SubgroupScanIn()
     settings = sent.to_settings(subgroup_settings_of(session, deployment.no))
     require_features(session, deployment.no, deployment.schema, settings.features)
-    require_limit(Direction(settings.direction), settings.limit)
+    require_limit(UnfairSide(settings.direction), settings.limit)
     scan = request_scan(session, deployment.no, settings, hours=sent.hours, requested_by=principal.actor)
     if scan.created_at == current_time(session):  # a scan that was open already was requested before
         record_activity(session, principal.actor, "subgroup_scan.requested", deployment=deployment, subject=scan.id)

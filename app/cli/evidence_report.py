@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..evidence.sentences import State
 from ..frames.evidence import ComparisonEvidence, Evidence
 from .metrics_report import printable
@@ -60,7 +60,7 @@ def phrase_evidence(one: ComparisonEvidence) -> str:
     else:
         bound = f"{_format(100 * abs(one.limit))} points"
         below, above = f"more than {bound} below that of {one.reference}", f"more than {bound} above that of {one.reference}"
-    is_below = one.direction is (Direction.ABOVE if one.metric == "accuracy_difference" else Direction.BELOW)
+    is_below = one.direction is (UnfairSide.ABOVE if one.metric == "accuracy_difference" else UnfairSide.BELOW)
     claim = below if is_below else above
     earlier = [episode for episode in one.episodes if episode.resolved is not None]
     times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
@@ -107,7 +107,7 @@ def _build_table(evidence: Evidence) -> Table:
         table.add_row(
             escape(title),
             escape(printable(group)),
-            f"{'≥' if one.direction is Direction.BELOW else '≤'} {_format(one.limit)}",
+            f"{'≥' if one.direction is UnfairSide.BELOW else '≤'} {_format(one.limit)}",
             interval,
             f"[{colour}]{word}[/]" if colour else word,
             "" if one.since is None else f"{one.since:%m-%d %H:%M}",
@@ -128,7 +128,7 @@ def _list_notes(evidence: Evidence) -> Iterator[str]:
         "as long as the figure does not change."
     )
     flagged = [
-        f"{one.group} {TITLES[one.metric]} {'≥' if one.direction is Direction.BELOW else '≤'} {_format(one.limit)}"
+        f"{one.group} {TITLES[one.metric]} {'≥' if one.direction is UnfairSide.BELOW else '≤'} {_format(one.limit)}"
         for one in evidence.flagged
     ]
     last = evidence.first + timedelta(hours=evidence.hours - 1)

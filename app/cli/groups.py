@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..frames.groups import SCAN_HOURS, find_groups
 from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, open_console, parse_values, refuse_errors
 from .groups_report import render_groups
@@ -32,8 +32,8 @@ def groups(  # noqa: PLR0913 - typer's way: one parameter for each option
         typer.Option(help="Limit of the ratio of favourable rates that later hours must refute. Default 0.8; above 1.25."),
     ] = None,
     direction: Annotated[
-        Direction, typer.Option(help="below: subgroups that get the favourable outcome too rarely. above: those that get it more often.")
-    ] = Direction.BELOW,
+        UnfairSide, typer.Option(help="below: subgroups that get the favourable outcome too rarely. above: those that get it more often.")
+    ] = UnfairSide.BELOW,
     scan_hours: Annotated[int, typer.Option(min=1, help="Hours between two scans.")] = SCAN_HOURS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and tables.")] = 0,
 ) -> None:

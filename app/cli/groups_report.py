@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.markup import escape
 
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..frames.groups import CandidateState, FoundGroup, FoundGroups
 from .evidence_report import fill, format_time
 
@@ -28,7 +28,7 @@ def phrase_group(group: FoundGroup, found: FoundGroups) -> str:
         f"Candidate {group.number}, {named}: {group.rate:.1%} of {group.records:,} records are favourable, of the others "
         f"{group.others_rate:.1%} (scan of {format_time(group.found_at)}, p = {group.p_value:.3f})."
     )
-    than = "less than" if found.direction is Direction.BELOW else "more than"
+    than = "less than" if found.direction is UnfairSide.BELOW else "more than"
     claim = f"its favourable rate is {than} {found.limit:.3g} times that of the others"
     if group.state is CandidateState.CONFIRMED and group.confirmed_at is not None:
         return f"{lead} Confirmed at {format_time(group.confirmed_at)}: the hours after the scan show that {claim}."
@@ -46,7 +46,7 @@ def _list_lines(found: FoundGroups, name: str) -> Iterator[str]:
     yield f"Favourable: {', '.join(found.favourable)}."
     yield f"{scans}, each of which searched {found.subsets:,} subgroups by {', '.join(found.features)}."
     if not found.groups:
-        does = "falls short" if found.direction is Direction.BELOW else "is ahead"
+        does = "falls short" if found.direction is UnfairSide.BELOW else "is ahead"
         yield f"No subgroup {does} more than chance allows."
     else:
         yield (

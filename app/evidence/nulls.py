@@ -23,7 +23,7 @@ SMALLEST_RATE = 1e-4
 """Rates that are bet on keep this distance from 0 and 1, so that one record cannot end all evidence."""
 
 
-class Direction(StrEnum):
+class UnfairSide(StrEnum):
     """Side of the limit on which a comparison is unfair."""
 
     BELOW = "below"
@@ -69,7 +69,7 @@ class Limit:
     """
 
     scale: Scale
-    direction: Direction
+    direction: UnfairSide
     value: float
     other: float | None = None
 
@@ -82,7 +82,7 @@ class Limit:
     @property
     def inside(self) -> Null:
         """The claim that the comparison is inside the limit. Evidence against it says `unfair`."""
-        below = self.direction is Direction.BELOW
+        below = self.direction is UnfairSide.BELOW
         if self.scale is Scale.RATIO:
             return Null(below, self.value if below else 1 / self.value)
         return Null(below, 1.0, -self.value if below else self.value)
@@ -90,7 +90,7 @@ class Limit:
     @property
     def outside(self) -> Null:
         """The claim that the comparison is at the limit or beyond it. Evidence against it says `shown fair`."""
-        below = self.direction is Direction.BELOW
+        below = self.direction is UnfairSide.BELOW
         if self.scale is Scale.RATIO:
             return Null(not below, 1 / self.value if below else self.value)
         return Null(not below, 1.0, self.value if below else -self.value)
@@ -110,8 +110,8 @@ class Limit:
         rates = reference[:, None]
         if self.scale is Scale.DIFFERENCE:
             steps = np.array(DIFFERENCE_STEPS)
-            return _clip(rates + self.value + (-steps if self.direction is Direction.BELOW else steps))
-        if self.direction is Direction.BELOW:
+            return _clip(rates + self.value + (-steps if self.direction is UnfairSide.BELOW else steps))
+        if self.direction is UnfairSide.BELOW:
             return _clip(rates * self.value * np.array(RATIO_FACTORS))
         at_limit = self.value * rates
         bets = np.minimum(at_limit / np.array(RATIO_FACTORS), (1 + at_limit) / 2)
@@ -123,7 +123,7 @@ class Limit:
         return _clip(rates * figures if self.scale is Scale.RATIO else rates + figures)
 
     def _figures_inside(self) -> FloatArray:
-        below = self.direction is Direction.BELOW
+        below = self.direction is UnfairSide.BELOW
         if self.scale is Scale.RATIO:
             figures = self.value * np.array(INSIDE_LOWER if below else INSIDE_UPPER)
         else:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .betting import project
 from .hours import FloatArray, Hours
-from .nulls import Direction, Limit, Lines, Scale
+from .nulls import Limit, Lines, Scale, UnfairSide
 
 ONSET_HOURS = 720
 """Hours that are searched, up to the alarm."""
@@ -31,7 +31,7 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     first = max(start, end - ONSET_HOURS)
     likelihoods = _log_likelihoods(hours.between(first, end), limit.scale)
     grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES
-    outside = grid < limit.value if limit.direction is Direction.BELOW else grid > limit.value
+    outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside)))
     # Position k: the hours before k are on one side of the limit, those from k on are on the other.
     up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)

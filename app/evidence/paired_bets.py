@@ -8,7 +8,7 @@ import numpy as np
 
 from .confidence import find_crossings
 from .hours import FloatArray, Hours, Side
-from .nulls import Direction
+from .nulls import UnfairSide
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 """Shares of the capital that one record can lose at most; each is an alternative."""
@@ -56,16 +56,16 @@ def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
     return PairedHours(figures[:, 0], figures[:, 1], records)
 
 
-def weigh_pairs_against_fairness(hours: PairedHours, limit: float, direction: Direction) -> FloatArray:
+def weigh_pairs_against_fairness(hours: PairedHours, limit: float, direction: UnfairSide) -> FloatArray:
     """Returns ln E [H, A] against the claim that the balanced ratio is inside the limit."""
-    if direction is Direction.BELOW:
+    if direction is UnfairSide.BELOW:
         return _bet(hours.records, limit * hours.reference - hours.monitored)
     return _bet(hours.records, hours.monitored / limit - hours.reference)
 
 
-def weigh_pairs_against_unfairness(hours: PairedHours, limit: float, direction: Direction) -> FloatArray:
+def weigh_pairs_against_unfairness(hours: PairedHours, limit: float, direction: UnfairSide) -> FloatArray:
     """Returns ln E [H, A] against the claim that the balanced ratio is at the limit or beyond it."""
-    if direction is Direction.BELOW:
+    if direction is UnfairSide.BELOW:
         return _bet(hours.records, hours.monitored / limit - hours.reference)
     return _bet(hours.records, hours.reference * limit - hours.monitored)
 

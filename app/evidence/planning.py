@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from .betting import project
 from .hours import Hours
-from .nulls import Direction, Limit, Null
+from .nulls import Limit, Null, UnfairSide
 from .paired_bets import PairedHours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
 from .proofs import SHOWN_FAIR
 
@@ -87,7 +87,7 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -
     return _hours_until(unfair, fair, progress)
 
 
-def expect_more_paired_hours(limit: float, direction: Direction, recent: PairedHours, progress: EvidenceProgress) -> int | None:
+def expect_more_paired_hours(limit: float, direction: UnfairSide, recent: PairedHours, progress: EvidenceProgress) -> int | None:
     """Returns the same as `expect_more_hours` for a balanced ratio; the growth is that of the best stake in these hours."""
     if not recent.records.sum():
         return None

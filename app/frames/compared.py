@@ -11,7 +11,7 @@ from ..errors import InvalidInput
 from ..metrics.groups import IntArray, of_role
 from .columns import column_of
 from .features import Feature, read_features
-from .grouping import Grouping, group_records
+from .grouping import FrameGrouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
 
 
@@ -20,7 +20,7 @@ class ComparedRecords:
     """A frame with the group, the outcome and the features of each record."""
 
     frame: pd.DataFrame
-    grouping: Grouping
+    grouping: FrameGrouping
     lists: OutcomeLists
     outcomes: FrameOutcomes
     features: tuple[Feature, ...]

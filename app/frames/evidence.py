@@ -16,12 +16,12 @@ from ..evidence.detector import HOURS_OF_A_YEAR
 from ..evidence.following import Episode, follow
 from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.monthly import weigh_period
-from ..evidence.nulls import Direction, Limit, Scale
+from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import EvidenceProgress, expect_more_hours
 from ..evidence.selection import flag_groups
 from ..evidence.sentences import State
 from .columns import column_of
-from .grouping import Grouping, group_records
+from .grouping import FrameGrouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
 from .times import HourNumbers, first_of_each, hours_of
 
@@ -47,7 +47,7 @@ class ComparisonEvidence:
     group: str
     reference: str
     metric: str
-    direction: Direction
+    direction: UnfairSide
     limit: float
     state: State
     since: datetime | None
@@ -187,13 +187,13 @@ def list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None,
     actual = None if label is None else outcomes_of(column_of(frame, label, "label"), lists, "label")
     outcome = predicted or actual
     assert outcome is not None, "one of the two is given"  # noqa: S101 - checked by the caller
-    ratios = (Limit(Scale.RATIO, Direction.BELOW, limit, 1 / limit), Limit(Scale.RATIO, Direction.ABOVE, 1 / limit, limit))
+    ratios = (Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), Limit(Scale.RATIO, UnfairSide.ABOVE, 1 / limit, limit))
     yield Figure("disparate_impact", outcome.codes == FAVOURABLE, outcome.codes != UNCLASSIFIED, Scale.RATIO, ratios)
     if predicted is None or actual is None:
         return
     differences = (
-        Limit(Scale.DIFFERENCE, Direction.BELOW, -DIFFERENCE_LIMIT, DIFFERENCE_LIMIT),
-        Limit(Scale.DIFFERENCE, Direction.ABOVE, DIFFERENCE_LIMIT, -DIFFERENCE_LIMIT),
+        Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -DIFFERENCE_LIMIT, DIFFERENCE_LIMIT),
+        Limit(Scale.DIFFERENCE, UnfairSide.ABOVE, DIFFERENCE_LIMIT, -DIFFERENCE_LIMIT),
     )
     known = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
     for metric, code in (("true_positive_rate_difference", FAVOURABLE), ("false_positive_rate_difference", UNFAVOURABLE)):
@@ -201,7 +201,7 @@ def list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None,
     yield Figure("accuracy_difference", same_label(actual, predicted), known, Scale.DIFFERENCE, differences, is_reversed=True)
 
 
-def count_hours_of(hours: HourNumbers, grouping: Grouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
+def count_hours_of(hours: HourNumbers, grouping: FrameGrouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
     """Returns the hours of one monitored group and of all reference groups together."""
     references = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
 
@@ -216,7 +216,7 @@ def count_hours_of(hours: HourNumbers, grouping: Grouping, place: int, figure: F
 class _Compared:
     """One figure of the monitored group at `place`, hour by hour."""
 
-    grouping: Grouping
+    grouping: FrameGrouping
     place: int
     figure: Figure
     series: Hours
@@ -241,7 +241,7 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
         opened = one.open_episode
         state = State.UNFAIR if opened else State.SHOWN_FAIR if one.shown_since is not None else State.UNDECIDED
         since = opened.since.hour if opened else one.shown_since
-        is_below = (limit.direction is Direction.BELOW) is not figure.is_reversed
+        is_below = (limit.direction is UnfairSide.BELOW) is not figure.is_reversed
         more = None
         if state is State.UNDECIDED:
             more = expect_more_hours(
@@ -252,7 +252,7 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
             group=grouping.groups[compared.place].label,
             reference=", ".join(group.label for group in grouping.groups if group.role == "reference"),
             metric=figure.metric,
-            direction=Direction.BELOW if is_below else Direction.ABOVE,
+            direction=UnfairSide.BELOW if is_below else UnfairSide.ABOVE,
             limit=-limit.value if figure.is_reversed else limit.value,
             state=state,
             since=None if since is None else hours.start_of(since),

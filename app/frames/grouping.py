@@ -14,7 +14,7 @@ from ..domain.texts import TOGETHER
 from ..domain.value_tests import ValueTest
 from ..domain.values import Range, Scalar, canonical, number_of
 from ..errors import InvalidInput
-from ..metrics.groups import NEITHER, Group, Groups, IntArray, Role
+from ..metrics.groups import NEITHER, ComparedGroup, Groups, IntArray, Role
 from ..records.grouping import cross
 from ..records.outcomes import in_ranges
 from .columns import (
@@ -37,7 +37,7 @@ Listing: TypeAlias = tuple[Scalar | Range, ...] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grouping:
+class FrameGrouping:
     """The groups, monitored ones first, and per record the position of its group or NEITHER.
 
     `sizes` are the numbers of records of each group and, last, of records in no group. `chosen` says in words that the largest group became
@@ -62,7 +62,7 @@ class Crossing:
 
     codes: Codes
     cells: int
-    groupings: tuple[Grouping, ...]
+    groupings: tuple[FrameGrouping, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class _Cell(NamedTuple):
     may_be_reference: bool
 
 
-def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None) -> Grouping:
+def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None) -> FrameGrouping:
     """Returns the groups of one attribute, or the combinations of several.
 
     A side lists values or ranges; for several attributes it is a mapping from attribute to these. `monitored` left out is
@@ -135,7 +135,7 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
     return Crossing(looked_up(renumbered, codes, missing=NEITHER), filled.size, tuple(groupings))
 
 
-def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> Grouping:
+def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> FrameGrouping:
     """Returns the groups that combine the parts' values; `sizes` are their records and, at the end, those of none."""
     sizes = counted[:-1]
     # Of one attribute every listed group is kept, so that an empty one is seen; of several most combinations may be empty.
@@ -163,12 +163,12 @@ def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> 
         raise InvalidInput.of("monitored", f"every record of {named} is in {reference[0].label}; there is nothing to compare it with")
     if len({cell.label for cell in (*monitored, *reference)}) < len(monitored) + len(reference):
         raise InvalidInput.of("attribute", f"{named} make two groups of one name, because of values that hold × as a word of its own")
-    groups = {cell.place: Group(cell.label, "monitored") for cell in monitored}
-    groups |= {cell.place: Group(cell.label, "reference") for cell in reference}
+    groups = {cell.place: ComparedGroup(cell.label, "monitored") for cell in monitored}
+    groups |= {cell.place: ComparedGroup(cell.label, "reference") for cell in reference}
 
     renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
     renumbered[list(groups)] = np.arange(len(groups))
-    return Grouping(
+    return FrameGrouping(
         attribute=TOGETHER.join(part.name for part in parts),
         groups=tuple(groups.values()),
         codes=looked_up(renumbered, codes, missing=NEITHER),

@@ -12,7 +12,7 @@ import pandas as pd
 from ..domain.values import label_of
 from ..errors import InvalidInput
 from ..evidence.hours import FloatArray, Hours, Side
-from ..evidence.nulls import Direction, Limit, Scale
+from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..scan.cells import MAX_FEATURES, count_cells, count_subsets
 from ..scan.confirming import EXPIRY_HOURS, USUAL_LIMITS, Candidate, CandidateBook, Followup, follow_candidate
 from ..scan.scanning import Scan, scan_cells
@@ -80,7 +80,7 @@ class FoundGroups:
     first: datetime
     records: int
     limit: float
-    direction: Direction
+    direction: UnfairSide
     favourable: tuple[str, ...]
 
     @property
@@ -142,11 +142,11 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
 
 
 def _read_limit(direction: object, limit: object) -> Limit:
-    if direction not in tuple(Direction):
+    if direction not in tuple(UnfairSide):
         raise InvalidInput.of("direction", f"must be 'below' or 'above', found {direction!r:.100}")
-    side = Direction(str(direction))
+    side = UnfairSide(str(direction))
     given = USUAL_LIMITS[side] if limit is None else limit
-    is_below = side is Direction.BELOW
+    is_below = side is UnfairSide.BELOW
     if isinstance(given, bool) or not isinstance(given, int | float) or not (0 < given < 1 if is_below else 1 < given < np.inf):
         expected = "between 0 and 1, such as 0.8" if is_below else "above 1, such as 1.25"
         raise InvalidInput.of("limit", f"must be a ratio {expected}, found {given!r:.100}")

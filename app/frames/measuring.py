@@ -25,7 +25,7 @@ from ..metrics.groups import NEITHER, Groups, as_groups
 from ..metrics.rows import RowData, measure_rows
 from .columns import Codes, checked_name, column_of, complete_numbers_of, looked_up
 from .further import scores_of, strata_of, weights_of
-from .grouping import Grouping, cross_records, group_records
+from .grouping import FrameGrouping, cross_records, group_records
 from .names import unknown_metrics
 from .outcomes import UNCLASSIFIED, FrameOutcomes, OutcomeLists, answers_of, outcomes_of, same_label
 from .report import GroupSize, Report, Table
@@ -279,7 +279,7 @@ def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
     )
 
 
-def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: Grouping, table: Table) -> Report:
+def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGrouping, table: Table) -> Report:
     metrics = [key for key in asked.metrics if not _is_of_rows(key)]
     if isinstance(table, FeedbackCells):
         measured = list(measure_feedback(table, metrics=metrics, seed=asked.seed, draws=asked.draws))

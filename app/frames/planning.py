@@ -10,11 +10,11 @@ from ..errors import InvalidInput
 from ..evidence.delays import simulate_delay
 from ..evidence.detector import HOURS_OF_A_YEAR
 from ..evidence.hours import Hours
-from ..evidence.nulls import Direction, Limit, Scale
+from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import Traffic
 from .columns import column_of
 from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
-from .grouping import Grouping, group_records
+from .grouping import FrameGrouping, group_records
 from .outcomes import OutcomeLists
 from .times import hours_of
 
@@ -71,7 +71,7 @@ def plan_frame(  # noqa: PLR0913 - one keyword for each column, as in measure_fr
     figures = list(list_figures(frame, prediction, label, OutcomeLists.of(favourable, unfavourable), limit))
     watched = [place for place, group in enumerate(grouping.groups) if group.role == "monitored"]
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
-    wanted = _Wanted(ratio, probability, Limit(Scale.RATIO, Direction.BELOW, limit, 1 / limit), threshold)
+    wanted = _Wanted(ratio, probability, Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), threshold)
     counted = hours.numbers >= hours.hours - RECENT_HOURS
     span = min(hours.hours, RECENT_HOURS)
     return tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], counted), span, wanted) for place in watched)
@@ -87,7 +87,7 @@ class _Wanted:
     threshold: float
 
 
-def _plan(grouping: Grouping, place: int, series: Hours, span: int, wanted: _Wanted) -> Plan:
+def _plan(grouping: FrameGrouping, place: int, series: Hours, span: int, wanted: _Wanted) -> Plan:
     """Returns the plan of the monitored group at `place`, whose records in the last `span` hours are in the series."""
     per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
     rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))

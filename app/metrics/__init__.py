@@ -4,7 +4,7 @@ from .balanced import measure_balanced
 from .catalogue import CATALOGUE, DEFAULT_METRICS, Data, Direction, Metric, metrics_on
 from .debiased import measure_debiased, measure_debiased_feedback
 from .feedback import measure_feedback
-from .groups import NEITHER, Group
+from .groups import NEITHER, ComparedGroup
 from .payload import measure_payload, measure_training
 from .perturbed import measure_perturbed
 from .tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
@@ -19,12 +19,12 @@ __all__ = [
     "NEITHER",
     "AllLimits",
     "BalancedCells",
+    "ComparedGroup",
     "Data",
     "DebiasedCells",
     "DebiasedFeedback",
     "Direction",
     "FeedbackCells",
-    "Group",
     "GroupCounts",
     "Limits",
     "Measured",

@@ -14,14 +14,14 @@ NEITHER = -1
 """Group code of a record that is in no group of the attribute, or whose value is missing."""
 
 
-class Group(NamedTuple):
+class ComparedGroup(NamedTuple):
     """One value, range or intersection of an attribute, under its label."""
 
     label: str
     role: Role
 
 
-Groups: TypeAlias = tuple[Group, ...]
+Groups: TypeAlias = tuple[ComparedGroup, ...]
 
 
 def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
@@ -30,7 +30,7 @@ def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
     Raises:
         ValueError: a label occurs twice, or a role is unknown.
     """
-    groups = tuple(Group(label, cast("Role", role)) for label, role in pairs)
+    groups = tuple(ComparedGroup(label, cast("Role", role)) for label, role in pairs)
     if len({group.label for group in groups}) < len(groups):
         raise ValueError(f"expected each group once, found {[group.label for group in groups]}")
     if unknown := {group.role for group in groups} - {"monitored", "reference"}:
@@ -49,7 +49,7 @@ def union(several: Sequence[Groups]) -> Groups:
     A monitor may change in the middle of a day: the counts stay, and are read under the newest roles.
     """
     roles = {group.label: group.role for groups in several for group in groups}
-    return tuple(Group(label, role) for label, role in roles.items())
+    return tuple(ComparedGroup(label, role) for label, role in roles.items())
 
 
 def positions(groups: Groups, within: Groups) -> IntArray:

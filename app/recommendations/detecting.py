@@ -7,7 +7,7 @@ from enum import StrEnum
 from ..domain.values import GroupValue, Range
 from .age_values import match_ages
 from .category_values import match_categories
-from .kinds import Form, KindRow
+from .kinds import KindRow, ValueNature
 from .names import NameMatch, match_name, unfit_reason
 from .places import match_places
 from .values import Fit, ValueMatch
@@ -48,7 +48,7 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
             found.append(Dismissed(row, unfit))
             continue
         named = match_name(row, name)
-        if named is None and row.form is Form.QUANTITY:
+        if named is None and row.form is ValueNature.QUANTITY:
             continue  # numbers say nothing by themselves
         values = match_values(row, counted, named)
         is_whole = named is not None and named.is_whole
@@ -84,8 +84,8 @@ def match_values(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatc
     """Returns the fit of the values, with their records, with the kind under that name."""
     if not counted:
         return ValueMatch(Fit.UNFIT, "no value is known")
-    if row.form is Form.QUANTITY:
+    if row.form is ValueNature.QUANTITY:
         return match_ages(counted)
     if any(isinstance(value, Range) for value in counted):
         return ValueMatch(Fit.UNFIT, "its values are counted in intervals, so there are too many for groups")
-    return match_places(counted) if row.form is Form.PLACES else match_categories(row, counted, name)
+    return match_places(counted) if row.form is ValueNature.PLACES else match_categories(row, counted, name)

@@ -18,7 +18,7 @@ class Kind(StrEnum):
     POSTAL_CODE = "postal_code"
 
 
-class Form(StrEnum):
+class ValueNature(StrEnum):
     """The nature of the values: groups by themselves, a quantity that is divided, or places of which only some have enough records."""
 
     CATEGORIES = "categories"
@@ -58,7 +58,7 @@ class KindRow:
 
     kind: Kind
     title: str
-    form: Form = Form.CATEGORIES
+    form: ValueNature = ValueNature.CATEGORIES
     names: Sequence[str]
     ambiguous_names: Sequence[str] = ()
     """Names that mean something else elsewhere: they need values that fit."""

@@ -13,7 +13,7 @@ from .ages import choose_ages
 from .categories import choose_categories
 from .choice import GroupChoice, NoChoice
 from .detecting import Confidence, Detected, Dismissed, detect
-from .kinds import Form, Kind
+from .kinds import Kind, ValueNature
 from .observed import Observed, Source
 from .outcomes import RecommendedOutcomes
 from .places import choose_places
@@ -113,9 +113,9 @@ def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeR
     row, has_outcomes = found.row, rule is not None
     counts = observed.count_outcomes(rule)
     try:
-        if row.form is Form.PLACES:
+        if row.form is ValueNature.PLACES:
             choice = choose_places(row, found.values, counts, has_outcomes=has_outcomes)
-        elif row.form is Form.CATEGORIES or any(map(is_band, counts)):
+        elif row.form is ValueNature.CATEGORIES or any(map(is_band, counts)):
             choice = choose_categories(row, found.values, counts, has_outcomes=has_outcomes)
         elif observed.column.kind is FieldKind.NUMERIC:
             choice = choose_ages(row.splits, counts, has_outcomes=has_outcomes)
@@ -144,7 +144,7 @@ def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeR
         is_meta=observed.is_meta,
         kind=row.kind,
         confidence=found.confidence,
-        by_default=found.confidence is Confidence.HIGH and row.form is not Form.PLACES,
+        by_default=found.confidence is Confidence.HIGH and row.form is not ValueNature.PLACES,
         choice=replace(choice, warnings=tuple(warnings)),
         threshold=DEFAULT_THRESHOLD,
         upper_threshold=DEFAULT_UPPER_THRESHOLD,

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .kinds import Coding, Form, Kind, KindRow, Split
+from .kinds import Coding, Kind, KindRow, Split, ValueNature
 
 _FOLDER = Path(__file__).with_name("words")
 
@@ -24,7 +24,7 @@ def read_kind(kind: Kind) -> KindRow:
         entries[name] = {word: meaning for meaning, words in entries.get(name, {}).items() for word in words}
     entries["codings"] = tuple(Coding(**coding) for coding in entries.get("codings", ()))
     entries["splits"] = tuple(Split(**split) for split in entries.get("splits", ()))
-    entries["form"] = Form(entries.get("form", Form.CATEGORIES))
+    entries["form"] = ValueNature(entries.get("form", ValueNature.CATEGORIES))
     return KindRow(kind=kind, **entries)
 
 

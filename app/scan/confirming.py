@@ -9,13 +9,13 @@ import numpy as np
 
 from ..evidence.betting import weigh_against_fairness
 from ..evidence.hours import FloatArray, Hours
-from ..evidence.nulls import Direction, Limit
+from ..evidence.nulls import Limit, UnfairSide
 from .scanning import Subgroup
 
 ALPHA = 0.05
 """Max chance, over all candidates that a deployment ever has, of confirming one that is inside the limit in every later hour."""
 
-USUAL_LIMITS: Mapping[Direction, float] = MappingProxyType({Direction.BELOW: 0.8, Direction.ABOVE: 1.25})
+USUAL_LIMITS: Mapping[UnfairSide, float] = MappingProxyType({UnfairSide.BELOW: 0.8, UnfairSide.ABOVE: 1.25})
 """Limits of a subgroup's favourable rate as a multiple of that of all others, where none is given."""
 
 EXPIRY_HOURS = 720

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from .cells import CellTable, count_subsets
 from .search import GAIN, MIN_RECORDS, RESTARTS, search_tables
 
@@ -50,7 +50,7 @@ class Scan:
 def scan_cells(
     cells: CellTable,
     *,
-    direction: Direction = Direction.BELOW,
+    direction: UnfairSide = UnfairSide.BELOW,
     seed: int = 0,
     penalty: float = PENALTY,
     restarts: int = RESTARTS,
@@ -64,7 +64,7 @@ def scan_cells(
     their own rates are estimated from them, as those of the real table are.
     """
     strata = np.eye(cells.strata_count)[cells.strata]
-    counted = cells.favourable if direction is Direction.BELOW else cells.records - cells.favourable
+    counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
     rates = (counted @ strata) / np.maximum(cells.records @ strata, 1)
     rng = np.random.default_rng([seed, 0])
     drawn = rng.binomial(cells.records.astype(np.int64), rates[cells.strata], (bootstraps, len(cells.records)))

@@ -8,7 +8,7 @@ from ..checks.picking import picked_on
 from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.monitors import Limits, Monitor
-from ..evidence.nulls import Direction, Limit, Scale
+from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..store.evidence.hours import CountedPlace
 
 
@@ -64,10 +64,10 @@ class WatchedMetric:
         """The place of its counts."""
         return CountedPlace(self.definition.data, self.comparison.label)
 
-    def direction(self, limit: Limit) -> Direction:
+    def direction(self, limit: Limit) -> UnfairSide:
         """Returns the side of the metric's own limit: a reversed metric is above where monitored - reference is below."""
-        is_below = (limit.direction is Direction.BELOW) is not self.definition.is_reversed
-        return Direction.BELOW if is_below else Direction.ABOVE
+        is_below = (limit.direction is UnfairSide.BELOW) is not self.definition.is_reversed
+        return UnfairSide.BELOW if is_below else UnfairSide.ABOVE
 
     def own_value(self, value: float) -> float:
         """Returns a value of the metric as the catalogue defines it."""
@@ -99,7 +99,7 @@ def _list_limits(definition: RateDefinition, limits: Limits) -> Iterator[Limit]:
     lower, upper = limits.lower, limits.upper
     if definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
-    for direction, value, other in ((Direction.BELOW, lower, upper), (Direction.ABOVE, upper, lower)):
+    for direction, value, other in ((UnfairSide.BELOW, lower, upper), (UnfairSide.ABOVE, upper, lower)):
         if value is not None and _is_usable(definition.scale, value):
             known = other if other is not None and _is_usable(definition.scale, other) else None
             yield Limit(definition.scale, direction, value, known)

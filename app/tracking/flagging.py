@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..clock import HOUR
 from ..domain.checks import DataSet
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..evidence.selection import FALSE_DISCOVERY_RATE, flag_groups, say_flags
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import find_era, followed_deployment
@@ -28,7 +28,7 @@ class LookedComparison:
     attribute: str
     group: str
     metric: str
-    direction: Direction
+    direction: UnfairSide
     limit: float
     e_value: float
     until: datetime

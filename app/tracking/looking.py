@@ -12,7 +12,7 @@ from ..domain.checks import DataSet, Span
 from ..domain.comparisons import find_comparison
 from ..domain.monitors import Monitor
 from ..evidence.following import Follower
-from ..evidence.nulls import Direction, Limit
+from ..evidence.nulls import Limit, UnfairSide
 from ..evidence.planning import EvidenceProgress, expect_more_hours, expect_more_paired_hours
 from ..evidence.quiet import QUIET_HOURS, is_quiet
 from ..evidence.sentences import State, say_state
@@ -46,7 +46,7 @@ class ComparisonState:
     attribute: str
     group: str | None
     metric: str
-    direction: Direction
+    direction: UnfairSide
     limit: float
     state: State
     words: str

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ..clock import HOUR
 from ..domain.checks import DataSet, Span
 from ..domain.monitors import Monitor
-from ..evidence.nulls import Direction, Limit
+from ..evidence.nulls import Limit, UnfairSide
 from ..evidence.planning import Traffic, expect_delay_within
 from ..store.database.arrow import ArrowReader
 from ..store.evidence.eras import Era, find_era, followed_deployment
@@ -59,7 +59,7 @@ class PlannedComparison:
 
     attribute: str
     group: str | None
-    direction: Direction | None
+    direction: UnfairSide | None
     limit: float | None
     monitored: GroupCount
     reference: GroupCount
@@ -172,7 +172,7 @@ def _plan(monitor: Monitor, traffic: _Traffic, wanted: WantedDetection) -> Evide
         groups = traffic.groups.get(label, {})
         reference = sum((count for (_, role), count in groups.items() if role == "reference"), NOTHING)
         beyond = (
-            one for one in watched.limits if (wanted.ratio < one.value if one.direction is Direction.BELOW else wanted.ratio > one.value)
+            one for one in watched.limits if (wanted.ratio < one.value if one.direction is UnfairSide.BELOW else wanted.ratio > one.value)
         )
         limit = next(beyond, None)
         # A comparison without records is listed all the same.

@@ -12,7 +12,7 @@ from ..domain.checks import Span
 from ..errors import NotFound
 from ..evidence.detector import log_mean
 from ..evidence.following import record_life
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..evidence.unsteadiness import UNSTEADINESS_HOURS
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.closures import closures_of
@@ -32,7 +32,7 @@ class EvidenceOfHour:
     `is_closed` says that a person closed the alarm before this hour, so that the evidence begins again with it.
     """
 
-    direction: Direction
+    direction: UnfairSide
     log_e: float | None
     log_evidence: float
     log_fairness: float

@@ -11,7 +11,7 @@ from ..evidence.confidence import RunningInterval, add_hours
 from ..evidence.detector import Detector
 from ..evidence.following import FindOnset, Follower, WeighedHour
 from ..evidence.monthly import MonthlyEvidence
-from ..evidence.nulls import Direction, Limit
+from ..evidence.nulls import Limit, UnfairSide
 from ..evidence.onset import ONSET_HOURS, Onset, find_onset
 from ..evidence.paired_bets import STAKES, RunningPairedInterval
 from .figures import WatchedMetric
@@ -45,7 +45,7 @@ class Clock:
         return number_month(hour + self.lag)
 
 
-Closed: TypeAlias = Mapping[Direction, Collection[int]]
+Closed: TypeAlias = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
 
 Lookup: TypeAlias = Callable[[int, int], Series]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..domain.checks import DataSet
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from .looking import ComparisonState, DeploymentEvidence
@@ -28,7 +28,7 @@ def name_figure(one: ComparisonState) -> str:
 
 def say_limit(one: ComparisonState) -> str:
     """Returns the limit in words."""
-    return f"{'at least' if one.direction is Direction.BELOW else 'at most'} {one.limit:g}"
+    return f"{'at least' if one.direction is UnfairSide.BELOW else 'at most'} {one.limit:g}"
 
 
 def say_comparison(one: ComparisonState) -> str:

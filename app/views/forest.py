@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
-from ..evidence.nulls import Direction
+from ..evidence.nulls import UnfairSide
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import is_ratio
 from ..metrics.verdicts import GRAVEST, Verdict, keeps_to, reaches
@@ -290,7 +290,7 @@ def find_evidence(one: Measurement, sides: Sequence[ComparisonState]) -> Compari
     # Evidence that a group is favoured says nothing about a figure that shows it at a disadvantage.
     side = None
     if one.value is not None and not reaches(one.value, one.lower_limit):
-        side = Direction.BELOW
+        side = UnfairSide.BELOW
     elif one.value is not None and not keeps_to(one.value, one.upper_limit):
-        side = Direction.ABOVE
+        side = UnfairSide.ABOVE
     return find_governing([state for state in sides if side is None or state.direction is side])

@@ -6,7 +6,7 @@ from typing import Any
 from app.domain.checks import DataSet
 from app.domain.monitors import EvidenceSettings, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State, say_state
 from app.store.evidence.eras import Era
 from app.tracking.looking import ComparisonState, DeploymentEvidence
@@ -26,7 +26,7 @@ def comparison_of(state: State, **more: Any) -> ComparisonState:  # noqa: ANN401
         "attribute": "sex",
         "group": "female",
         "metric": "disparate_impact",
-        "direction": Direction.BELOW,
+        "direction": UnfairSide.BELOW,
         "limit": 0.8,
         "state": state,
         "words": say_state(state, since=since, more_hours=more_hours, budget_hours=8760, reason=reason),

@@ -9,7 +9,7 @@ from sqlalchemy import insert
 
 from app.domain.checks import CheckState, DataSet, Span, Trigger
 from app.evidence.hours import Hours
-from app.metrics.groups import Group
+from app.metrics.groups import ComparedGroup
 from app.metrics.tables import BalancedCells
 from app.store.deployments.monitors import monitor_of
 from app.store.evidence.changes import note_changed_hours
@@ -21,7 +21,7 @@ from app.tracking.settling import settle_figures
 from tests.builders.evidence_worlds import START
 from tests.scenes import HOUR, Scene
 
-GROUPS = (Group("female", "monitored"), Group("male", "reference"))
+GROUPS = (ComparedGroup("female", "monitored"), ComparedGroup("male", "reference"))
 
 
 def load_hours(stage: Scene, hours: Hours) -> datetime:

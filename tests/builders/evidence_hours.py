@@ -6,10 +6,10 @@ import numpy as np
 
 from app.evidence.following import Followed, follow
 from app.evidence.hours import FloatArray, Hours, Side
-from app.evidence.nulls import Direction, Limit, Scale
+from app.evidence.nulls import Limit, Scale, UnfairSide
 
-BELOW = Limit(Scale.RATIO, Direction.BELOW, 0.8, 1.25)
-ABOVE = Limit(Scale.RATIO, Direction.ABOVE, 1.25, 0.8)
+BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
+ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)
 
 
 def simulate(

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from app.metrics import CATALOGUE, Data, Metric, metrics_on
 from app.metrics.catalogue.metric import OfPair
-from app.metrics.groups import Group
+from app.metrics.groups import ComparedGroup
 
 Row = tuple[str, str, str | None]
 """Metric, scope, group."""
 
 
-def rows_of(metric: Metric, data: Data, groups: Sequence[Group]) -> set[Row]:
+def rows_of(metric: Metric, data: Data, groups: Sequence[ComparedGroup]) -> set[Row]:
     """Every row that the metric has on the data of those groups, of which one is monitored at least."""
     compares = "worst" in metric.scopes or isinstance(metric.measure, OfPair)
     each = {(metric.key, "group", group.label) for group in groups if not compares or group.role == "monitored"}
@@ -18,7 +18,7 @@ def rows_of(metric: Metric, data: Data, groups: Sequence[Group]) -> set[Row]:
     return {(metric.key, scope, None) for scope in scopes if scope != "group"} | (each if "group" in scopes else set())
 
 
-def every_row(data: Data, groups: Sequence[Group], keys: Iterable[str] | None = None) -> set[Row]:
+def every_row(data: Data, groups: Sequence[ComparedGroup], keys: Iterable[str] | None = None) -> set[Row]:
     """Every row of the data set, or of some of its metrics."""
     wanted = CATALOGUE.keys() if keys is None else set(keys)
     return {row for metric in metrics_on(data) if metric.key in wanted for row in rows_of(metric, data, groups)}

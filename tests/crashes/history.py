@@ -21,7 +21,7 @@ from app.errors import Unavailable
 from app.evidence.betting import look_back
 from app.evidence.following import Followed, follow
 from app.evidence.hours import Hours, count_hours
-from app.evidence.nulls import Direction, Limit, Scale
+from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.store.database.engine import Database
 from app.store.database.partitions import ensure_months
 from app.store.evidence.changes import note_changed_hours
@@ -242,7 +242,7 @@ def _follow(row: dict[str, Any], found: dict[str, Any], counts: Counter[tuple[da
     other = next((one["limit"] for one in of_metric if one["direction"] != row["direction"]), None)
     followed = follow(
         sides(hours),
-        Limit(SCALES[row["metric"]], Direction(row["direction"]), row["limit"], other),
+        Limit(SCALES[row["metric"]], UnfairSide(row["direction"]), row["limit"], other),
         # All begin in the same hour, so that their number is the same in every hour.
         comparisons=round(math.exp(row["log_threshold"]) / found["false_alarm_hours"]),
         months=[hour.year * 12 + hour.month for hour in hours],

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from ...domain.checks import DataSet
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ...evidence.sentences import State
 from ...tracking.looking import ComparisonState, DeploymentEvidence
 from ...tracking.replaying import HourOfEvidence
@@ -92,7 +92,7 @@ class ComparisonEvidenceOut(Out):
     group: str | None = Field(description="The monitored group; null while none has records.")
     reference: str | None = Field(description="The values of the reference group; null where every other value is one.")
     metric: str
-    direction: Direction = Field(description="The side of the limit on which the metric is unfair.")
+    direction: UnfairSide = Field(description="The side of the limit on which the metric is unfair.")
     limit: float
     state: State
     words: str = Field(description="The state in words, the same wherever it is shown.")
@@ -171,7 +171,7 @@ class DeploymentEvidenceOut(Out):
 class DirectionOfHourOut(Out):
     """Evidence after one hour for one limit."""
 
-    direction: Direction
+    direction: UnfairSide
     log_e: float | None = Field(description="ln of the hour's own e-value, the mean of its alternatives; null where the hour says nothing.")
     log_evidence: float
     log_fairness: float

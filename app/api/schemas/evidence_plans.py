@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ...tracking.planning import EvidencePlan, PlannedComparison, WantedDetection
 from .base import Out, example
 
@@ -41,7 +41,7 @@ class PlannedComparisonOut(Out):
 
     attribute: str = Field(description="The attribute, or several joined by ' × ' for an intersection.")
     group: str | None = Field(description="The monitored group; null where none has records.")
-    direction: Direction | None = Field(description="The side of the limit on which such a ratio is; null if it is beyond no limit.")
+    direction: UnfairSide | None = Field(description="The side of the limit on which such a ratio is; null if it is beyond no limit.")
     limit: float | None = Field(description="The limit that such a ratio is beyond; null if there is none.")
     hours: int | None = Field(description="Hours from the change to the alarm; null where `words` say that no time can be given.")
     records: int | None = Field(description="Records of both groups in these hours.")

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from ...domain.checks import DataSet
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ...evidence.selection import FALSE_DISCOVERY_RATE
 from ...tracking.flagging import Look, LookedComparison
 from .base import Out, example
@@ -49,7 +49,7 @@ class FlaggedComparisonOut(Out):
     attribute: str = Field(description="The attribute, or several joined by ' × ' for an intersection.")
     group: str
     metric: str
-    direction: Direction = Field(description="The side of the limit on which the metric is unfair.")
+    direction: UnfairSide = Field(description="The side of the limit on which the metric is unfair.")
     limit: float
     e_value: float = Field(description="Evidence of the month alone: the detector's sum over all starting hours, divided by `month_hours`.")
     rank: int = Field(description="Its place among all comparisons, the largest `e_value` first.")

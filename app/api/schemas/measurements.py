@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from ...domain.checks import DataSet, Measurement, Scope
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ...evidence.sentences import State
 from ...metrics.sides import Disadvantaged
 from .base import Out, example
@@ -200,7 +200,7 @@ class AlarmOut(Out):
 class LimitEvidenceOut(Out):
     """Evidence at one limit of a figure."""
 
-    direction: Direction = Field(description="The side of the limit on which the metric is unfair.")
+    direction: UnfairSide = Field(description="The side of the limit on which the metric is unfair.")
     state: State
     since: datetime | None = Field(description="The most likely start of the unfair hours, or of those that showed it fair.")
     alarms: list[AlarmOut] = Field(description="All alarms, oldest first.")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ...scan.confirming import USUAL_LIMITS
 from ...store.subgroups.scans import SubgroupScan, SubgroupSettings
 from ...tracking.subgroups.looking import ShownCandidate, say_scan
@@ -78,14 +78,14 @@ class SubgroupScanIn(In):
 
     features: list[FeatureName] | None = Field(default=None, description=_FEATURES)
     hours: int = Field(default=SCANNED_HOURS, ge=1, le=SCANNED_HOURS, description="Hours before the scan whose records it reads.")
-    direction: Annotated[Direction, Field(strict=False)] | None = Field(default=None, description=_DIRECTION)
+    direction: Annotated[UnfairSide, Field(strict=False)] | None = Field(default=None, description=_DIRECTION)
     limit: float | None = Field(
         default=None, gt=0, le=MAX_LIMIT, description=f"{_LIMIT} With another direction than that of the settings 0.8 or 1.25."
     )
 
     def to_settings(self, stored: SubgroupSettings) -> SubgroupSettings:
         """Returns the settings of this scan, not yet checked; `stored` are those of the deployment."""
-        direction = Direction(stored.direction) if self.direction is None else self.direction
+        direction = UnfairSide(stored.direction) if self.direction is None else self.direction
         usual = stored.limit if direction == stored.direction else USUAL_LIMITS[direction]
         return SubgroupSettings(
             features=stored.features if self.features is None else tuple(self.features),
@@ -101,7 +101,7 @@ class SubgroupSettingsIn(In):
 
     nightly: bool = Field(default=False, description="Scans once a night, after 2:00 UTC.")
     features: list[FeatureName] | None = Field(default=None, description=_FEATURES)
-    direction: Annotated[Direction, Field(strict=False)] = Field(default=Direction.BELOW, description=_DIRECTION)
+    direction: Annotated[UnfairSide, Field(strict=False)] = Field(default=UnfairSide.BELOW, description=_DIRECTION)
     limit: float | None = Field(default=None, gt=0, le=MAX_LIMIT, description=f"{_LIMIT} Left out: 0.8, or 1.25 in the direction `above`.")
 
     def to_settings(self) -> SubgroupSettings:
@@ -121,14 +121,14 @@ class SubgroupSettingsOut(Out):
 
     nightly: bool
     features: list[str] | None
-    direction: Direction
+    direction: UnfairSide
     limit: float
 
     @classmethod
     def of(cls, settings: SubgroupSettings) -> "SubgroupSettingsOut":
         """Returns the body of the settings."""
         features = None if settings.features is None else list(settings.features)
-        return cls(nightly=settings.nightly, features=features, direction=Direction(settings.direction), limit=settings.limit)
+        return cls(nightly=settings.nightly, features=features, direction=UnfairSide(settings.direction), limit=settings.limit)
 
 
 class SubgroupScanOut(Out):
@@ -141,7 +141,7 @@ class SubgroupScanOut(Out):
     words: str
     features: list[str] | None = Field(description="The features that were searched; before the end those that were asked for, if any.")
     hours: int = Field(description="Hours that were asked for.")
-    direction: Direction
+    direction: UnfairSide
     limit: float
     from_: datetime | None = Field(serialization_alias="from", description="The start of the hours that were read.")
     to: datetime | None
@@ -167,7 +167,7 @@ class SubgroupScanOut(Out):
             words=say_scan(scan, numbers),
             features=scan.features if scan.bins is None else [one["feature"] for one in scan.bins],
             hours=scan.hours,
-            direction=Direction(scan.direction),
+            direction=UnfairSide(scan.direction),
             limit=scan.limit,
             from_=scan.span_start,
             to=scan.span_end,
@@ -204,7 +204,7 @@ class SubgroupCandidateOut(Out):
     values: dict[str, list[str]] = Field(
         description="The values that belong to the subgroup, by feature; other features do not restrict it."
     )
-    direction: Direction = Field(description="`below`: it is favourable less often than all others; `above`: more often.")
+    direction: UnfairSide = Field(description="`below`: it is favourable less often than all others; `above`: more often.")
     limit: float
     records: int = Field(description="Records of the subgroup that its scan read; the other counts are of the scan, too.")
     favourable: int

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, FloatArray, Group, Groups, IntArray, as_groups, check_codes, check_counts
+from ..groups import NEITHER, ComparedGroup, FloatArray, Groups, IntArray, as_groups, check_codes, check_counts
 from .distinct import distinct_rows
 from .group_counts import OUTCOMES
 from .kinds import aligned, spread, stacked
@@ -56,7 +56,7 @@ class BalancedCells:
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[Group],
+        groups: Iterable[ComparedGroup],
         codes: npt.ArrayLike,
         outcomes: npt.ArrayLike,
         *,

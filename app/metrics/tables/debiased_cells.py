@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, Group, Groups, IntArray, as_groups, check_codes, check_counts
+from ..groups import NEITHER, ComparedGroup, Groups, IntArray, as_groups, check_codes, check_counts
 from .balanced_cells import BalancedCells
 from .distinct import distinct_rows
 from .group_counts import OUTCOMES
@@ -60,7 +60,7 @@ class DebiasedCells:
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[Group],
+        groups: Iterable[ComparedGroup],
         codes: npt.ArrayLike,
         before: npt.ArrayLike,
         *,

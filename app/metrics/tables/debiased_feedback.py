@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, Group, Groups, IntArray, as_groups, check_codes, check_counts, positions, union
+from ..groups import NEITHER, ComparedGroup, Groups, IntArray, as_groups, check_codes, check_counts, positions, union
 from .group_counts import OUTCOMES
 from .weighting import check_each, slices
 
@@ -41,7 +41,7 @@ class DebiasedFeedback:
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[Group],
+        groups: Iterable[ComparedGroup],
         codes: npt.ArrayLike,
         *,
         actual: npt.ArrayLike,

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ..groups import (
     NEITHER,
+    ComparedGroup,
     FloatArray,
-    Group,
     Groups,
     IntArray,
     as_groups,
@@ -58,7 +58,7 @@ class FeedbackCells:
     @classmethod
     def from_records(  # noqa: PLR0913 - one column of the records each
         cls,
-        groups: Iterable[Group],
+        groups: Iterable[ComparedGroup],
         codes: npt.ArrayLike,
         *,
         actual: npt.ArrayLike,
@@ -128,7 +128,7 @@ class FeedbackCells:
         scored = [table.scores or ScoreTable.unknown(table.groups, table.counts.sum(axis=(1, 2, 3))) for table in tables]
         return cls(groups, counts, weighting, strata, ScoreTable.merged(scored))
 
-    def regrouped(self, groups: Iterable[Group], places: npt.ArrayLike) -> "FeedbackCells":
+    def regrouped(self, groups: Iterable[ComparedGroup], places: npt.ArrayLike) -> "FeedbackCells":
         """Returns the same records in other groups: `places` holds the new position of each group, or -1 for the ungrouped records.
 
         Equal to counting the records again.

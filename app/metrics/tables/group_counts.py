@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ..groups import (
     NEITHER,
+    ComparedGroup,
     FloatArray,
-    Group,
     Groups,
     IntArray,
     as_groups,
@@ -62,7 +62,7 @@ class GroupCounts:
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[Group],
+        groups: Iterable[ComparedGroup],
         codes: npt.ArrayLike,
         outcomes: npt.ArrayLike,
         *,
@@ -129,7 +129,7 @@ class GroupCounts:
         """Returns the table of the same records as if none had a score."""
         return ScoreTable.unknown(self.groups, np.append(self.counts.sum(axis=1) + self.unclassified, self.other))
 
-    def regrouped(self, groups: Iterable[Group], places: npt.ArrayLike) -> "GroupCounts":
+    def regrouped(self, groups: Iterable[ComparedGroup], places: npt.ArrayLike) -> "GroupCounts":
         """Returns the same records in other groups: `places` holds the new position of each group, or -1 for none.
 
         Equal to counting the records again.

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, Group, Groups, IntArray, as_groups, check_codes, check_counts, positions, sum_by_place, union
+from ..groups import NEITHER, ComparedGroup, Groups, IntArray, as_groups, check_codes, check_counts, positions, sum_by_place, union
 from .score_sums import ScoreSums
 from .weighting import check_weights
 
@@ -35,7 +35,7 @@ class ScoreTable:
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[Group],
+        groups: Iterable[ComparedGroup],
         codes: npt.ArrayLike,
         actual: npt.ArrayLike,
         scores: npt.ArrayLike,

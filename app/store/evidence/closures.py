@@ -7,7 +7,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ..tables import EvidenceClosureRow
 from .figures import FigureKey
 from .hours import CountedPlace
@@ -18,7 +18,7 @@ class Closure:
     """One closing: the figure, the side of the metric's own limit, and the first hour that counts after it."""
 
     key: FigureKey
-    direction: Direction
+    direction: UnfairSide
     hour: datetime
 
 
@@ -28,7 +28,7 @@ def closures_of(session: Session, era_no: int) -> list[Closure]:
     return [
         Closure(
             key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
-            direction=Direction(row.direction),
+            direction=UnfairSide(row.direction),
             hour=row.hour,
         )
         for row in rows

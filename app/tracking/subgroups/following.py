@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ...clock import HOUR
 from ...domain.checks import Span
 from ...evidence.hours import Hours, Side
-from ...evidence.nulls import Direction, Limit, Scale
+from ...evidence.nulls import Limit, Scale, UnfairSide
 from ...evidence.unsteadiness import UNSTEADINESS_HOURS
 from ...scan.confirming import EXPIRY_HOURS, Candidate, follow_candidate
 from ...scan.scanning import Subgroup
@@ -107,7 +107,7 @@ def settle_candidates(
 
 def limit_of(candidate: StoredCandidate) -> Limit:
     """Returns the limit of the ratio that a candidate is claimed to be beyond."""
-    return Limit(Scale.RATIO, Direction(candidate.direction), candidate.limit)
+    return Limit(Scale.RATIO, UnfairSide(candidate.direction), candidate.limit)
 
 
 def subgroup_of(values: Sequence[Sequence[int] | None]) -> Subgroup:

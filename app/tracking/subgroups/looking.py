@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ...clock import HOUR
 from ...domain.display_names import DisplayNames
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ...scan.confirming import EXPIRY_HOURS, Candidate
 from ...scan.search import MIN_RECORDS
 from ...store.evidence.eras import find_present_era
@@ -30,9 +30,9 @@ class _DirectionWords:
     than: str
 
 
-_WORDS: Mapping[Direction, _DirectionWords] = {
-    Direction.BELOW: _DirectionWords("falls short", "falls short most", "less than"),
-    Direction.ABOVE: _DirectionWords("is ahead", "is furthest ahead", "more than"),
+_WORDS: Mapping[UnfairSide, _DirectionWords] = {
+    UnfairSide.BELOW: _DirectionWords("falls short", "falls short most", "less than"),
+    UnfairSide.ABOVE: _DirectionWords("is ahead", "is furthest ahead", "more than"),
 }
 
 
@@ -48,7 +48,7 @@ class ShownCandidate:
     scan_id: str
     state: str
     values: Mapping[str, Sequence[str]]
-    direction: Direction
+    direction: UnfairSide
     limit: float
     records: int
     favourable: int
@@ -94,7 +94,7 @@ def _show(session: Session, deployment_no: int, stored: Sequence[StoredCandidate
                 scan_id=one.scan_id,
                 state=one.state,
                 values=_name_values(one),
-                direction=Direction(one.direction),
+                direction=UnfairSide(one.direction),
                 limit=one.limit,
                 records=result["inside_records"],
                 favourable=result["inside_favourable"],
@@ -125,7 +125,7 @@ def say_scan(scan: SubgroupScan, numbers: Mapping[int, int]) -> str:
         return scan.reason or "The scan failed."
     features = [one["feature"] for one in scan.bins]
     subsets, records = scan.result["subsets"], scan.result["records"]
-    words = _WORDS[Direction(scan.direction)]
+    words = _WORDS[UnfairSide(scan.direction)]
     searched = f"{subsets:,} {'subgroup' if subsets == 1 else 'subgroups'} by {', '.join(features)} searched in {records:,} records"
     if scan.features is not None and len(features) < len(scan.features):
         searched += f" (too many combinations of values: left out {', '.join(scan.features[len(features) :])})"
@@ -154,7 +154,7 @@ def _name_values(one: StoredCandidate) -> dict[str, Sequence[str]]:
 
 def _say_candidate(one: StoredCandidate, names: DisplayNames, *, is_followed: bool) -> str:
     """Returns the candidate in words: what was searched, what was found, and whether later hours confirm it."""
-    result, words = one.result, _WORDS[Direction(one.direction)]
+    result, words = one.result, _WORDS[UnfairSide(one.direction)]
     called = {feature: [names.find(feature, label) or label for label in labels] for feature, labels in _name_values(one).items()}
     named = "; ".join(f"{feature} {' or '.join(labels)}" for feature, labels in called.items())
     rate, others = (result[f"{side}_favourable"] / result[f"{side}_records"] for side in ("inside", "others"))

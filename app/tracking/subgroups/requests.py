@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.deployments import RecordSchema
 from ...errors import Conflict, InvalidInput
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ...scan.cells import MAX_FEATURES
 from ...store.deployments.monitors import monitor_of
 from ...store.subgroups.scans import SubgroupScan, SubgroupSettings, queue_scan
@@ -41,15 +41,15 @@ def require_features(session: Session, deployment_no: int, schema: RecordSchema,
             raise InvalidInput.of(f"features[{place}]", f"{name!r} says whose record it is, so it makes no subgroup")
 
 
-def require_limit(direction: Direction, limit: float) -> None:
+def require_limit(direction: UnfairSide, limit: float) -> None:
     """Checks the limit of a scan.
 
     Raises:
         InvalidInput: it is on the other side of equality, or too large.
     """
-    if direction is Direction.BELOW and not 0 < limit <= 1:
+    if direction is UnfairSide.BELOW and not 0 < limit <= 1:
         raise InvalidInput.of("limit", f"must be above 0 and at most 1 in the direction `below`, found {limit:g}")
-    if direction is Direction.ABOVE and not 1 <= limit <= MAX_LIMIT:
+    if direction is UnfairSide.ABOVE and not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput.of("limit", f"must be from 1 to {MAX_LIMIT} in the direction `above`, found {limit:g}")
 
 

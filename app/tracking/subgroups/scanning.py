@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ...clock import HOUR
 from ...domain.checks import Span
 from ...errors import Conflict, MonthsAway
-from ...evidence.nulls import Direction
+from ...evidence.nulls import UnfairSide
 from ...evidence.unsteadiness import UNSTEADINESS_HOURS
 from ...scan.cells import MAX_FEATURES, count_cells
 from ...scan.scanning import Scan, scan_cells
@@ -190,7 +190,7 @@ def _search(database: Database, scan: SubgroupScan) -> tuple[FollowedEra, _Found
     # Without positions that no record has: they would count as subgroups that were searched.
     dense = np.column_stack([np.searchsorted(values, column) for values, column in zip(used, codes.T, strict=True)])
     cells = count_cells(dense, tuple(len(values) for values in used), favourable)
-    result = scan_cells(cells, direction=Direction(scan.direction), seed=scan.no)
+    result = scan_cells(cells, direction=UnfairSide(scan.direction), seed=scan.no)
     named: Sequence[Any] = () if result.subgroup is None else result.subgroup.values
     values = [None if one is None else used[feature][list(one)].tolist() for feature, one in enumerate(named)]
     return followed, _Found(span, bins, result, values, len(favourable), int(favourable.sum()))

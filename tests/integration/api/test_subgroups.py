@@ -11,7 +11,7 @@ from sqlalchemy import func, select, text
 from app.clock import HOUR, hour_of
 from app.errors import LeaseLost
 from app.evidence.hours import Hours, Side
-from app.evidence.nulls import Direction, Limit, Scale
+from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.scan.confirming import Candidate, follow_candidate
 from app.scan.scanning import Subgroup
 from app.store.subgroups.scans import claim_scan, queue_nightly_scans
@@ -373,7 +373,7 @@ def test_the_state_is_that_of_the_library_on_the_same_counts_however_the_records
         side = 0 if features["age"] <= most and features["region"] in one["values"]["region"] else 2
         counts[side, hour] += record["prediction"]
         counts[side + 1, hour] += 1
-    limit = Limit(Scale.RATIO, Direction.BELOW, 0.8)
+    limit = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8)
     found = follow_candidate(Candidate(1, Subgroup(()), limit, BEFORE), [Hours(Side(counts[0], counts[1]), Side(counts[2], counts[3]))])
 
     assert one["log_evidence"] == pytest.approx(float(found.log_evidence[-1]), rel=1e-12)

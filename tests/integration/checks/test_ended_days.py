@@ -15,7 +15,7 @@ from app.checks.rollups import Period, roll_up
 from app.domain.checks import CheckState, DataSet, Span
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
-from app.metrics.groups import Group
+from app.metrics.groups import ComparedGroup
 from app.metrics.tables import GroupCounts, RecordStrata
 from app.store.checks.check_days import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes
 from app.store.checks.measurements import SeriesFilter, hour_tables, summed_tables
@@ -47,7 +47,7 @@ def stage(database: Database, memory: SceneMemory) -> Scene:
 def counts(rng: Random, groups: tuple[str, ...]) -> dict[str, Any]:
     """One hour of records as a check counts them: with or without weights, strata by one of two columns, and scores."""
     records, draws = rng.randint(0, 30), np.random.default_rng(rng.getrandbits(32))
-    named = tuple(Group(label, "reference" if label == "male" else "monitored") for label in groups)
+    named = tuple(ComparedGroup(label, "reference" if label == "male" else "monitored") for label in groups)
     column = rng.choice([None, "age", "age", "income"])
     table = GroupCounts.from_records(
         named,

@@ -8,13 +8,13 @@ import pytest
 from app.domain.checks import DataSet
 from app.domain.monitors import MonitoredAttribute
 from app.metrics import CATALOGUE
-from app.metrics.groups import Group
+from app.metrics.groups import ComparedGroup
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.whole_catalogue import Row, every_row
 from tests.scenes import NOON, Result, Scene
 
 WATCHED = MonitoredAttribute(feature="sex", monitored=("female", "diverse"), reference=("male",))
-GROUPS = (Group("female", "monitored"), Group("diverse", "monitored"), Group("male", "reference"))
+GROUPS = (ComparedGroup("female", "monitored"), ComparedGroup("diverse", "monitored"), ComparedGroup("male", "reference"))
 OF_EVERYBODY = frozenset({DataSet.PAYLOAD, DataSet.FEEDBACK})
 """Data sets whose figures of everybody are given once, of no attribute."""
 

@@ -10,7 +10,7 @@ from app.domain.checks import DataSet, Span
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.store.database.engine import Database
 from app.store.evidence.hours import CountedPlace, hours_between
@@ -25,7 +25,7 @@ from tests.scenes import HOUR, Scene, scene
 Row = dict[str, Any]
 
 
-def balanced(stage: Scene, direction: Direction = Direction.BELOW, data: DataSet = DataSet.BALANCED) -> ComparisonState:
+def balanced(stage: Scene, direction: UnfairSide = UnfairSide.BELOW, data: DataSet = DataSet.BALANCED) -> ComparisonState:
     """The state of the disparate impact of women against that limit."""
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
@@ -55,7 +55,7 @@ def test_a_fall_of_the_balanced_ratio_is_found_with_its_hour(database: Database,
     assert abs(found.since - end_of(60)) <= HOUR
     assert end_of(60) < found.alarm_at <= end_of(66)
     assert found.hours == 75
-    assert balanced(stage, Direction.ABOVE).state is not State.UNFAIR
+    assert balanced(stage, UnfairSide.ABOVE).state is not State.UNFAIR
 
 
 def test_of_an_attribute_that_the_model_does_not_see_no_copies_are_promised(database: Database) -> None:

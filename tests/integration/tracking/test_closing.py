@@ -8,7 +8,7 @@ from app.alerts.accumulated import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
 from app.domain.alerts import Alert, Resolution
 from app.domain.checks import DataSet
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
@@ -38,7 +38,7 @@ def below(stage: Scene) -> ComparisonState:
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.PAYLOAD, Direction.BELOW))
+    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.PAYLOAD, UnfairSide.BELOW))
 
 
 def alerts(stage: Scene) -> list[Alert]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import Resolution, RuleKind
 from app.domain.checks import DataSet, Span
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
@@ -36,7 +36,7 @@ def below(stage: Scene) -> ComparisonState:
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.PAYLOAD, Direction.BELOW))
+    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.PAYLOAD, UnfairSide.BELOW))
 
 
 def resolutions(stage: Scene) -> list[Resolution | None]:

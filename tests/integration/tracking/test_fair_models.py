@@ -6,7 +6,7 @@ import pytest
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import RuleKind
 from app.evidence.hours import Hours
-from app.metrics.groups import Group
+from app.metrics.groups import ComparedGroup
 from app.metrics.payload import measure_payload
 from app.metrics.tables import GroupCounts
 from app.metrics.verdicts import Verdict, verdict
@@ -22,7 +22,7 @@ HOURS = 2_000
 
 def judge_one_by_one(hours: Hours) -> int:
     """How many of the hours the verdict on the hour alone calls unfair."""
-    groups = (Group("female", "monitored"), Group("male", "reference"))
+    groups = (ComparedGroup("female", "monitored"), ComparedGroup("male", "reference"))
     unfair = 0
     for number in range(len(hours)):
         sides = [(side.favourable[number], side.records[number]) for side in (hours.monitored, hours.reference)]

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.checks import DataSet
 from app.domain.monitors import EvidenceSettings
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.store.database.engine import Database
 from app.tracking.looking import ComparisonState, look_at_evidence
@@ -15,7 +15,7 @@ from tests.builders.evidence_worlds import SEX, START, log, states, update, watc
 from tests.scenes import HOUR, Scene
 
 
-def look(stage: Scene) -> dict[tuple[DataSet, str, Direction], ComparisonState]:
+def look(stage: Scene) -> dict[tuple[DataSet, str, UnfairSide], ComparisonState]:
     """The states of the comparisons of women."""
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
@@ -28,7 +28,7 @@ def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: 
     log(stage, world([1.0] * 40 + [0.3] * 20, seed=1, records=120), first_no=1)
     for hour in range(30, 61, 3):
         update(stage, START + hour * HOUR)
-    found = look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.BELOW]
+    found = look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW]
 
     assert found.state is State.UNFAIR
     assert found.since is not None
@@ -36,7 +36,7 @@ def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: 
     assert abs(found.since - (START + 40 * HOUR)) <= 2 * HOUR
     assert START + 40 * HOUR < found.alarm_at <= START + 50 * HOUR
     assert found.words == f"unfair since {found.since:%Y-%m-%d %H:%M} (false-alarm budget one a year)"
-    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.ABOVE].state is not State.UNFAIR
+    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.ABOVE].state is not State.UNFAIR
 
     assert found.figure_id is not None
     with database.transaction() as session:
@@ -62,11 +62,11 @@ def test_a_monitor_version_and_a_model_revision_begin_again(database: Database) 
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([0.3] * 40, seed=5), first_no=1)
     update(stage, START + 40 * HOUR)
-    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.BELOW].state is State.UNFAIR
+    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW].state is State.UNFAIR
 
     stage.watch(replace(stage.monitor(), min_records=7))
     update(stage, START + 41 * HOUR)
-    found = look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.BELOW]
+    found = look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW]
     assert found.state is State.UNDECIDED
     assert found.reason == "no hour has been counted yet; a worker counts each hour after its end"
     assert states(stage) == {}
@@ -76,5 +76,5 @@ def test_a_comparison_that_cannot_be_computed_says_why(database: Database) -> No
     stage = watched(database, attributes=(SEX,))
     found = look(stage)
 
-    assert found[DataSet.BALANCED, "disparate_impact", Direction.BELOW].reason == "the deployment has no endpoint that scores copies"
-    assert "720 hours" in str(found[DataSet.FEEDBACK, "true_positive_rate_difference", Direction.BELOW].reason)
+    assert found[DataSet.BALANCED, "disparate_impact", UnfairSide.BELOW].reason == "the deployment has no endpoint that scores copies"
+    assert "720 hours" in str(found[DataSet.FEEDBACK, "true_positive_rate_difference", UnfairSide.BELOW].reason)

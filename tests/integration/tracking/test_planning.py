@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain.monitors import EvidenceSettings, Monitor
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.store.database.arrow import arrow_reader
 from app.store.database.engine import Database
 from app.tracking.figures import watched_metrics
@@ -40,7 +40,7 @@ def test_before_and_after_a_monitor_is_set_the_plan_is_the_same(database: Databa
 
     assert after(stage) == planned
     (one,) = planned.comparisons
-    assert (one.group, one.direction, one.limit, planned.hours) == ("female", Direction.BELOW, 0.8, 30)
+    assert (one.group, one.direction, one.limit, planned.hours) == ("female", UnfairSide.BELOW, 0.8, 30)
     assert one.monitored.records + one.reference.records == (len(records) if person is None else 900)
     assert one.hours is not None
     assert one.records is not None
@@ -89,7 +89,7 @@ def test_a_favoured_group_is_planned_on_the_other_side(database: Database) -> No
     log(stage, world([1.0] * 20, seed=2, base=0.4), first_no=1)
 
     (one,) = before(stage, 20, wanted=WantedDetection(1.5, 0.9)).comparisons
-    assert (one.direction, one.limit) == (Direction.ABOVE, 1.25)
+    assert (one.direction, one.limit) == (UnfairSide.ABOVE, 1.25)
     assert one.hours is not None
 
 

@@ -7,12 +7,12 @@ from app.checks.measuring import measure_table
 from app.domain.checks import DataSet, Scope
 from app.domain.comparisons import Comparison
 from app.metrics.catalogue import metrics_on
-from app.metrics.groups import Group
+from app.metrics.groups import ComparedGroup
 from app.metrics.tables import FeedbackCells, GroupCounts
 from tests.builders.applicants import monitor_of
 from tests.scenes import NOON
 
-GROUPS = tuple(Group(label, role) for label, role in (("female", "monitored"), ("diverse", "monitored"), ("male", "reference")))
+GROUPS = tuple(ComparedGroup(label, role) for label, role in (("female", "monitored"), ("diverse", "monitored"), ("male", "reference")))
 DRAWS = np.random.default_rng(7)
 RECORDS = 600
 CODES, OUTCOMES, SCORES = DRAWS.integers(-1, 3, RECORDS), DRAWS.integers(0, 3, RECORDS), DRAWS.random(RECORDS)

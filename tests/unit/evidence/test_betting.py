@@ -9,17 +9,17 @@ import pytest
 
 from app.evidence.betting import log_e_values, project, weigh_against_fairness, weigh_against_unfairness
 from app.evidence.hours import Hours, Side, count_hours
-from app.evidence.nulls import SMALLEST_RATE, Direction, Limit, Null, Scale
+from app.evidence.nulls import SMALLEST_RATE, Limit, Null, Scale, UnfairSide
 from tests.builders.evidence_hours import ABOVE, BELOW, simulate
 from tests.builders.exact_e_values import exact_terms
 
 LIMITS = [
     BELOW,
     ABOVE,
-    Limit(Scale.DIFFERENCE, Direction.BELOW, -0.1, 0.1),
-    Limit(Scale.DIFFERENCE, Direction.ABOVE, 0.1, -0.1),
-    Limit(Scale.RATIO, Direction.BELOW, 0.9),
-    Limit(Scale.DIFFERENCE, Direction.BELOW, 0.0),
+    Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -0.1, 0.1),
+    Limit(Scale.DIFFERENCE, UnfairSide.ABOVE, 0.1, -0.1),
+    Limit(Scale.RATIO, UnfairSide.BELOW, 0.9),
+    Limit(Scale.DIFFERENCE, UnfairSide.BELOW, 0.0),
 ]
 TABLES = 1_500
 """Here; `scripts/evidence` tries 10,000."""

@@ -10,7 +10,7 @@ from app.evidence.confidence import follow_interval
 from app.evidence.detector import Detector
 from app.evidence.following import follow
 from app.evidence.hours import Hours, Side, count_hours
-from app.evidence.nulls import Direction, Limit, Scale
+from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.evidence.onset import find_onset
 from app.evidence.planning import Traffic, expect_delay
 from app.evidence.selection import flag_groups
@@ -49,8 +49,8 @@ def test_a_rise_above_the_upper_limit_is_found_too() -> None:
 
 
 def test_a_difference_is_found_and_a_group_that_gets_more_is_not_below() -> None:
-    limit = Limit(Scale.DIFFERENCE, Direction.BELOW, -0.1, 0.1)
-    other = Limit(Scale.DIFFERENCE, Direction.ABOVE, 0.1, -0.1)
+    limit = Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -0.1, 0.1)
+    other = Limit(Scale.DIFFERENCE, UnfairSide.ABOVE, 0.1, -0.1)
     hours = simulate([0.95] * 200 + [0.6] * 50, seed=4)
 
     assert abs(follow_months(hours, limit).episodes[0].since.hour - 200) <= 2
@@ -200,6 +200,6 @@ def test_the_onset_of_small_and_one_sided_counts_is_found() -> None:
     """Rates of 0 and 1 meet the ends of the line."""
     tables = [(s, n) for n in range(4) for s in range(n + 1)]
     for monitored, reference in product(tables, tables):
-        for limit in (BELOW, ABOVE, Limit(Scale.DIFFERENCE, Direction.BELOW, -0.1)):
+        for limit in (BELOW, ABOVE, Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -0.1)):
             found = find_onset(count_hours([monitored] * 3, [reference] * 3), limit, start=0, end=3, leaves=True)
             assert 0 <= found.earliest <= found.hour <= found.latest <= 2

@@ -5,11 +5,11 @@ import math
 import pytest
 
 from app.evidence.delays import simulate_delay
-from app.evidence.nulls import Direction, Limit, Scale
+from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.evidence.planning import Traffic, expect_delay_within
 
-BELOW = Limit(Scale.RATIO, Direction.BELOW, 0.8, 1.25)
-ABOVE = Limit(Scale.RATIO, Direction.ABOVE, 1.25, 0.8)
+BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
+ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)
 THRESHOLD = 2 * 8760.0
 
 

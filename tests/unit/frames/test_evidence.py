@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from app.errors import InvalidInput
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.frames.evidence import ComparisonEvidence, Evidence, follow_frame
 from tests.builders.decision_log import CHANGE, COLUMNS, START, log
 
 
 def below(evidence: Evidence, metric: str = "disparate_impact") -> ComparisonEvidence:
-    return next(one for one in evidence.comparisons if (one.metric, one.direction) == (metric, Direction.BELOW))
+    return next(one for one in evidence.comparisons if (one.metric, one.direction) == (metric, UnfairSide.BELOW))
 
 
 def test_a_group_that_falls_is_unfair_since_the_hour_in_which_it_fell() -> None:
@@ -60,8 +60,8 @@ def test_labels_add_the_differences_of_rates_and_accuracy_keeps_the_sign_of_the_
     states = {(one.metric, one.direction): one.state for one in evidence.comparisons}
     assert metrics == {"disparate_impact", "true_positive_rate_difference", "false_positive_rate_difference", "accuracy_difference"}
     # reference - monitored: above 0 is worse for women
-    assert states["accuracy_difference", Direction.ABOVE] is State.UNFAIR
-    assert states["true_positive_rate_difference", Direction.BELOW] is State.UNFAIR
+    assert states["accuracy_difference", UnfairSide.ABOVE] is State.UNFAIR
+    assert states["true_positive_rate_difference", UnfairSide.BELOW] is State.UNFAIR
 
 
 def test_only_the_first_record_of_a_person_counts() -> None:
@@ -137,7 +137,7 @@ def test_a_missing_time_and_a_date_far_away_are_refused() -> None:
 def test_the_month_by_itself_flags_the_group_that_fell() -> None:
     evidence = follow_frame(log(), **COLUMNS)
 
-    assert [(one.group, one.direction) for one in evidence.flagged] == [("woman", Direction.BELOW)]
+    assert [(one.group, one.direction) for one in evidence.flagged] == [("woman", UnfairSide.BELOW)]
     assert below(evidence).month_e_value >= 2 / 0.05
 
 

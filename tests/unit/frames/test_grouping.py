@@ -3,18 +3,18 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidInput
-from app.frames.grouping import Grouping, group_records
+from app.frames.grouping import FrameGrouping, group_records
 
 
 def people(**columns: list[object]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def roles(grouping: Grouping) -> dict[str, str]:
+def roles(grouping: FrameGrouping) -> dict[str, str]:
     return {group.label: group.role for group in grouping.groups}
 
 
-def labels(grouping: Grouping) -> list[str | None]:
+def labels(grouping: FrameGrouping) -> list[str | None]:
     return [None if code < 0 else grouping.groups[code].label for code in grouping.codes.tolist()]
 
 

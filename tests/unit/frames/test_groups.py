@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from app.errors import InvalidInput
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.frames.binning import MAX_VALUES, MISSING, REST, bin_feature
 from app.frames.groups import CandidateState, find_groups
 from tests.builders.planted_log import START, log
@@ -34,7 +34,7 @@ def test_a_favoured_subgroup_is_found_and_confirmed_in_the_direction_above() -> 
     above, below = (find_groups(frame, scan_hours=48, direction=direction, **COLUMNS) for direction in ("above", "below"))
     first = above.groups[0]
 
-    assert (above.limit, above.direction, first.state) == (1.25, Direction.ABOVE, CandidateState.CONFIRMED)
+    assert (above.limit, above.direction, first.state) == (1.25, UnfairSide.ABOVE, CandidateState.CONFIRMED)
     assert set(first.labels) == {"age", "region"}
     assert first.rate > 1.4 * first.others_rate
     assert all(one.state is not CandidateState.CONFIRMED for one in below.groups)

@@ -8,11 +8,11 @@ import pytest
 
 from app.frames import Report, measure_frame
 from app.metrics import CATALOGUE, Data, Undefined
-from app.metrics.groups import Group
+from app.metrics.groups import ComparedGroup
 from tests.builders.whole_catalogue import every_row
 
 DRAWS = 20
-GROUPS = (Group("18-25", "monitored"), Group("66-75", "monitored"), Group("26-65", "reference"))
+GROUPS = (ComparedGroup("18-25", "monitored"), ComparedGroup("66-75", "monitored"), ComparedGroup("26-65", "reference"))
 
 
 def applicants() -> pd.DataFrame:

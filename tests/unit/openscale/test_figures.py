@@ -12,7 +12,7 @@ from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope,
 from app.domain.comparisons import Comparison
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.metrics.groups import Group
+from app.metrics.groups import ComparedGroup
 from app.metrics.payload import measure_payload
 from app.metrics.tables import GroupCounts
 from app.metrics.values import Value
@@ -41,7 +41,7 @@ def ratio(rows: list[dict[str, Any]]) -> float | None:
     for row in rows:
         counts[row["group"]][int(row["favourable"])] += row["count"]
     table = GroupCounts(
-        groups=tuple(Group(group, group) for group in counts),  # type: ignore[arg-type]
+        groups=tuple(ComparedGroup(group, group) for group in counts),  # type: ignore[arg-type]
         counts=list(counts.values()),  # type: ignore[arg-type]
         unclassified=[0, 0],  # type: ignore[arg-type]
         other=0,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.scan.cells import CellTable, count_cells
 from app.scan.multipliers import LOWEST, find_range, fit_multiplier, log_likelihood
 from app.scan.scanning import scan_cells
@@ -50,7 +50,7 @@ def test_a_planted_subgroup_is_found_as_it_was_planted() -> None:
 @pytest.mark.thorough
 def test_a_favoured_subgroup_is_found_in_the_other_direction_only() -> None:
     cells = draw_table(3, records=6000, planted={0: (1, 2), 2: (0,)}, ratio=1.5)
-    above, below = scan_cells(cells, direction=Direction.ABOVE), scan_cells(cells)
+    above, below = scan_cells(cells, direction=UnfairSide.ABOVE), scan_cells(cells)
 
     assert above.subgroup is not None
     assert above.subgroup.values == ((1, 2), None, (0,))
@@ -64,7 +64,7 @@ def test_above_is_below_of_the_other_outcome() -> None:
     for seed in range(5):
         cells = draw_table(seed, rates=(0.3, 0.6))
         turned = replace(cells, favourable=cells.records - cells.favourable)
-        above, below = scan_cells(cells, direction=Direction.ABOVE, bootstraps=19), scan_cells(turned, bootstraps=19)
+        above, below = scan_cells(cells, direction=UnfairSide.ABOVE, bootstraps=19), scan_cells(turned, bootstraps=19)
 
         assert (above.subgroup, above.score, above.p_value, above.records) == (below.subgroup, below.score, below.p_value, below.records)
         assert above.favourable == below.records - below.favourable

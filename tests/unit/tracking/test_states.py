@@ -7,7 +7,7 @@ import pytest
 from app.domain.comparisons import comparisons_of
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.evidence.nulls import Direction, Limit, Scale
+from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.tracking.figures import DEFINITIONS, RateDefinition, WatchedMetric
 from app.tracking.states import FigureState
 
@@ -17,7 +17,7 @@ MONITOR = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attr
 
 def draw(definition: RateDefinition) -> tuple[WatchedMetric, FigureState]:
     """A state whose interval has zeros at one end, as all have."""
-    limit = Limit(definition.scale, Direction.BELOW, 0.8 if definition.scale is Scale.RATIO else -0.1)
+    limit = Limit(definition.scale, UnfairSide.BELOW, 0.8 if definition.scale is Scale.RATIO else -0.1)
     watched = WatchedMetric(comparison=comparisons_of(MONITOR)[0], definition=definition, limits=(limit,))
     state, rng = FigureState.starting(watched, 5), np.random.default_rng(1)
     below, above = state.interval.below.ravel(), state.interval.above.ravel()

@@ -8,7 +8,7 @@ import pytest
 from app.alerts.facts import facts_of_evidence
 from app.domain.checks import DataSet
 from app.domain.monitors import EvidenceSettings
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.metrics.catalogue import CATALOGUE
 from app.tracking.looking import ComparisonState
@@ -16,7 +16,7 @@ from app.tracking.wording import FROM_FIRST_HOUR, QUIET, find_governing, list_re
 from tests.builders.comparison_states import SINCE, UNTIL, comparison_of, evidence_of
 
 UNFAIR = comparison_of(State.UNFAIR)
-FAIR = comparison_of(State.SHOWN_FAIR, direction=Direction.ABOVE, limit=1.25)
+FAIR = comparison_of(State.SHOWN_FAIR, direction=UnfairSide.ABOVE, limit=1.25)
 SOON = comparison_of(State.UNDECIDED, more_hours=5)
 
 
@@ -32,7 +32,7 @@ SENTENCES = {
         group=None,
         data=DataSet.FEEDBACK,
         metric="accuracy_difference",
-        direction=Direction.ABOVE,
+        direction=UnfairSide.ABOVE,
         limit=0.1,
         reason="no label",
     ),

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from app.domain.checks import DataSet
-from app.evidence.nulls import Direction
+from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.metrics.comparisons import Pairs
 from app.metrics.verdicts import Verdict
@@ -87,7 +87,7 @@ def test_evidence_is_named_where_the_newest_check_is_fair() -> None:
 
 
 def test_evidence_on_the_other_side_is_not_evidence_on_this_one() -> None:
-    above = comparison_of(State.UNFAIR, direction=Direction.ABOVE, limit=1.25)
+    above = comparison_of(State.UNFAIR, direction=UnfairSide.ABOVE, limit=1.25)
     found = headline_of(figure_of(), states=[above])
 
     assert found.parts[0] == "unfair in the only check"
