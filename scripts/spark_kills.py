@@ -1,19 +1,20 @@
 """Kills executors at random moments while they ask the model about copies, and compares with a run that nobody disturbs.
 
-    scripts/spark kills [20]
+    scripts/spark kills [20] [--mlflow]
 
 Each round is a check of its own deployment on the same records. Printed are the rows that the model was asked about: those needed, and
 those asked again because the answer was under way when its executor was killed. The exit status says whether all figures were equal and
-no more was asked again than was under way.
+no more was asked again than was under way. The model answers over HTTP, or is a real MLflow model that the executors load.
 """
 
+import argparse
 import os
 import random
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,17 @@ import psutil
 
 from app.batch.engines import open_engine
 from app.checks.sources import TablePlaces
-from app.domain.deployments import Endpoint
+from app.domain.deployments import Endpoint, EndpointSource
 from app.embedded import embedded_postgres
+from app.outbound.egress import EgressPolicy
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
+from tests.models.mlflow_stub import save_rule_model
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
-from tests.scenes import NOON, Result, scene
+from tests.scenes import NOON, Result, Scene, scene
 
 PAGE, CONCURRENCY = 20, 2
 ANSWER_SECONDS = 0.1
@@ -60,9 +63,9 @@ def is_executor(process: psutil.Process) -> bool:
         return False
 
 
-def kill_one(rows_before: int, counts: Any, after: int, killed: list[int]) -> None:  # noqa: ANN401 - of the tests' server
+def kill_one(asked: Callable[[], int], after: int, killed: list[int]) -> None:
     """Kills an executor once the model was asked about so many rows."""
-    while counts.rows - rows_before < after:
+    while asked() < after:
         time.sleep(0.01)
     found = executors()
     if found:
@@ -76,41 +79,62 @@ def figures(result: Result) -> dict[tuple[Any, ...], Any]:
     return {(m.metric, m.data, m.scope, m.comparison, m.group): (m.value, m.lower, m.upper, m.n, m.reason) for m in result.measurements}
 
 
+def count_rows(file: Path) -> int:
+    """Returns the sum of the numbers that a loaded model has written into the file so far."""
+    return sum(int(line) for line in file.read_text("ascii").splitlines()) if file.exists() else 0
+
+
+def run_rounds(rounds: int, stage: Scene, folder: Path, asked: Callable[[], int]) -> bool:
+    """Prints a line for each round; returns whether all figures are equal and no more was asked than must be."""
+    engine = open_engine("spark", os.environ["EVENHAND_TEST_SPARK_URL"])
+    everything_holds, expected, needed = True, dict[tuple[Any, ...], Any](), 0
+    for no in range(rounds + 1):
+        lake = lake_of(stage, folder / str(no), deployment_id=f"round-{no}")
+        lake.write(applicants(150, 150, 40), NOON)
+        lake.stage.policy = stage.policy
+        lake.stage.places = TablePlaces((lake.folder,), engine=engine)
+        before, killed = asked(), list[int]()
+        if no:
+            after = before + random.randrange(needed)  # noqa: S311 - no secret
+            threading.Thread(target=kill_one, args=(asked, after, killed), daemon=True).start()
+        found = figures(lake.check(NOON))
+        now = asked() - before
+        if not no:
+            expected, needed = found, now
+            print(f"undisturbed: {now} rows asked", flush=True)
+            continue
+        # Of a killed executor one call of its share of connections is under way, and each connection carries one page.
+        under_way = len(killed) * PAGE * CONCURRENCY
+        everything_holds &= found == expected and needed <= now <= needed + under_way
+        words = "figures equal" if found == expected else "FIGURES DIFFER"
+        print(
+            f"round {no}: killed {len(killed)}, {now} rows asked, {now - needed} again (under way: at most {under_way}), {words}",
+            flush=True,
+        )
+    return everything_holds
+
+
 def main() -> int:
     """Prints a line for each round."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    engine = open_engine("spark", os.environ["EVENHAND_TEST_SPARK_URL"])
-    everything_holds = True
-    with tempfile.TemporaryDirectory() as folder, embedded_postgres(Path(folder) / "postgres") as url, serve(SlowScorer()) as server:
-        database = Database(url)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rounds", type=int, nargs="?", default=20)
+    parser.add_argument("--mlflow", action="store_true", help="the executors load the model, and are killed with it")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary, embedded_postgres(Path(temporary) / "postgres") as url, serve(SlowScorer()) as server:
+        folder, database = Path(temporary), Database(url)
         upgrade(database)
         endpoint = Endpoint(url=server.url, page_size=PAGE, concurrency=CONCURRENCY)
-        stage = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=endpoint)
-        expected: dict[tuple[Any, ...], Any] = {}
-        needed = 0
-        for no in range(rounds + 1):
-            lake = lake_of(stage, Path(folder) / str(no), deployment_id=f"round-{no}")
-            lake.write(applicants(150, 150, 40), NOON)
-            lake.stage.places = TablePlaces((lake.folder,), engine=engine)
-            before, killed = server.counts.rows, list[int]()
-            if no:
-                after = random.randrange(needed)  # noqa: S311 - no secret
-                threading.Thread(target=kill_one, args=(before, server.counts, after, killed), daemon=True).start()
-            found = figures(lake.check(NOON))
-            asked = server.counts.rows - before
-            if not no:
-                expected, needed = found, asked
-                print(f"undisturbed: {asked} rows asked")
-                continue
-            # Of a killed executor one call of its share of connections is under way, and each connection carries one page.
-            under_way = len(killed) * PAGE * CONCURRENCY
-            holds = found == expected and needed <= asked <= needed + under_way
-            everything_holds &= holds
-            words = "figures equal" if found == expected else "FIGURES DIFFER"
-            print(
-                f"round {no}: killed {len(killed)}, {asked} rows asked, {asked - needed} again (under way: at most {under_way}), {words}",
-                flush=True,
+        asked: Callable[[], int] = lambda: server.counts.rows  # noqa: E731 - one of two
+        if wanted.mlflow:
+            model, rows = folder / "models" / "rule", folder / "asked"
+            save_rule_model(model, asked=rows, seconds=ANSWER_SECONDS)
+            endpoint = Endpoint(
+                source=EndpointSource.MLFLOW, uri=str(model), payload_format="mlflow", page_size=PAGE, concurrency=CONCURRENCY
             )
+            asked = lambda: count_rows(rows)  # noqa: E731 - as above
+        stage = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=endpoint)
+        stage.policy = EgressPolicy(model_prefixes=(str(folder / "models"),)) if wanted.mlflow else stage.policy
+        everything_holds = run_rounds(wanted.rounds, stage, folder, asked)
         database.close()
     return 0 if everything_holds else 1
 

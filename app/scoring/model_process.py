@@ -40,21 +40,32 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
     """Returns the model.
 
     Raises:
-        ModelNotLoaded: MLflow is not installed, there is no model, or the model's own code failed.
+        ModelNotLoaded: MLflow is not installed, there is no registry or model, or the model's own code failed.
     """
     try:
         import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
+        if uri.startswith("models:/") and not _names_registry(mlflow.get_registry_uri()):
+            raise ModelNotLoaded(
+                "MLflow has no registry here. Start workers, or the executors of Spark, with MLFLOW_TRACKING_URI or MLFLOW_REGISTRY_URI."
+            )
         return mlflow.pyfunc.load_model(uri)
+    except ModelNotLoaded:
+        raise
     except Exception as error:  # loading runs code of the model's author, which may raise anything: the check fails and quotes it
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "mlflow":
             reason = 'MLflow is not installed. Install it for workers, and for the executors of Spark: pip install "evenhand[mlflow]".'
         else:
             reason = (
                 f"{type(error).__name__}: {str(error)[:_SHOWN_CHARACTERS]}. Load it with mlflow.pyfunc.load_model in the worker's Python,"
-                " or the executor's on Spark: the packages that the model needs must be installed there."
+                " or the executor's on Spark, and with its variables: the packages that the model needs must be installed there."
             )
         raise ModelNotLoaded(reason) from error
+
+
+def _names_registry(found: str) -> bool:
+    """Returns whether the address of a registry is one that somebody chose, not a new one that MLflow makes in the process's folder."""
+    return found.startswith("databricks") or any(os.environ.get(name) for name in ("MLFLOW_REGISTRY_URI", "MLFLOW_TRACKING_URI"))
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above

@@ -14,7 +14,7 @@ from app.scoring import model_process
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
-from tests.models.mlflow_stub import put_mlflow_on_path, rows_asked, rule_model, save_rule_model
+from tests.models.mlflow_stub import put_mlflow_on_path, register_rule_model, rows_asked, rule_model, save_rule_model
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Result, scene
@@ -41,6 +41,14 @@ def lake_with(database: Database, folder: Path, endpoint: Endpoint, name: str) -
     lake = lake_of(stage, folder / name, deployment_id=f"{name}-in-files")
     lake.stage.policy = EgressPolicy(model_prefixes=(str(folder / "models"),))
     lake.write(PEOPLE, NOON + HOUR / 4)
+    return lake
+
+
+def registered_in(database: Database, folder: Path, uri: str, name: str) -> Lake:
+    """The same with a registered model."""
+    endpoint = Endpoint(source=EndpointSource.MLFLOW, uri=uri, payload_format="mlflow", page_size=10, concurrency=1, timeout_seconds=300)
+    lake = lake_with(database, folder, endpoint, name)
+    lake.stage.policy = EgressPolicy(model_prefixes=("models:/credit",))
     return lake
 
 
@@ -153,17 +161,51 @@ def test_the_process_ends_with_its_worker_also_while_the_model_works(tmp_path: P
         assert process.wait() < 0
 
 
-def test_a_model_of_mlflow_itself_gives_the_figures_of_the_same_model_over_http(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("mlflow", reason="MLflow is not installed; pip install mlflow-skinny runs this")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+@pytest.fixture
+def real_model(tmp_path: Path) -> Path:
+    """The rule as MLflow itself saves it."""
+    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/spark test runs this")
     model = tmp_path / "models" / "rule"
     save_rule_model(model)
+    return model
+
+
+def test_a_model_of_mlflow_itself_gives_the_figures_of_the_same_model_over_http(
+    database: Database, tmp_path: Path, real_model: Path
+) -> None:
     expected, _ = check_over_http(database, tmp_path)
-    lake = lake_with(database, tmp_path, loaded(model, timeout_seconds=300.0), "loaded")
+    lake = lake_with(database, tmp_path, loaded(real_model, timeout_seconds=300.0), "loaded")
 
     assert figures(lake.check(NOON)) == expected
+
+
+def test_registered_models_are_found_in_the_registry_that_the_worker_is_started_with(
+    database: Database, tmp_path: Path, real_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = f"sqlite:///{tmp_path / 'registry.db'}"
+    register_rule_model(real_model, registry, name="credit", alias="champion")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", registry)
+    expected, _ = check_over_http(database, tmp_path)
+
+    for name, uri in (("version", "models:/credit/1"), ("alias", "models:/credit@champion")):
+        lake = registered_in(database, tmp_path, uri, name)
+        assert figures(lake.check(NOON)) == expected
+    with pytest.raises(ScoringFailed, match=r"models:/credit/2 cannot be loaded: .*Model Version .*name=credit, version=2.* not found"):
+        registered_in(database, tmp_path, "models:/credit/2", "missing").check(NOON)
+
+
+def test_a_registered_model_without_a_registry_is_refused_and_no_registry_is_made(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/spark test runs this")
+    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+    with pytest.raises(ScoringFailed, match=r"cannot be loaded: MLflow has no registry here\. Start workers, .*with MLFLOW_TRACKING_URI"):
+        registered_in(database, tmp_path, "models:/credit/1", "registered").check(NOON)
+    assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_the_stored_deployment_has_its_model(database: Database, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_executors_read_a_table_of_a_database_in_slices(database: Database, engi
 
 
 def test_executors_load_an_mlflow_model_and_ask_it_about_each_copy_once(database: Database, engine: Engine, tmp_path: Path) -> None:
-    pytest.importorskip("mlflow", reason="MLflow is not installed; pip install mlflow-skinny into .venv-spark runs this")
+    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/spark test runs this")
     model = tmp_path / "models" / "rule"
     save_rule_model(model)
     found: list[dict[tuple[object, ...], Any]] = []
