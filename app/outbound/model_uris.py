@@ -1,7 +1,9 @@
 """The rule for the MLflow models that may be loaded, which executes their code. Decides only; loads nothing."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import EndpointRefused
@@ -9,6 +11,9 @@ from ..errors import EndpointRefused
 _REGISTERED = re.compile(r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?")
 
 _REGISTRY = "models:/"
+
+MAX_FILES = 10_000
+"""Max files and folders of a model, so that a whole disk is not walked before it is refused."""
 
 
 def check_model(uri: str, prefixes: Sequence[str]) -> str:
@@ -42,17 +47,38 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
     """Returns the same for a model that is about to be loaded: the links in its folder are looked at, too.
 
     Raises:
-        EndpointRefused: as `check_model`, or a link leads out of the allowed folders.
+        EndpointRefused: as `check_model`, a link leads out of the allowed folders, or the folder is none of one model.
     """
     found = check_model(uri, prefixes)
-    if not found.startswith(_REGISTRY):
-        for file in sorted(Path(found).rglob("*")):
-            if file.is_symlink() and ((target := _resolve(file)) is None or not _is_within(target, prefixes)):
+    if found.startswith(_REGISTRY):
+        return found
+    waiting, seen, files = [Path(found)], {Path(found)}, 0
+    while waiting:
+        # Folders that links lead to are looked at as well: they are read like the model's own.
+        for file in _list(waiting.pop()):
+            files += 1
+            if files > MAX_FILES:
+                raise EndpointRefused(f"The MLflow model {uri} has more than {MAX_FILES:,} files. Name the folder of one model.")
+            target = _resolve(file)
+            shown = file.relative_to(found) if file.is_relative_to(found) else file.name
+            if target is None or not _is_within(target, prefixes):
                 raise EndpointRefused(
-                    f"The MLflow model {uri} holds the link {file.relative_to(found)}, which leads out of the folders that the operator"
+                    f"The MLflow model {uri} holds the link {shown}, which leads out of the folders that the operator"
                     " allows (EVENHAND_MODEL_PREFIXES). Put the file itself there."
                 )
+            if target.is_dir() and target not in seen:
+                seen.add(target)
+                waiting.append(target)
+            elif target.exists() and not (target.is_file() or target.is_dir()):
+                raise EndpointRefused(f"The MLflow model {uri} holds {shown}, which is no file: reading it may never end. Remove it.")
     return found
+
+
+def _list(folder: Path) -> Iterator[Path]:
+    """Yields what is in the folder, in no order; nothing if it cannot be read, which loading says."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            yield Path(entry.path)
 
 
 def _refuse(uri: str, reason: str, registered: re.Match[str] | None) -> EndpointRefused:

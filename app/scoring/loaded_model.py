@@ -17,6 +17,7 @@ import httpx
 from ..errors import EndpointDown, ScoringFailed
 from ..outbound.model_uris import check_files
 from . import model_process
+from .asking import MAX_ANSWER_BYTES
 from .model_process import HEAD, OK, SIZE, ModelNotLoaded, PageAnswer, answer_page, load_model
 
 MOST_RESTARTS = 1
@@ -68,7 +69,8 @@ class ModelProcesses(httpx.AsyncBaseTransport):
             except BaseException:  # a time-out or a cancelled check among them
                 child.end()
                 raise
-            self._idle.append(child)
+            if not child.is_ended:
+                self._idle.append(child)
             return httpx.Response(answer.status, content=answer.body)
 
     def close(self) -> None:
@@ -78,14 +80,14 @@ class ModelProcesses(httpx.AsyncBaseTransport):
 
 
 class _Child:
-    """One process with the model, started when it is first asked."""
+    """One process with the model, started when it is first asked. `is_ended`: by `end`, it answers nothing more."""
 
     def __init__(self, uri: str, location: str) -> None:
         self._uri = uri
         self._location = location
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_ended = False
+        self.is_ended = False
 
     def ask(self, page: bytes) -> PageAnswer:
         """Returns the answer to a page; blocks.
@@ -95,7 +97,7 @@ class _Child:
             ScoringFailed: the model cannot be loaded.
         """
         with self._lock:
-            if self._is_ended:
+            if self.is_ended:
                 raise _ModelEnded(-signal.SIGKILL)  # by `end`
             is_new = self._process is None
             if self._process is None:
@@ -109,7 +111,7 @@ class _Child:
                 )
             process = self._process
         if is_new and (answer := self._read(process)).status != OK:
-            raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {answer.body.decode()}")
+            raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {answer.body.decode(errors='replace')}")
         assert process.stdin is not None  # noqa: S101 - opened as a pipe
         try:
             process.stdin.write(SIZE.pack(len(page)) + page)
@@ -121,7 +123,7 @@ class _Child:
     def end(self) -> None:
         """Kills the process and those that it started."""
         with self._lock:
-            self._is_ended = True
+            self.is_ended = True
             process = self._process
         if process is None:
             return
@@ -138,7 +140,11 @@ class _Child:
         head = process.stdout.read(HEAD.size)
         if len(head) == HEAD.size:
             status, size = HEAD.unpack(head)
-            body = process.stdout.read(size)
+            # No more than tells that it is too long: the size may be anything that the model's code wrote.
+            body = process.stdout.read(min(size, MAX_ANSWER_BYTES + 1))
+            if size > MAX_ANSWER_BYTES:
+                self.end()
+                return PageAnswer(status, body)
             if len(body) == size:
                 return PageAnswer(status, body)
         raise _ModelEnded(process.wait())

@@ -6,6 +6,7 @@ As a program it is started by its file, so that a model's code finds nothing of 
 import json
 import os
 import queue
+import re
 import signal
 import struct
 import sys
@@ -22,6 +23,16 @@ HEAD = struct.Struct(">HQ")
 OK, NOT_TAKEN, NOT_LOADED = 200, 400, 500
 
 _SHOWN_CHARACTERS = 500
+
+_HIDDEN = "[redacted]"
+
+_USER_OF_URL = re.compile(r"(?<=://)[^\s/'\"]+(?=@)")
+
+_SECRET_NAME = re.compile("PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL")
+"""Names of variables whose values nobody is shown."""
+
+_SECRET_CHARACTERS = 6
+"""Min characters of a secret: a shorter value is found in ordinary words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +56,30 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
     try:
         import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
-        if uri.startswith("models:/") and not _names_registry(mlflow.get_registry_uri()):
-            raise ModelNotLoaded(
-                "MLflow has no registry here. Start workers, or the executors of Spark, with MLFLOW_TRACKING_URI or MLFLOW_REGISTRY_URI."
-            )
-        return mlflow.pyfunc.load_model(uri)
-    except ModelNotLoaded:
-        raise
+        if not uri.startswith("models:/") or _names_registry(mlflow.get_registry_uri()):
+            return mlflow.pyfunc.load_model(uri)
     except Exception as error:  # loading runs code of the model's author, which may raise anything: the check fails and quotes it
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "mlflow":
             reason = 'MLflow is not installed. Install it for workers, and for the executors of Spark: pip install "evenhand[mlflow]".'
         else:
             reason = (
-                f"{type(error).__name__}: {str(error)[:_SHOWN_CHARACTERS]}. Load it with mlflow.pyfunc.load_model in the worker's Python,"
-                " or the executor's on Spark, and with its variables: the packages that the model needs must be installed there."
+                f"{type(error).__name__}: {hide_secrets(str(error))[:_SHOWN_CHARACTERS]}. Load it with mlflow.pyfunc.load_model in the"
+                " worker's Python, or the executor's on Spark, and with its variables: the packages that the model needs must be"
+                " installed there."
             )
         raise ModelNotLoaded(reason) from error
+    raise ModelNotLoaded(
+        "MLflow has no registry here. Start workers, or the executors of Spark, with MLFLOW_TRACKING_URI or MLFLOW_REGISTRY_URI."
+    )
+
+
+def hide_secrets(text: str) -> str:
+    """Returns the text without the users and passwords of URLs, and without the values of variables that are named as secrets."""
+    text = _USER_OF_URL.sub(_HIDDEN, text)
+    secrets = {value for name, value in os.environ.items() if _SECRET_NAME.search(name.upper()) and len(value) >= _SECRET_CHARACTERS}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, _HIDDEN)
+    return text
 
 
 def _names_registry(found: str) -> bool:
@@ -86,7 +105,7 @@ def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as abo
     except MemoryError:  # of the machine, not of the records
         raise
     except Exception as error:  # noqa: BLE001 - predicting runs the author's code, too: as on MLflow's server, any error of it refuses the page
-        return PageAnswer(NOT_TAKEN, f"{type(error).__name__}: {error}".encode(errors="replace"))
+        return PageAnswer(NOT_TAKEN, hide_secrets(f"{type(error).__name__}: {error}").encode(errors="replace"))
 
 
 def _to_json(value: Any) -> Any:  # noqa: ANN401 - as above

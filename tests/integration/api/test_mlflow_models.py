@@ -66,6 +66,32 @@ def test_what_cannot_be_loaded_is_refused_with_its_field(
     assert words in answer.json()["errors"][0]["message"]
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("path", ["models/../elsewhere", "models/link", "models/link/inside", "elsewhere", "models-2", "models/loop"])
+def test_a_folder_outside_those_allowed_is_refused_alike_whether_it_is_there_or_not(
+    database: Database, tmp_path: Path, path: str, *, is_there: bool
+) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "models" / "loop").symlink_to(tmp_path / "models" / "loop")
+    if is_there:
+        for name in ("elsewhere/inside", "models-2"):
+            (tmp_path / name).mkdir(parents=True)
+    settings = {"table_roots": str(tmp_path), "model_prefixes": f"{tmp_path}/models"}
+    with running_service(database, tmp_path / "data", **settings) as service:
+        uri = f"{tmp_path}/{path}"
+        created = service.client.post("/v1/deployments", json=body(tmp_path, {"source": "mlflow", "uri": uri}))
+        allowed = body(tmp_path, {"source": "mlflow", "uri": f"{tmp_path}/models/credit"})
+        assert service.client.post("/v1/deployments", json=allowed).status_code == 201
+        changed = service.client.patch(PATH, json={"endpoint": {"uri": uri}})
+
+    for answer in (created, changed):
+        assert answer.status_code == 422
+        (problem,) = answer.json()["errors"]
+        assert problem["field"] == "endpoint.uri"
+        assert "the folder is not within those that the operator allows, or is a link out of them" in problem["message"]
+
+
 def test_only_a_deployment_with_its_payload_in_a_table_may_have_a_model(service: RunningService) -> None:
     answer = service.client.post("/v1/deployments", json=deployment() | {"endpoint": {"source": "mlflow", "uri": "models:/credit/3"}})
 

@@ -141,6 +141,35 @@ def test_the_model_gets_none_of_the_secrets_of_the_worker(database: Database, tm
         lake.check(NOON)
 
 
+def test_an_error_of_the_registry_is_told_and_logged_without_its_password(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://mlflow:s3cret@db.example/mlflow")
+    code = "import os\n\ndef load_model(folder):\n    raise RuntimeError('no answer from ' + os.environ['MLFLOW_TRACKING_URI'])\n"
+    (tmp_path / "stub" / "mlflow" / "pyfunc.py").write_text(code)
+    lake = lake_with(database, tmp_path, loaded(rule_model(tmp_path / "models" / "rule")), "loaded")
+
+    with pytest.raises(ScoringFailed, match=r"RuntimeError: no answer from postgresql://\[redacted\]@db\.example/mlflow\.") as raised:
+        lake.check(NOON)
+    assert "s3cret" not in repr(raised.value) + "".join(capfd.readouterr())
+
+
+def test_an_answer_that_is_too_long_fails_the_check_and_is_not_read_to_its_end(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    endless = (
+        "class Model:\n    def __init__(self, folder): pass\n"
+        "    def predict(self, frame): return ['x' * (33 * 2**20)] * len(frame)\n\nload_model = Model\n"
+    )
+    (tmp_path / "stub" / "mlflow" / "pyfunc.py").write_text(endless)
+    lake = lake_with(database, tmp_path, loaded(rule_model(tmp_path / "models" / "rule"), page_size=2), "loaded")
+
+    with pytest.raises(ScoringFailed, match="answered more than 32 MiB for one page"):
+        lake.check(NOON)
+
+
 def test_the_process_ends_with_its_worker_also_while_the_model_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_mlflow_on_path(tmp_path, monkeypatch)
     works = (

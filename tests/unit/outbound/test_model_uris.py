@@ -1,8 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from app.errors import EndpointRefused
+from app.outbound import model_uris
 from app.outbound.model_uris import check_files, check_model
 
 
@@ -65,3 +67,46 @@ def test_links_within_the_folder_of_a_model_may_not_lead_out_of_those_allowed(tm
     (model / "code" / "x.py").symlink_to("/etc/hostname")
     with pytest.raises(EndpointRefused, match=r"holds the link code/x\.py, which leads out"):
         check_files(str(model), allowed)
+
+
+def test_a_link_to_another_allowed_folder_is_followed_to_the_links_there(tmp_path: Path) -> None:
+    model, other = tmp_path / "models" / "credit", tmp_path / "models" / "other"
+    for folder in (model, other):
+        folder.mkdir(parents=True)
+    (model / "parts").symlink_to(other)
+    (other / "again").symlink_to(model)
+    allowed = [str(tmp_path / "models")]
+    assert check_files(str(model), allowed) == str(model)
+
+    (other / "key").symlink_to("/etc/hostname")
+    with pytest.raises(EndpointRefused, match="holds the link key, which leads out"):
+        check_files(str(model), allowed)
+
+
+def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "credit").mkdir()
+    (tmp_path / "credit" / "one").symlink_to(tmp_path / "credit" / "two")
+    (tmp_path / "credit" / "two").symlink_to(tmp_path / "credit" / "one")
+
+    with pytest.raises(EndpointRefused, match=r"holds the link (one|two), which leads out"):
+        check_files(str(tmp_path / "credit"), [str(tmp_path)])
+
+
+def test_a_folder_of_many_models_is_refused_before_all_of_it_is_walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_uris, "MAX_FILES", 5)
+    for no in range(6):
+        (tmp_path / f"{no}").touch()
+
+    with pytest.raises(EndpointRefused, match=r"has more than 5 files\. Name the folder of one model"):
+        check_files(str(tmp_path), [str(tmp_path)])
+
+
+def test_what_would_be_read_without_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "MLmodel")
+
+    with pytest.raises(EndpointRefused, match="holds MLmodel, which is no file"):
+        check_files(str(tmp_path), [str(tmp_path)])
+
+
+def test_a_folder_that_is_not_there_is_left_to_the_loading(tmp_path: Path) -> None:
+    assert check_files(str(tmp_path / "credit"), [str(tmp_path)]) == str(tmp_path / "credit")
