@@ -9,7 +9,7 @@ from ..domain.checks import CheckRun, Measurement
 from ..domain.group_words import GroupWords
 from ..evidence.nulls import UnfairSide
 from ..tracking.looking import ComparisonState, DeploymentEvidence
-from ..tracking.wording import FROM_FIRST_HOUR, QUIET, name_figure, say_comparison
+from ..tracking.wording import QUIET, name_figure, note_first_hour, say_comparison
 from ..views.figures import judged_figure, sentence_of, statements_of
 from ..views.renaming import rename_state
 
@@ -50,7 +50,7 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
 def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     """Returns the facts of an alarm: onset with its range, interval, evidence, and the versions that they are about."""
     words = GroupWords.of(evidence.monitor)
-    parts = [FROM_FIRST_HOUR] if found.is_from_first_hour else []
+    parts = [note] if (note := note_first_hour(found)) is not None else []
     if found.earliest is not None and found.latest is not None and found.earliest < found.latest:
         parts.append(f"Nearly as likely a start is any hour from {found.earliest:%Y-%m-%d %H:%M} to {found.latest:%Y-%m-%d %H:%M} UTC.")
     parts += [QUIET] if found.is_quiet else []
@@ -61,6 +61,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
     named = rename_state(words, found)
     display: Facts = {"display_sentence": word(named), **_name_group(found.attribute, found.group, words)} if named != found else {}
     times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
+    times["counted_from"] = found.counted_from if found.reaches_first_hour else None
     lower, upper = found.interval
     return {
         "sentence": word(found),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..domain.bidi import isolate
+from ..metrics.rounding import write_minus
 from ..views.headlines import VERDICT_WORDS
 
 _HAPPENED = {
@@ -113,7 +114,7 @@ def _name_group(about: Mapping[str, Any]) -> str | None:
 
 def _number(value: object) -> str | None:
     # With fewer digits, a value just outside a limit would read as the limit itself.
-    return f"{value:.6g}" if isinstance(value, int | float) else None
+    return write_minus(f"{value:.6g}") if isinstance(value, int | float) else None
 
 
 def _line(text: str, most: int) -> str:

@@ -7,6 +7,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from ..domain.texts import TOGETHER
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.rounding import write_minus
 from ..metrics.sides import both_sides
 from ..metrics.verdicts import Verdict
 from ..views.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
@@ -279,7 +280,7 @@ def _axis_of(forest: Forest) -> tuple[ForestAxis, tuple[Tick, ...]]:
     low, high = min([ends.low, *values, *levels]), max([ends.high, *values, *levels])
     axis = LinearAxis(low, high if high > low else low + 1)
     middle = (axis.low + axis.high) / 2
-    return axis, tuple(Tick(text=f"{one:.2g}", at=_percent(axis.place(one))) for one in (axis.low, middle, axis.high))
+    return axis, tuple(Tick(text=write_minus(f"{one:.2g}"), at=_percent(axis.place(one))) for one in (axis.low, middle, axis.high))
 
 
 def _percent(share: float) -> float:

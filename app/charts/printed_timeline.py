@@ -1,18 +1,27 @@
 """A panel over time as SVG for a report: the paths that the page draws, in the colours of print.
 
-It holds shapes and numbers but no name, so nothing in it needs escaping. The text next to it has the same figures.
+It holds shapes, numbers and times but no name, so nothing in it needs escaping. The text next to it has the same figures.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+from zoneinfo import ZoneInfo
 
+from ..domain.checks import Span
 from ..metrics.verdicts import Verdict
-from .ratio_pictures import BAND, LINE, SHADES, TEXT, UNJUDGED, write_svg
+from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
+from .time_ticks import time_ticks
 from .timeline import WIDTH, PanelPicture
 
 PRINTED_WIDTH, PRINTED_HEIGHT = 340, 46
-_SCALE: Final = PRINTED_WIDTH / WIDTH
+_EDGE: Final = 4
+"""Space at both ends, so that a triangle at an end of the axis is whole."""
+_INNER: Final = PRINTED_WIDTH - 2 * _EDGE
+_SCALE: Final = _INNER / WIDTH
+_MOST_TICKS: Final = 6
+_NEAR_END: Final = 5
+"""Per cent of the width from an end within which a text begins or ends at its tick, or else it would be cut."""
 _ALERT = "#8a1c7c"
 
 
@@ -27,7 +36,10 @@ class PrintedMarks:
 
 def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
     """Returns the picture, whose height is `PRINTED_HEIGHT`, with the marks on it."""
-    parts = [f'<rect width="{PRINTED_WIDTH}" height="{PRINTED_HEIGHT}" fill="#f3f4f6"/>', f'<g transform="scale({_SCALE:g} 1)">']
+    parts = [
+        f'<rect width="{PRINTED_WIDTH}" height="{PRINTED_HEIGHT}" fill="#f3f4f6"/>',
+        f'<g transform="translate({_EDGE} 0) scale({_SCALE:g} 1)">',
+    ]
 
     def add(path: str, look: str) -> None:
         if path:
@@ -44,6 +56,20 @@ def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
     add(marks.gaps, f'fill="{UNJUDGED}" transform="translate(0 {PRINTED_HEIGHT - 3})"')
     parts.append("</g>")
     for at in marks.alerts:
-        x = at / 100 * PRINTED_WIDTH
+        x = _across(at)
         parts.append(f'<polygon points="{x - 3:.2f},0 {x + 3:.2f},0 {x:.2f},5" fill="{_ALERT}"/>')
     return write_svg(PRINTED_WIDTH, PRINTED_HEIGHT, parts)
+
+
+def time_axis_svg(span: Span) -> str:
+    """Returns the axis below the panels, as wide as they are: round hours, days or months in UTC, each with its tick."""
+    parts = []
+    for tick in time_ticks(span, ZoneInfo("UTC"), most=_MOST_TICKS):
+        x, anchor = _across(tick.at), "start" if tick.at < _NEAR_END else "end" if tick.at > 100 - _NEAR_END else "middle"
+        parts.append(f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="2.5" stroke="{LINE}" stroke-width="0.5"/>')
+        parts.append(f'<text x="{x:.2f}" y="9.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" {FONT}>{tick.text}</text>')
+    return write_svg(PRINTED_WIDTH, 12, parts)
+
+
+def _across(percent: float) -> float:
+    return _EDGE + percent / 100 * _INNER

@@ -20,7 +20,7 @@ _EDGE = 6
 BAND, LINE, TEXT = "#e3efe6", "#8c959f", "#424a53"
 SHADES = {Verdict.UNFAIR: "#b42318", Verdict.SUSPECTED: "#b35900", Verdict.UNWATCHED: "#8250a8", Verdict.FAIR: "#1a7f37"}
 UNJUDGED = "#57606a"
-_FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
+FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def axis_svg() -> str:
     for tick in TICKS:
         # The numbers at the ends would be cut in half.
         x, anchor = {AXIS.low: (0.0, "start"), AXIS.high: (ROW_WIDTH, "end")}.get(tick, (_across(tick), "middle"))
-        texts.append(f'<text x="{x:.2f}" y="7.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" {_FONT}>{tick:g}</text>')
+        texts.append(f'<text x="{x:.2f}" y="7.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" {FONT}>{tick:g}</text>')
     return write_svg(ROW_WIDTH, 10, texts)
 
 

@@ -12,6 +12,7 @@ import altair as alt
 from ..checks.rollups import Period
 from ..domain.checks import DataSet, Span
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.statements import as_text
 from ..views.series import Series
 from .channels import fixed_text, x_at, y_at
 from .empty import empty_chart
@@ -96,7 +97,7 @@ def description(series: Series, limits_of: Mapping[str, list[LimitRun]]) -> str:
     """Returns the chart in a sentence, for people who do not see it."""
     count = sum(len(group.points) for group in series.groups)
     lacking = sum(point.value is None for group in series.groups for point in group.points)
-    limits = [f"{name} {', then '.join(f'{one.level:g}' for one in runs)}" for name, runs in limits_of.items() if runs]
+    limits = [f"{name} {', then '.join(f'{as_text(one.level)}' for one in runs)}" for name, runs in limits_of.items() if runs]
     parts = [
         f"Line chart of {heading(series)} on {DATA_TITLES[series.data]}",
         f"{count} points of {len(series.groups)} series",
@@ -278,12 +279,12 @@ def _limit_layers(limits: Mapping[str, list[LimitRun]], axis: NumberAxis, look: 
     rules: list[alt.Chart] = []
     labels: list[alt.Chart] = []
     if axis.ideal is not None and axis.low < axis.ideal < axis.high:
-        rules, labels = _level_lines([{"v": axis.ideal, "name": f"{axis.equal} {axis.ideal:g}"}], look.muted, [1, 0], axis, look)
+        rules, labels = _level_lines([{"v": axis.ideal, "name": f"{axis.equal} {as_text(axis.ideal)}"}], look.muted, [1, 0], axis, look)
     for name, runs in limits.items():
         rows: list[Row] = []
         for one in runs:
             ends = {} if one.always else {"t": milliseconds(one.start), "b": milliseconds(one.end)}
-            rows.append({"v": one.level, "name": f"{name} {one.level:g}", **ends})
+            rows.append({"v": one.level, "name": f"{name} {as_text(one.level)}", **ends})
         if rows:
             of_limit, names = _level_lines(rows, look.limit, [7, 4], axis, look)
             rules += of_limit

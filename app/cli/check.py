@@ -14,6 +14,7 @@ from sqlalchemy import select
 from ..checks.requests import request_check, request_check_of
 from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span
 from ..errors import InvalidInput, NotFound
+from ..metrics.rounding import write_minus
 from ..store.checks.checks import get
 from ..store.checks.results import measurements_of
 from ..store.database.engine import Database
@@ -104,8 +105,8 @@ def _print_results(database: Database, run: CheckRun) -> bool:
         measurements = measurements_of(session, run.no)
     table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage")
     for one in measurements:
-        value = f"{one.value:.4f}" if one.value is not None else one.reason
-        ends = [f"{end:.4f}" if end is not None else "open" for end in (one.lower, one.upper)]
+        value = write_minus(f"{one.value:.4f}") if one.value is not None else one.reason
+        ends = [write_minus(f"{end:.4f}") if end is not None else "open" for end in (one.lower, one.upper)]
         interval = "" if one.lower is None and one.upper is None else f"{ends[0]} to {ends[1]}"
         figure = judged_figure(one)
         side = figure.disadvantaged_group or figure.disadvantaged

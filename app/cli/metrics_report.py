@@ -11,6 +11,8 @@ from rich.table import Table
 from ..frames import Report, judged, sentence_of
 from ..metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 from ..metrics.figure_text import format_figure, format_to
+from ..metrics.rounding import write_minus
+from ..metrics.statements import as_text
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
 SCOPES = {
@@ -114,11 +116,11 @@ def _notes(shown: Sequence[Measured]) -> Iterator[str]:
             case (None, None):
                 continue
             case (None, upper):
-                text = f"at most {upper:.4g}"
+                text = f"at most {as_text(upper)}"
             case (lower, None):
-                text = f"at least {lower:.4g}"
+                text = f"at least {as_text(lower)}"
             case (lower, upper):
-                text = f"{lower:.4g} to {upper:.4g}"
+                text = f"{as_text(lower)} to {as_text(upper)}"
         limits.setdefault(text, []).append(row.title)
     yield f"Limits: {'; '.join(f'{limit} for ' + ', '.join(titles) for limit, titles in limits.items())}."
     yield f"Verdicts: {'; '.join(f'{_word(given)} = {meaning}' for given, meaning in _MEANINGS.items() if given in verdicts)}."
@@ -166,7 +168,7 @@ def _format_cell(value: float, figure: float) -> str:
     """Formats a figure, or an end of its interval: four decimals near 1, fewer for large figures, two digits of very small ones."""
     if abs(figure) >= 10:  # noqa: PLR2004 - counts need no decimals
         return format_to(value, 0 if figure == int(figure) else 2)
-    return format_to(value, 4) if figure == 0 or abs(figure) >= 1e-3 else f"{value:.1e}"  # noqa: PLR2004 - 0.0010 still shows two digits
+    return format_to(value, 4) if figure == 0 or abs(figure) >= 1e-3 else write_minus(f"{value:.1e}")  # noqa: PLR2004 - 0.0010 still shows two digits
 
 
 def _word(given: Verdict) -> str:

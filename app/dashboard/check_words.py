@@ -7,6 +7,7 @@ from datetime import UTC, time, timedelta
 from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from ..domain.groups import Role
 from ..domain.mitigation import Mode
+from ..metrics.rounding import write_minus
 from ..views.advice import Advice
 from ..views.causes import Cause
 from ..views.check_views import AttributeView, Change, CheckView, GroupShare, ViewKind
@@ -186,4 +187,4 @@ def counted(value: str | float) -> str:
     """Returns one of the counts of a figure: whole numbers with groups of thousands, others with four significant digits."""
     if isinstance(value, str):
         return value
-    return count(value) if float(value).is_integer() else f"{value:,.6g}"
+    return count(value) if float(value).is_integer() else write_minus(f"{value:,.6g}")

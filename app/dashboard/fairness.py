@@ -136,6 +136,7 @@ def fairness_page(
         "configured": CONFIGURED,
         **show_attributed(forest.words, attributed),
         "attributing": newest_of_gaps(session, deployment.no),
+        "group_names": [{"attribute": row.attribute, "group": row.group, "name": row.name} for row in forest.rows],
         "comparisons": [] if monitor is None else comparisons_of(monitor),
         "attribution_words": attribution_words,
         **read_subgroups(session, deployment.no, evidence),

@@ -12,6 +12,7 @@ from ..domain.attributions import AttributedGap, AttributionRun
 from ..domain.checks import DataSet
 from ..domain.texts import MAX_TEXT
 from ..store.alerts.alerts import AlertFilter, alerts_page
+from ..tracking.wording import note_first_hour
 from ..views.figures import Explanation, explained
 from ..views.forest import Forest, ForestFigure, ForestRow
 from ..views.forest_headline import Clause, capitalise, word_figure
@@ -28,7 +29,10 @@ MOST_ALERTS: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawerFigure:
-    """One figure of the row in words, with its number, its counts and its trend. `query` is that of the page that explains it."""
+    """One figure of the row in words, with its number, its counts and its trend. `query` is that of the page that explains it.
+
+    `since_note` says of an unfair one that it may be older than it is known to be; None where it is not.
+    """
 
     figure: ForestFigure
     clause: Clause
@@ -36,13 +40,14 @@ class DrawerFigure:
     explanation: Explanation
     query: str
     trend: Trend | None
+    since_note: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawer:
     """One row opened. `records` and `changed` are queries of its records; the second is None without copies.
 
-    `reading` says what its two figures mean together, where that is sure, or why attributes that are watched together have only one.
+    `reading` says what its two figures mean together, where that is sure; `caveat` why attributes that are watched together have only one.
     """
 
     row: ForestRow
@@ -52,6 +57,7 @@ class Drawer:
     records: str
     changed: str | None
     reading: str | None
+    caveat: str | None
 
 
 def row_query(row: ForestRow, kept: Mapping[str, str]) -> str:
@@ -83,8 +89,6 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
     reading = None
     if row.logged is not None and row.counterfactual is not None and not row.is_unseen:
         reading = read_together(*(worded(forest.words.rename(one.measurement)) for one in row.figures))
-    elif row.counterfactual is None and len(row.parts) > 1:
-        reading = NOT_TOGETHER
     return Drawer(
         row=row,
         figures=tuple(_describe(forest, row, one) for one in row.figures),
@@ -93,6 +97,7 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
         records=urlencode(records | {"outcome": "unfavourable"}),
         changed=None if row.counterfactual is None else urlencode(records | {"changed": "gained"}),
         reading=reading,
+        caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
     )
 
 
@@ -105,4 +110,5 @@ def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFig
         explanation=explained(forest.words.rename(figure.measurement)),
         query=figure_query(figure.measurement),
         trend=draw_trend(figure.strip, metric=one.metric, limits=(one.lower_limit, one.upper_limit)),
+        since_note=None if figure.evidence is None else note_first_hour(figure.evidence),
     )

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
@@ -106,11 +106,18 @@ class RangeBar:
 
 
 def build_bar(
-    request: Request, choice: RangeChoice | None, span: Span | None, *, usual: RangePreset = USUAL, compares: bool = False
+    request: Request,
+    choice: RangeChoice | None,
+    span: Span | None,
+    *,
+    usual: RangePreset = USUAL,
+    compares: bool = False,
+    without: Collection[RangePreset] = (),
 ) -> RangeBar:
     """Returns the bar of the page that was asked for. `compares`: the page can compare with an earlier time.
 
-    Of the other members of the address it keeps all but the place in a list, which belongs to another time.
+    The page has no presets that it is `without`; where one of them was chosen on another page, the `usual` one is shown as chosen. Of the
+    other members of the address it keeps all but the place in a list, which belongs to another time.
     """
     choice = choice or RangeChoice()
     left_out = {*_TIMES, "compare", "zone", "cursor", *_OF_FILTERS}
@@ -120,9 +127,12 @@ def build_bar(
         return RangeLink(text=text, title=title, query=f"?{urlencode([*others, *chosen.query().items()])}", is_chosen=is_chosen)
 
     present = None if choice.start is not None else choice.preset or usual
+    present = usual if present in without else present
     bare = replace(choice, preset=None, start=None, end=None)
     presets = [
-        link(text, PRESET_TITLES[preset], replace(bare, preset=preset), is_chosen=preset is present) for preset, text in PRESETS.items()
+        link(text, PRESET_TITLES[preset], replace(bare, preset=preset), is_chosen=preset is present)
+        for preset, text in PRESETS.items()
+        if preset not in without
     ]
     earlier_times = [
         link("nothing", "Nothing earlier", replace(choice, earlier=None), is_chosen=choice.earlier is None),

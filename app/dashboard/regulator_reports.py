@@ -107,7 +107,7 @@ def regulator_report_page(
         "body": used_in_body(used),
         "tools": {ToolKind.SELECTING: "selects: who got the favourable outcome", ToolKind.SCORING: "scores: who is above the median score"},
         "mappings": {"most": MAX_MAPPING_LENGTH, "example": EXAMPLE_MAPPING, "schemes": list(SCHEMES)},
-        "bar": build_bar(request, time_range, span, usual=RangePreset.YEAR),
+        "bar": build_bar(request, time_range, span, usual=RangePreset.YEAR, without={RangePreset.ALL}),
     }
     return page(request, "regulator_report.html", values)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ..domain.checks import Measurement
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
-from ..metrics.rounding import digits_apart
+from ..metrics.rounding import digits_apart, write_minus
 from ..views.check_views import Outcomes, SubRange
 from ..views.debiased_view import QUALITY
 from .wording import ABSENT, count
@@ -80,9 +80,9 @@ def _points(value: float, ends: tuple[float | None, float | None]) -> Number:
 
 def _plain(value: float, digits: int) -> str:
     if abs(value) >= _LARGE:
-        return f"{value:,.1f}"
+        return write_minus(f"{value:,.1f}")
     # A value that rounds to zero is not zero; and there is no negative zero for people.
-    return f"{value:.2g}" if value and not round(value, digits) else f"{value + 0.0:.{digits}f}"
+    return write_minus(f"{value:.2g}" if value and not round(value, digits) else f"{value + 0.0:.{digits}f}")
 
 
 def _ends(lower: str | None, upper: str | None) -> str:

@@ -67,7 +67,7 @@ TERMS: Final = (
         "Favourable outcome",
         "The answer that people want, for example the loan is granted. The monitor says which answers count as such.",
     ),
-    Term("favourable-rate", "Favourable rate", "Of 100 records of a group, how many got the favourable outcome."),
+    Term("favourable-rate", "Favourable rate", "Of every 100 records of a group, how many got the favourable outcome."),
     Term(
         "monitored",
         "Monitored and reference group",
@@ -105,7 +105,7 @@ TERMS: Final = (
         "The favourable rate of a monitored group and of all copies into it, divided by perfect equality. With several values or "
         "draws on a side some records count more often than others; the balanced disparate impact counts each once, and has the verdict.",
     ),
-    Term("flip-rate", "Flip rate", "Of 100 records, how many get another outcome when only the watched attribute is changed."),
+    Term("flip-rate", "Flip rate", "Of every 100 records, how many get another outcome when only the watched attribute is changed."),
     Term(
         "limit", "Limit", "The number beyond which a figure no longer counts as fair. The monitor sets it; charts show it as a dashed line."
     ),

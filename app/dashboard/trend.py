@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from ..charts.log_axis import LogAxis
+from ..metrics.rounding import write_minus
 from ..views.forest import StripPoint, is_on_ratios
 
 TREND_WIDTH: Final = 720
@@ -74,8 +75,8 @@ def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[fl
         stretches[-1].append(f"{dot.x:g},{dot.y:g}")
     lines = tuple(" ".join(one) for one in stretches if len(one) > 1)
     marked = None if begun is None else round(_MARGIN + begun * step, 1)
-    levels = [TrendLevel(y=height(limit), text=f"{limit:g}", is_limit=True) for limit in dict.fromkeys(bounds)]
+    levels = [TrendLevel(y=height(limit), text=write_minus(f"{limit:g}"), is_limit=True) for limit in dict.fromkeys(bounds)]
     equal = 1.0 if axis is not None else 0.0
     if (axis is not None or low < equal < high) and all(abs(height(equal) - one.y) >= _TEXT_HEIGHT for one in levels):
-        levels.append(TrendLevel(y=height(equal), text=f"{equal:g}", is_limit=False))
+        levels.append(TrendLevel(y=height(equal), text=write_minus(f"{equal:g}"), is_limit=False))
     return Trend(dots=tuple(dots), stretches=lines, levels=tuple(levels), start=points[0].at, end=points[-1].at, begun=marked)

@@ -5,11 +5,13 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+from urllib.parse import parse_qsl
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 
 from ..domain.bidi import isolate
+from ..metrics.rounding import write_minus
 from ..metrics.statements import limits_in_words
 from ..views.headlines import VERDICT_WORDS
 
@@ -31,7 +33,7 @@ _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=
 
 def figure(value: float | None, digits: int = 2) -> str:
     """Returns a ratio or difference: `0.63`."""
-    return ABSENT if value is None else f"{value:.{digits}f}"
+    return ABSENT if value is None else write_minus(f"{value:.{digits}f}")
 
 
 def share(value: float | None) -> str:
@@ -43,7 +45,7 @@ def count(value: float | None) -> str:
     """Returns a count with thin groups of thousands: `12,345`."""
     if value is None:
         return ABSENT
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    return write_minus(f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}")
 
 
 def interval(ends: tuple[float | None, float | None]) -> str:
@@ -52,8 +54,8 @@ def interval(ends: tuple[float | None, float | None]) -> str:
     if lower is None and upper is None:
         return ABSENT
     if upper is None:
-        return f"{lower:.2f} and more"
-    return f"up to {upper:.2f}" if lower is None else f"{lower:.2f} to {upper:.2f}"
+        return f"{figure(lower)} and more"
+    return f"up to {figure(upper)}" if lower is None else f"{figure(lower)} to {figure(upper)}"
 
 
 def limits(ends: tuple[float | None, float | None]) -> str:
@@ -127,6 +129,12 @@ def unbroken(text: str) -> Markup:
     return Markup(_RANGE.sub(r'<bdi class="whole">\g<0></bdi>', str(escape(text))))  # noqa: S704 - escaped before
 
 
+def decoded_query(query: object) -> str:
+    """Returns the query of an address for reading: `since: 2025-11-26T06:20:00+00:00, preset: ll144`."""
+    members = parse_qsl(str(query), keep_blank_values=True)
+    return ", ".join(f"{name}: {value}" for name, value in members) or str(query)
+
+
 FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
     {
         "figure": figure,
@@ -141,6 +149,7 @@ FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
         "ago": ago,
         "verdict": verdict,
         "data_set": data_set,
+        "decoded_query": decoded_query,
         "words": words,
         "isolated": isolate,
         "unbroken": unbroken,

@@ -192,7 +192,8 @@ class RevisionBoundary:
 class ChangedGap:
     """Change of a group's gap at the onset `at`: the records before it against those from then on. Descriptive only.
 
-    The records after the onset were selected by the alarm, which exaggerates the change.
+    The records after the onset were selected by the alarm, which exaggerates the change. `reaches_first_hour` says that it may be as
+    old as the first hour that was counted: only records of an earlier model revision can be compared with then.
     """
 
     attribute: str
@@ -202,6 +203,12 @@ class ChangedGap:
     after: PeriodCounts
     boundary: RevisionBoundary | None
     features: tuple[ChangedParts, ...]
+    reaches_first_hour: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Returns whether both sides have records before the onset and from then on."""
+        return self.before.gap is not None and self.after.gap is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,9 @@ def flag_groups(e_values: Sequence[float], rate: float = FALSE_DISCOVERY_RATE) -
 def say_flags(flagged: int, comparisons: int, rate: float = FALSE_DISCOVERY_RATE) -> str:
     """Returns the result of one look in words."""
     if not comparisons:
-        return "No comparison has counts yet, so none could be flagged."
+        return "No comparison has a counted hour yet, so none could be flagged."
     noun = "comparison" if comparisons == 1 else "comparisons"
-    return f"{flagged:,} of {comparisons:,} {noun} flagged, false discovery rate at most {rate:.0%}".replace("%", " %")
+    are = "is" if flagged == 1 else "are"
+    return f"Of {comparisons:,} {noun} with counted hours, {flagged:,} {are} flagged, false discovery rate at most {rate:.0%}".replace(
+        "%", " %"
+    )

@@ -69,7 +69,7 @@ def register(scene: Scene) -> None:
         http.ask("PUT", f"{address}/fairness-monitor", MONITOR)
     if http.find(f"{address}/training-data") is None:
         http.ask("PUT", f"{address}/training-data", training_data().to_csv(index=False), label=DECISION)
-    scene.steps.done(f"Registered [bold]{DEPLOYMENT_ID}[/], with a monitor of sex, age and both together, and its training data")
+    scene.steps.done(f"Registered [bold]{DEPLOYMENT_ID}[/], a monitor of sex, age and both, and training data")
 
 
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:

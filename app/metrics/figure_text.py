@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .rounding import MINUS, write_minus
+
 SMALLEST = 1e-9
 
 _MOST_DECIMALS = 9
@@ -41,11 +43,11 @@ def format_to(value: float, decimals: int) -> str:
     """Formats a number with so many decimals; `less than` or `more than` where it would appear as 0 or 1 without being it."""
     rounded = round(value, decimals)
     if rounded == 0 and value != 0:
-        return f"{'-' if value < 0 else ''}less than {10**-decimals:.{decimals}f}"
+        return f"{MINUS if value < 0 else ''}less than {10**-decimals:.{decimals}f}"
     if abs(rounded) == 1 and value != rounded:
-        return f"{'less' if value < rounded else 'more'} than {rounded:.{decimals}f}"
+        return f"{'less' if value < rounded else 'more'} than {write_minus(f'{rounded:.{decimals}f}')}"
     # Python writes -0.0 with its sign.
-    return f"{value or 0.0:,.{decimals}f}"
+    return write_minus(f"{value or 0.0:,.{decimals}f}")
 
 
 def format_number(value: float | None) -> str:
@@ -53,16 +55,16 @@ def format_number(value: float | None) -> str:
     if value is None:
         return "open"
     if float(value).is_integer():
-        return f"{value:,.0f}"
+        return write_minus(f"{value:,.0f}")
     size = abs(value)
     if size >= 100:  # noqa: PLR2004 - three digits
-        return f"{value:,.1f}"
+        return write_minus(f"{value:,.1f}")
     if size >= 1:
-        return f"{value:.2f}"
+        return write_minus(f"{value:.2f}")
     if size < SMALLEST:
-        return f"{'-' if value < 0 else ''}less than {SMALLEST:.9f}"
+        return f"{MINUS if value < 0 else ''}less than {SMALLEST:.9f}"
     # Three digits after the zeros or nines, from either end of [0, 1].
-    return f"{value:.{_decimals_below_one(size)}f}"
+    return write_minus(f"{value:.{_decimals_below_one(size)}f}")
 
 
 def _count_decimals(value: float, ends: Sequence[float]) -> int:

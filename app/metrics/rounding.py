@@ -2,11 +2,46 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from .verdicts import TOLERANCE
 
+MINUS = "\u2212"
+
 MOST_DIGITS = 6
 """Max digits after the point; numbers that differ only beyond them look the same."""
+
+
+MOST_OF_GAP = 3
+"""Max digits after the point of a gap in per cent and its two rates."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedGap:
+    """Two numbers and the first less the second, rounded to so many digits after the point; the three agree as they are shown."""
+
+    first: float
+    second: float
+    gap: float
+    digits: int
+
+
+def round_gap(first: float, second: float) -> RoundedGap:
+    """Rounds two percentages and their gap to the fewest digits, at least one, at which the gap is that of the rounded numbers.
+
+    35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MOST_OF_GAP` digits the gap is taken from the rounded numbers.
+    """
+    for digits in range(1, MOST_OF_GAP):
+        one, other, gap = (round(number, digits) for number in (first, second, first - second))
+        if round(one - other, digits) == gap:
+            return RoundedGap(one, other, gap, digits)
+    one, other = round(first, MOST_OF_GAP), round(second, MOST_OF_GAP)
+    return RoundedGap(one, other, round(one - other, MOST_OF_GAP), MOST_OF_GAP)
+
+
+def write_minus(text: str) -> str:
+    """Returns a formatted number with a minus sign where Python writes a hyphen, at which lines break and that ranges have, too."""
+    return f"{MINUS}{text[1:]}" if text.startswith("-") else text
 
 
 def join_of(lower: float) -> str:

@@ -1,7 +1,7 @@
 """A plain sentence for each measurement: the meaning of the number for these groups, without a formula."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..details import SIDES, Counts, Details, Side
 from .catalogue import CATALOGUE, Metric
@@ -9,7 +9,8 @@ from .catalogue.metric import ComparedRate, CountOf, RateOf
 from .comparisons import REVERSED_DIFFERENCE
 from .confusion import PARTS, RATES
 from .figure_text import FigureText, format_figure, format_number, format_to
-from .verdicts import MINIMUM_GROUP_SIZE
+from .rounding import MOST_OF_GAP, RoundedGap, round_gap, write_minus
+from .verdicts import MINIMUM_GROUP_SIZE, TOLERANCE
 
 _PHRASES: Mapping[str, tuple[str, str]] = {
     **{name: (PARTS[rate.of_part].among, rate.are) for name, rate in RATES.items()},
@@ -44,7 +45,7 @@ LEAST = 0.0005
 """Min share in a sentence; smaller ones would be rounded to none of a hundred."""
 
 FEW = 0.1
-"""Shares below this get a decimal: of 100 records 0.4, not 0."""
+"""Shares below this get a decimal: of every 100 records 0.4, not 0."""
 
 
 def sentence(
@@ -82,8 +83,8 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
             among, are = _find_phrases(rate, known)
             hundred, *limits = _format_hundreds(value, *ends)
             if "own_n" in known.counts:
-                return f"Of 100 compared records, {hundred} {are} as {known.subject} (95 %: {' to '.join(limits)})."
-            return f"Of 100 {among.format(of=of_subject)}, {hundred} {are} (95 %: {' to '.join(limits)})."
+                return f"Of every 100 compared records, {hundred} {are} as {known.subject} (95 %: {' to '.join(limits)})."
+            return f"Of every 100 {among.format(of=of_subject)}, {hundred} {are} (95 %: {' to '.join(limits)})."
         case CountOf(part):
             counted = PARTS[part].among.format(of=of_subject)
             count, low, high = _format_count(value, *ends)
@@ -99,20 +100,23 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
 def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | None, float | None], known: Details) -> str:
     among, are = _find_phrases(how.rate, known)
     shares = [share for side in SIDES if (share := _find_share(how.rate, known.counts_of(side))) is not None]
-    counts = _format_hundreds(*shares)
+    # Whatever the sign convention, the sentence is about the monitored group.
+    turned = -1 if how.by is REVERSED_DIFFERENCE else 1
+    gap = None if how.by.divides else _round_gap(turned * value, shares)
+    counts = _format_hundreds(*shares) if gap is None else [_format_hundred(share, gap.digits) for share in shares]
     names = [_name_side(side, known) for side in SIDES]
     lead = ""
     if len(counts) > 1 and "own_n" in known.monitored_counts:
-        lead = f"Of 100 records of {names[0]} and {names[1]}, {counts[0]} {are} as {names[0]}, {counts[1]} as {names[1]}: "
+        lead = f"Of every 100 records of {names[0]} and {names[1]}, {counts[0]} {are} as {names[0]}, {counts[1]} as {names[1]}: "
     elif len(counts) > 1:
-        lead = f"Of 100 {among.format(of=_format_subject(names[0]))}, {counts[0]} {are}; of 100 of {names[1]}, {counts[1]}: "
+        lead = f"Of every 100 {among.format(of=_format_subject(names[0]))}, {counts[0]} {are}; of every 100 of {names[1]}, {counts[1]}: "
     if how.by.divides:
         text = format_figure(value, *ends)
         return f"{lead}a ratio of {text.value} (95 %: {text.interval})."
-    # Whatever the sign convention, the sentence is about the monitored group.
-    turned = -1 if how.by is REVERSED_DIFFERENCE else 1
     low, high = (None if end is None else turned * end for end in ends[::turned])
-    return f"{lead}{_format_points(turned * value)} (95 %: {_format_points(low)} to {_format_points(high)})."
+    shown = turned * value if gap is None or gap.digits < MOST_OF_GAP else gap.gap / 100
+    points, *reach = (_format_points(one, 1 if gap is None else gap.digits) for one in (shown, low, high))
+    return f"{lead}{points} (95 %: {reach[0]} to {reach[1]})."
 
 
 def _find_phrases(rate: str, known: Details) -> tuple[str, str]:
@@ -126,12 +130,19 @@ def _find_phrases(rate: str, known: Details) -> tuple[str, str]:
     return among, are
 
 
-def _format_points(difference: float | None) -> str:
+def _round_gap(gap: float, shares: Sequence[float]) -> RoundedGap | None:
+    """Returns the gap and its two rates with the digits with which they agree; None where the gap is not theirs."""
+    if len(shares) != len(SIDES) or not math.isclose(shares[0] - shares[1], gap, abs_tol=TOLERANCE):
+        return None
+    return round_gap(100 * shares[0], 100 * shares[1])
+
+
+def _format_points(difference: float | None, digits: int) -> str:
     if difference is None:
         return "open"
     if difference == 0:
         return "no difference"
-    points = f"{100 * abs(difference):.1f}" if abs(difference) >= LEAST else "fewer than 0.1"
+    points = f"{100 * abs(difference):.{digits}f}" if abs(difference) >= LEAST else "fewer than 0.1"
     return f"{points} percentage points {'less' if difference < 0 else 'more'}"
 
 
@@ -163,7 +174,7 @@ def _fill_in(row: Metric, value: float, text: FigureText, known: Details) -> str
         factor=format_number(math.exp(min(size, MOST))),
         balance=format_number(round(100 * (1 - value) / (1 + value))) if value > -1 else "no end of records",
         moved=f"{'+' if value > 0 else ''}{text.value}",
-        moved_points=f"{100 * value:+.1f}" if size >= LEAST else "almost 0" if size else "0",
+        moved_points=write_minus(f"{100 * value:+.1f}") if size >= LEAST else "almost 0" if size else "0",
         less="less" if value < 0 else "more",
         more="more" if value > 0 else "fewer",
         higher="higher" if value > 0 else "lower",

@@ -10,7 +10,7 @@ from ..details import Details, Side
 from .catalogue import CATALOGUE
 from .catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
 from .figure_text import format_figure
-from .rounding import digits_apart
+from .rounding import digits_apart, write_minus
 from .sentences import sentence
 from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
 from .verdicts import MINIMUM_GROUP_SIZE, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
@@ -237,14 +237,14 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
     if end is None:
         return f"has no {'lower' if figure.lower is None else 'upper'} end"
     least = _HUNDREDTHS if figure.value is None else format_figure(figure.value, figure.lower, figure.upper).decimals
-    return f"reaches {end:.{digits_apart(end, (limit, figure.row.ideal), least)}f}"
+    return f"reaches {write_minus(f'{end:.{digits_apart(end, (limit, figure.row.ideal), least)}f}')}"
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
     """Returns the value with more digits if three would make it look equal to a limit; else ""."""
     marks = (*figure.limits, *mirror_of(figure.row, figure.limits))
     digits = digits_apart(value, marks, _HUNDREDTHS)
-    return "" if digits <= _HUNDREDTHS else f" (at {value:.{digits}f})"
+    return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
 
 
 def _format_p(p_value: float) -> str:
@@ -257,4 +257,4 @@ def _format_p(p_value: float) -> str:
 
 def as_text(number: float | None) -> str:
     """Formats a limit or another round number with at most six digits; "" for None."""
-    return "" if number is None else f"{number:.6g}"
+    return "" if number is None else write_minus(f"{number:.6g}")

@@ -137,10 +137,10 @@ class ReportedAlert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondPage:
-    """The second page: time, alerts and actions, method, limits, and the origin of the report. `ticks` are moments at even distances."""
+    """The second page: time, alerts and actions, method, limits, and the origin of the report. `axis` is SVG, empty without rows."""
 
     time_notes: tuple[str, ...]
-    ticks: tuple[str, ...]
+    axis: str
     times: tuple[TimeRow, ...]
     alert_notes: tuple[str, ...]
     alerts: tuple[ReportedAlert, ...]

@@ -4,7 +4,7 @@ from ..charts.ratio_pictures import RatioMark, row_svg
 from ..domain.checks import Measurement
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.rounding import digits_apart, join_of
+from ..metrics.rounding import digits_apart, join_of, write_minus
 from ..metrics.sides import both_sides
 from ..metrics.verdicts import Limits
 from ..views.forest import ForestRow
@@ -13,7 +13,7 @@ from .document import GroupRow
 from .numbers import ABSENT
 
 _TWO_DIGITS = 2
-_STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "fair since"}
+_STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "shown fair since"}
 
 
 def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
@@ -50,9 +50,7 @@ def say_value(one: Measurement) -> str:
     limits: Limits = (one.lower_limit, one.upper_limit)
     marks = (*both_sides(CATALOGUE[one.metric], limits), CATALOGUE[one.metric].ideal)
     digits = max(digits_apart(end, marks, _TWO_DIGITS) for end in (one.value, one.lower, one.upper) if end is not None)
-    low, high = (None if end is None else f"{end:.{digits}f}" for end in (one.lower, one.upper))
+    value, low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in (one.value, one.lower, one.upper))
     if low is None:
-        return f"{one.value:.{digits}f} (no interval)" if high is None else f"{one.value:.{digits}f} (up to {high})"
-    return (
-        f"{one.value:.{digits}f} ({low} and more)" if high is None else f"{one.value:.{digits}f} ({low}{join_of(one.lower or 0.0)}{high})"
-    )
+        return f"{value} (no interval)" if high is None else f"{value} (up to {high})"
+    return f"{value} ({low} and more)" if high is None else f"{value} ({low}{join_of(one.lower or 0.0)}{high})"

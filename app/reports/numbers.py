@@ -5,6 +5,7 @@ from datetime import datetime
 from ..domain.checks import Measurement
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import RateOf
+from ..metrics.rounding import write_minus
 from ..views.headlines import VERDICT_WORDS
 
 ABSENT = "–"
@@ -80,4 +81,4 @@ def moment(at: datetime | None) -> str:
 
 
 def _format_like(value: float, like: float) -> str:
-    return f"{value:,.1f}" if abs(like) >= _LARGE else f"{value:,.4f}"
+    return write_minus(f"{value:,.1f}" if abs(like) >= _LARGE else f"{value:,.4f}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from ..charts.printed_timeline import time_axis_svg
 from ..domain.alerts import Alert
 from ..metrics.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from .days import name_step
@@ -10,7 +11,7 @@ from .evidence import MEANING
 from .facts import list_origin
 from .numbers import ABSENT, moment
 from .source import ReportSource
-from .time_rows import list_ticks, observed_span, time_rows
+from .time_rows import observed_span, time_rows
 from .verdict_counts import DATA_NAMES, NONE_MEASURED
 
 MOST_TIMES = 6
@@ -61,7 +62,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
         notes.append(f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the report of checks with its annex has all.")
     return SecondPage(
         time_notes=tuple(notes),
-        ticks=tuple(list_ticks(observed)) if ranked else (),
+        axis=time_axis_svg(observed) if ranked else "",
         times=time_rows(source, ranked[:MOST_TIMES]),
         alert_notes=tuple(describe_alerts(source.alerts, source.waiting)),
         alerts=tuple(alert_row(alert) for alert in order_alerts(source.alerts)[:MOST_ALERTS]),

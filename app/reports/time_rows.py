@@ -1,6 +1,5 @@
 """Rows of a report over time: the headline of one attribute on one data set, drawn and worded as the panels of the page."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 
@@ -16,7 +15,6 @@ from .document import TimeRow
 from .source import History, ReportSource
 from .verdict_counts import DATA_NAMES
 
-TICKS = 5
 _GAP_HEIGHT = 3
 _LEAST = timedelta(microseconds=1)
 
@@ -71,10 +69,3 @@ def observed_span(source: ReportSource) -> Span:
     first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - _LEAST))
     # A point at the very end of the axis would be cut in half.
     return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
-
-
-def list_ticks(span: Span) -> Iterator[str]:
-    """Yields moments at even distances, from the start to the end."""
-    form = "%d %b %H:%M" if step_of(span).days == 0 else "%d %b %Y"
-    for place in range(TICKS):
-        yield f"{span.start + (span.end - span.start) * place / (TICKS - 1):{form}}"

@@ -70,7 +70,17 @@ class ComparisonState:
     @property
     def is_from_first_hour(self) -> bool:
         """Returns whether it is in its state since the first hour that counts: what was before is not known."""
-        return self.since is not None and self.until is not None and self.since == self.until - self.hours * HOUR
+        return self.since is not None and self.since == self.counted_from
+
+    @property
+    def counted_from(self) -> datetime | None:
+        """Returns the first hour that counts; None where none does."""
+        return None if self.until is None else self.until - self.hours * HOUR
+
+    @property
+    def reaches_first_hour(self) -> bool:
+        """Returns whether the first hour that counts is `since`, or nearly as likely: then nobody knows that anything changed."""
+        return self.since is not None and (self.earliest or self.since) == self.counted_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from ..domain.checks import DataSet
 from ..evidence.nulls import UnfairSide
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.rounding import write_minus
 from .looking import ComparisonState, DeploymentEvidence
 
 NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
@@ -15,6 +16,10 @@ QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, 
 STALE = "A past hour has changed; a worker is about to compute this again."
 
 FROM_FIRST_HOUR = "No hour before it was counted with this monitor and model revision, so it may have been so before."
+
+NEARLY_FIRST_HOUR = (
+    "The first hour that was counted with this monitor and model revision is nearly as likely a start, so it may have been so before."
+)
 
 _DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataSet.FEEDBACK: "on labelled records"}
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
@@ -28,7 +33,7 @@ def name_figure(one: ComparisonState) -> str:
 
 def say_limit(one: ComparisonState) -> str:
     """Returns the limit in words."""
-    return f"{'at least' if one.direction is UnfairSide.BELOW else 'at most'} {one.limit:g}"
+    return f"{'at least' if one.direction is UnfairSide.BELOW else 'at most'} {write_minus(f'{one.limit:g}')}"
 
 
 def say_comparison(one: ComparisonState) -> str:
@@ -41,13 +46,22 @@ def list_notes(one: ComparisonState) -> list[str]:
     return ([QUIET] if one.is_quiet else []) + ([STALE] if one.is_stale else [])
 
 
+def note_first_hour(one: ComparisonState) -> str | None:
+    """Returns that an unfair comparison may be older than it is known to be; None for any other."""
+    if one.state is not State.UNFAIR or not one.reaches_first_hour:
+        return None
+    return FROM_FIRST_HOUR if one.is_from_first_hour else NEARLY_FIRST_HOUR
+
+
 def sum_up(comparisons: Sequence[ComparisonState]) -> str:
     """Returns in one sentence how many comparisons are in each state."""
     if not comparisons:
         return "The monitor has no limit that evidence can be collected on."
     counts = {state: sum(one.state is state for one in comparisons) for state in _GRAVEST}
     parts = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
-    return f"{len(comparisons):,} {'comparison' if len(comparisons) == 1 else 'comparisons'}: {', '.join(parts)}."
+    noun, without = "comparison" if len(comparisons) == 1 else "comparisons", sum(one.figure_id is None for one in comparisons)
+    uncounted = f", {without:,} of them without a counted hour" if without else ""
+    return f"{len(comparisons):,} {noun}{uncounted}: {', '.join(parts)}."
 
 
 def describe_evidence(evidence: DeploymentEvidence) -> list[str]:

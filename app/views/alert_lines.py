@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert, AlertState, RuleKind
 from ..domain.checks import DataSet
-from ..metrics.rounding import digits_apart, join_of
+from ..metrics.rounding import digits_apart, join_of, write_minus
 from ..store.alerts.alerts import counterparts_of
 
 _JOINED: Final = (DataSet.PAYLOAD, DataSet.BALANCED)
@@ -130,12 +130,13 @@ def figure_of(alert: Alert) -> AlertFigure:
     value = _number(facts.get("value"))
     marks = (0.0, 1.0, _number(facts.get("lower_limit")), _number(facts.get("upper_limit")))
     digits = max((digits_apart(one, marks, _HUNDREDTHS) for one in (value, lower, upper) if one is not None), default=_HUNDREDTHS)
+    text, low, high = ("" if one is None else write_minus(f"{one:.{digits}f}") for one in (value, lower, upper))
     interval = ""
-    if lower is not None or upper is not None:
-        start = "up to " if lower is None else f"{lower:.{digits}f}"
-        end = " and more" if upper is None else f"{'' if lower is None else join_of(lower)}{upper:.{digits}f}"
-        interval = f"{start}{end}"
-    return AlertFigure(alert=alert, data=name, text="" if value is None else f"{value:.{digits}f}", interval=interval)
+    if low and high:
+        interval = f"{low}{join_of(lower or 0.0)}{high}"
+    elif low or high:
+        interval = f"{low} and more" if low else f"up to {high}"
+    return AlertFigure(alert=alert, data=name, text=text, interval=interval)
 
 
 def _number(value: object) -> float | None:

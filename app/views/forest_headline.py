@@ -25,6 +25,8 @@ _HUNDREDTHS: Final = 2
 _FAVOURED: Final = "favourable"
 """Rate whose ratio says how many times as often a group gets the favourable outcome."""
 
+_FROM_BEFORE: Final = "it may have been so before: no earlier hour was counted with this monitor and model revision"
+
 Ends: TypeAlias = tuple[float | None, float | None]
 """Ends of an interval; None is unbounded."""
 
@@ -172,9 +174,11 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     year = None if forest.check is None else forest.check.at.astimezone(UTC).year
     match row.verdict:
         case Verdict.UNFAIR:
-            since = None if figure.evidence is None or figure.evidence.state is not State.UNFAIR else figure.evidence.since
-            begun = "" if since is None else f"since {day_of(since, year)}, "
+            found = _find_oldest([figure])
+            begun = "" if found is None else f"since {day_of(found.since, year)}, "
             yield f"{begun}unfair in {count_verdicts(figure.strip, Verdict.UNFAIR)}"
+            if found is not None and found.may_be_older:
+                yield _FROM_BEFORE
         case Verdict.SUSPECTED:
             yield "suspected, not certain: its own interval reaches the limit"
         case Verdict.UNWATCHED:
@@ -182,14 +186,31 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
         case None:
             yield "no limit is set"
     # The newest hour may be fair by chance, or have too few records, where all hours together are not.
-    others = [other for other in forest.rows for each in other.figures if each.evidence is not None and each.evidence.state is State.UNFAIR]
-    if row.verdict is not Verdict.UNFAIR and others:
-        since = min(each.evidence.since for each in others[0].figures if each.evidence is not None and each.evidence.since is not None)
-        yield f"over all hours unfair for {others[0].name} since {day_of(since, year)}"
+    others = ((other, oldest) for other in forest.rows if (oldest := _find_oldest(other.figures)) is not None)
+    if row.verdict is not Verdict.UNFAIR and (first := next(others, None)) is not None:
+        other, oldest = first
+        yield f"over all hours unfair for {other.name} since {day_of(oldest.since, year)}"
+        if oldest.may_be_older:
+            yield _FROM_BEFORE
     short = one.details.shortfall
     is_short = judged_figure(one).disadvantaged is Disadvantaged.MONITORED and one.data is DataSet.PAYLOAD
     if short is not None and round(short) >= 1 and is_short:
         yield f"{round(short):,} fewer favourable outcomes than at the rate of {forest.words.subject(row.attribute, row.reference)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Onset:
+    """Hour since which evidence shows something unfair; `may_be_older` where no hour before it is known to be fair."""
+
+    since: datetime
+    may_be_older: bool
+
+
+def _find_oldest(figures: Sequence[ForestFigure]) -> _Onset | None:
+    """Returns the earliest onset of the figures that are unfair over all hours; None where none is."""
+    unfair = [one.evidence for one in figures if one.evidence is not None and one.evidence.state is State.UNFAIR]
+    onsets = [_Onset(one.since, one.reaches_first_hour) for one in unfair if one.since is not None]
+    return min(onsets, key=lambda one: one.since, default=None)
 
 
 def _say_age(forest: Forest) -> Iterator[str]:

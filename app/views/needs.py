@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ..clock import HOUR
 from ..domain.checks import DataSet
-from ..metrics.rounding import digits_apart
+from ..metrics.rounding import digits_apart, write_minus
 from ..store.overviews.overview import Unacknowledged
 from .causes import Cause
 from .overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, place_of
@@ -144,7 +144,7 @@ def sentence_of(one: DeploymentOverview, now: datetime) -> str:
         digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)
         # The line is read at a glance: a group is named once.
         of = "" if side == worst.group else f" of {group}"
-        said = f"{to}: {worst.metric.replace('_', ' ')}{of} {number:.{digits}f}{_OF_DATA.get(worst.data, '')}."
+        said = f"{to}: {worst.metric.replace('_', ' ')}{of} {write_minus(f'{number:.{digits}f}')}{_OF_DATA.get(worst.data, '')}."
     elif one.state is DeploymentState.FAILING:
         said = f"The last check failed. {one.reason or ''}"
     elif one.state is DeploymentState.NO_MONITOR:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
-from ..metrics.rounding import digits_apart
+from ..metrics.rounding import digits_apart, write_minus
 from ..metrics.verdicts import GRAVEST, Limits, Verdict
 from .headlines import VERDICT_WORDS
 from .timeline import TimeStep
@@ -56,7 +56,7 @@ def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str
         case CountOf():
             return f"{value:,.0f}"
         case _:
-            return f"{value + 0.0:.{digits_apart(value, (0.0, *limits, CATALOGUE[metric].ideal), _HUNDREDTHS)}f}"
+            return write_minus(f"{value + 0.0:.{digits_apart(value, (0.0, *limits, CATALOGUE[metric].ideal), _HUNDREDTHS)}f}")
 
 
 def name_step(step: timedelta) -> str:

@@ -31,10 +31,10 @@ from tests.worlds.truths import (
 from tests.worlds.world import GroupTruth
 
 _SHARES = (
-    rf"Of 100 (?P<among>[^;]*?) of (?P<m>{NAME})(?: with an? (?:un)?favourable label)?, (?P<a>{HUNDRED}) [^;]+;"
-    rf" of 100 of (?P<r>{NAME}), (?P<b>{HUNDRED}):"
+    rf"Of every 100 (?P<among>[^;]*?) of (?P<m>{NAME})(?: with an? (?:un)?favourable label)?, (?P<a>{HUNDRED}) [^;]+;"
+    rf" of every 100 of (?P<r>{NAME}), (?P<b>{HUNDRED}):"
 )
-SMALL = rf"(?:{END}|-?less than {NUMBER})"
+SMALL = rf"(?:{END}|−?less than {NUMBER})"
 
 
 @says(rf"{_SHARES} a ratio of (?P<v>{NUMBER}) \(95 %: (?P<l>{END}) to (?P<u>{END})\)\.")

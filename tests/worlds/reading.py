@@ -10,7 +10,7 @@ from app.domain.checks import Measurement
 from tests.worlds.world import World
 
 HUNDRED = r"(?:fewer than 0\.1|more than 99\.9|[\d.]+)"
-NUMBER = r"-?[\d,]+(?:\.\d+)?"
+NUMBER = r"−?[\d,]+(?:\.\d+)?"
 END = rf"(?:{NUMBER}|open)"
 NAME = "@name@"
 """Stands in a pattern for any name of the world."""
@@ -90,7 +90,7 @@ def _compiled(names: str) -> list[tuple[re.Pattern[str], Check]]:
 
 def number(text: str) -> float | None:
     """Returns the number that a sentence writes; None of an open end."""
-    return None if text == "open" else float(text.replace(",", ""))
+    return None if text == "open" else float(text.replace(",", "").replace("−", "-"))
 
 
 def is_shown_as(value: float | None, text: str) -> bool:

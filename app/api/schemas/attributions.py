@@ -71,7 +71,7 @@ _ATTRIBUTION: dict[str, Any] = {
     "started_at": "2026-11-20T08:12:03.902113Z",
     "finished_at": "2026-11-20T08:12:09.020874Z",
     "sentences": [
-        "Of 100 records of female, 40.0 have a favourable outcome; of 100 of male, 63.1: a gap of −23.1 points.",
+        "Of every 100 records of female, 40.0 have a favourable outcome; of every 100 of male, 63.1: a gap of −23.1 points.",
         "The gap of 500 sampled pairs is −22.6 points: −15.4 points (95 %: −20.3 to −10.4) are carried by income, −7.2 points by area.",
         "The gap of all records differs from that of the pairs by −0.5 points, from the choice of pairs (sampling).",
     ],

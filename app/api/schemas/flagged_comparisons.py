@@ -33,7 +33,7 @@ _LOOK: dict[str, Any] = {
     "false_discovery_rate": 0.05,
     "flagged": 1,
     "of": 4,
-    "words": "1 of 4 comparisons flagged, false discovery rate at most 5 %",
+    "words": "Of 4 comparisons with counted hours, 1 is flagged, false discovery rate at most 5 %",
     "comparisons": [_COMPARISON],
     "next_cursor": None,
 }

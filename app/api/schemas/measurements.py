@@ -32,7 +32,8 @@ MEASUREMENT: dict[str, Any] = {
     "upper_limit": 1.1764705882352942,
     "carried_forward": False,
     "definition": 1,
-    "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.800 (95 %: 0.694 to 0.922).",
+    "sentence": "Of every 100 records of female, 60 were predicted favourable; of every 100 of male, 75: a ratio of 0.800"
+    " (95 %: 0.694 to 0.922).",
     "gap": "The gap is larger than chance explains (p = 0.0013).",
     "beyond_limit": "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.922.",
     "details": {
@@ -92,7 +93,8 @@ _SERIES_MEASUREMENT: dict[str, Any] = {
     "upper_limit": 1.25,
     "carried_forward": False,
     "definition": 1,
-    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26.3: a ratio of 0.302 (95 %: 0.272 to 0.334).",
+    "sentence": "Of every 100 records of female, 7.9 were predicted favourable; of every 100 of male, 26.3: a ratio of 0.302"
+    " (95 %: 0.272 to 0.334).",
     "gap": "The gap is larger than chance explains (p < 0.0001).",
     "beyond_limit": "It is beyond the limit of 0.8, and so is its whole interval.",
     "details": {

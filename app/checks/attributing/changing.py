@@ -12,6 +12,7 @@ import pyarrow as pa
 from ...attribution.bins import count_cells
 from ...attribution.changes import BeforeAndAfter, explain_change_of_gap
 from ...attribution.intervals import MIN_UNITS
+from ...clock import HOUR
 from ...domain.attributions import ChangedGap, ChangedParts, PeriodCounts, RevisionBoundary
 from ...domain.checks import Span
 from ...domain.comparisons import Comparison
@@ -28,10 +29,11 @@ from .records import WindowRecords, query_of, read_as_monitored
 
 @dataclass(frozen=True, slots=True)
 class AlertedGroup:
-    """The group that an alert is about."""
+    """The group that an alert is about. `counted_from` is the first hour that was counted if the alert may be as old; else None."""
 
     comparison: Comparison
     group: str
+    counted_from: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
 
     At most the monitor's `max_records` of either side are read, the newest. Those after the onset are of the present model revision, and so
     are those before it if both groups have enough of them. Otherwise the change came with the revision, and those of earlier ones count.
+    Where the alert may be as old as the first hour that was counted, only those of an earlier revision count.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -69,9 +72,10 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
     is_member = np.isin(codes, [place for place, (label, _) in enumerate(named) if label == alerted.group])
     is_reference = np.isin(codes, [place for place, (_, role) in enumerate(named) if role == "reference"])
     is_after = records.window.is_own()
-    early = [np.flatnonzero(~is_after & records.is_usable & side) for side in (is_member, is_reference)]
+    is_before = ~is_after if alerted.counted_from is None else _select_counted_before(records, alerted.counted_from)
+    early = [np.flatnonzero(is_before & records.is_usable & side) for side in (is_member, is_reference)]
     if min(map(len, early)) < MIN_UNITS:
-        early = [np.flatnonzero(~is_after & records.is_classified & records.is_drawn & side) for side in (is_member, is_reference)]
+        early = [np.flatnonzero(is_before & records.is_classified & records.is_drawn & side) for side in (is_member, is_reference)]
     late = [np.flatnonzero(is_after & records.is_usable & side) for side in (is_member, is_reference)]
     labels = (alerted.group, alerted.comparison.reference_label(records.read.monitor))
     before, after = (_count_period(records, labels, found) for found in (early, late))
@@ -102,7 +106,23 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
         after=after,
         boundary=_find_boundary(records),
         features=tuple(parts),
+        reaches_first_hour=alerted.counted_from is not None,
     )
+
+
+def _select_counted_before(records: WindowRecords, first_hour: datetime) -> npt.NDArray[np.bool_]:
+    """Returns which records an alert that may be as old as the first counted hour can be compared with.
+
+    They are those of an earlier revision, if that ended in the hour before. Records of the present revision are none: they are part of an
+    hour, or were logged before the monitor had its present version.
+    """
+    is_before = ~records.window.is_own()
+    is_present = np.asarray(records.revisions == records.deployment.model_revision)
+    own = np.flatnonzero(is_before & is_present)
+    # The newest come first in a window.
+    if len(own) and records.window.rows["logged_at"][int(own[-1])].as_py() < first_hour - HOUR:
+        return np.zeros(len(is_before), dtype=np.bool_)
+    return is_before & ~is_present
 
 
 def _count_period(records: WindowRecords, labels: Sequence[str | None], sides: Sequence[IntArray]) -> PeriodCounts:

@@ -8,6 +8,7 @@ those after it. Nothing but the cost is stored before the last step, and no tran
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
             change = encode_result(found.result)["change"]
             changed = note_change(session, subject.alert, {**said, **change})
             # The notification of the opening did not wait for this; it is the next one.
-            if changed is not None and changed.resolved_at is None:
+            if changed is not None and changed.resolved_at is None and plain.is_known:
                 queue_notifications(session, changed, Event.EXPLAINED)
 
 
@@ -144,8 +145,10 @@ def _explain_alert(subject: _Subject, alert: Alert, database: Database) -> _Foun
     # The revision that the alarm was about: the deployment may have another one by now.
     revision = str(alert.facts.get("model_revision", subject.deployment.model_revision))
     subject = replace(subject, deployment=replace(subject.deployment, model_revision=revision))
+    first_hour = alert.facts.get("counted_from")
+    alerted = AlertedGroup(comparison, about.group, None if first_hour is None else datetime.fromisoformat(str(first_hour)))
     with arrow_reader(database) as reader:
-        found = explain_alert(reader, subject.deployment, monitor, AlertedGroup(comparison, about.group), subject.run.span)
+        found = explain_alert(reader, subject.deployment, monitor, alerted, subject.run.span)
     result = _count_records(subject, found.records, Method.KITAGAWA)
     return _Found(replace(result, left_out=found.features.left_out, change=found.change))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ...domain.attributions import AttributedGap, AttributionResult, CellsOfFeature, ChangedGap, HybridShares, PartOfGap, SideCounts
+from ...metrics.rounding import round_gap, write_minus
 
 MAX_NAMED = 3
 """Max players of a sentence; the table has all."""
@@ -11,6 +12,9 @@ NO_GAP = "No monitored group and its reference both have records with an outcome
 NOT_ANSWERED = "For no pair did the model answer every row with an outcome of either list, so nothing is attributed."
 NOT_ADDED = "Each feature divides the whole gap: do not add the parts of different features."
 EXAGGERATED = "The records after the onset were selected by the alarm, so the change looks larger than it is."
+NOTHING_BEFORE = (
+    "may be as old as the first hour that was counted with this monitor and model revision, so there is nothing before it to compare with."
+)
 NOT_GROWN = "The gap did not grow. The records after the onset were selected by the alarm, so the gap after it looks larger than it is."
 
 
@@ -23,7 +27,7 @@ def say_result(result: AttributionResult) -> list[str]:
 
 def say_gap(gap: AttributedGap) -> Iterator[str]:
     """Yields what is known of one gap: its size, what it is carried by, and doubts."""
-    yield f"{_say_side(gap.monitored)}; {_say_side(gap.reference, is_first=False)}: a gap of {say_points(gap.gap)}."
+    yield _say_sides(gap.monitored, gap.reference)
     if gap.hybrids is not None:
         yield from _say_shares(gap.hybrids)
     elif gap.cells:
@@ -40,6 +44,8 @@ def say_change(change: ChangedGap) -> str:
         f" The model revision changed from {boundary.before} to {boundary.after} at {boundary.at:%Y-%m-%d %H:%M} UTC." if boundary else ""
     )
     of_group = f"{change.group} ({change.attribute})"
+    if before is None and change.reaches_first_hour:
+        return f"The alert on {of_group} {NOTHING_BEFORE}"
     if before is None or after is None:
         when = f"before {at}" if before is None else f"from {at} on"
         nothing = f"{change.group} or the reference has no record {when} to compare with"
@@ -68,11 +74,11 @@ def say_selection(before: float, after: float) -> str:
     return EXAGGERATED if (after - before) * after > 0 and _shows(after - before) else NOT_GROWN
 
 
-def say_points(value: float) -> str:
+def say_points(value: float, digits: int = 1) -> str:
     """Returns a difference of rates in percentage points, with its sign."""
-    tenths = round(100 * value, 1)
+    points = round(100 * value, digits)
     # -0.04 would read as -0.0.
-    return "0.0 points" if tenths == 0 else f"{tenths:+.1f} points".replace("-", "−")
+    return f"{0:.{digits}f} points" if points == 0 else write_minus(f"{points:+.{digits}f} points")
 
 
 def say_interval(part: PartOfGap) -> str | None:
@@ -126,10 +132,14 @@ def _say_cells(cells: Sequence[CellsOfFeature]) -> Iterator[str]:
         yield NOT_ADDED
 
 
-def _say_side(side: SideCounts, *, is_first: bool = True) -> str:
-    hundred = f"{100 * (side.rate or 0.0):.1f}"
-    label = side.label if side.label is not None else "all other values"
-    return f"Of 100 records of {label}, {hundred} have a favourable outcome" if is_first else f"of 100 of {label}, {hundred}"
+def _say_sides(monitored: SideCounts, reference: SideCounts) -> str:
+    found = round_gap(100 * (monitored.rate or 0.0), 100 * (reference.rate or 0.0))
+    label, other = ("all other values" if side.label is None else side.label for side in (monitored, reference))
+    rate, other_rate = (f"{number:.{found.digits}f}" for number in (found.first, found.second))
+    return (
+        f"Of every 100 records of {label}, {rate} have a favourable outcome; of every 100 of {other}, {other_rate}:"
+        f" a gap of {say_points(found.gap / 100, found.digits)}."
+    )
 
 
 def _in_brackets(part: PartOfGap) -> str:

@@ -38,11 +38,17 @@ function offer(isOffered) {
   (isOffered ? start : begin).focus();
 }
 
+/** The group by its display name, which the page knows of groups that a check has measured. */
+function nameOf({ attribute, group }) {
+  const named = JSON.parse(place.dataset.names).find((one) => one.attribute === attribute && one.group === group);
+  return named ? named.name : group;
+}
+
 function words({ method, rows, requests, gaps, records }) {
-  if (method === "kitagawa") return `The deployment has no endpoint: the model is asked about no row, and ${count.format(records)} records are divided by their features.`;
+  if (method === "kitagawa") return `The deployment has no endpoint: the model would be asked about no row, and ${count.format(records)} records divided by their features.`;
   if (!gaps.length) return "There is no gap to attribute: the model would be asked about no row.";
-  const parts = gaps.map((one) => `${one.attribute}, ${one.group}: ${count.format(one.rows)} rows for ${count.format(one.pairs)} pairs`);
-  return `The model is asked about ${count.format(rows)} rows in ${count.format(requests)} ${requests === 1 ? "request" : "requests"}, within the limits of its endpoint. ${parts.join("; ")}.`;
+  const parts = gaps.map((one) => `${one.attribute}, ${nameOf(one)}: ${count.format(one.rows)} rows for ${count.format(one.pairs)} pairs`);
+  return `The model would be asked about ${count.format(rows)} rows in ${count.format(requests)} ${requests === 1 ? "request" : "requests"}, within the limits of its endpoint. ${parts.join("; ")}.`;
 }
 
 async function showCost() {

@@ -143,7 +143,8 @@ function start(timeline, tip) {
 
 /** The lines about one bar: when, the figures, how many records, the verdicts. */
 function describe(panel, step, clock) {
-  const write = { share: (value) => `${(100 * value).toFixed(1)} %`, count: (value) => value.toFixed(0), number: (value) => value.toFixed(3) }[panel.form];
+  const format = { share: (value) => `${(100 * value).toFixed(1)} %`, count: (value) => value.toFixed(0), number: (value) => value.toFixed(3) }[panel.form];
+  const write = (value) => format(value).replace(/^-/, "\u2212");
   const checks = step[VERDICTS].reduce((sum, count) => sum + count, 0);
   const verdicts = NAMES.map((name, place) => [name, step[VERDICTS][place]]).filter(([, count]) => count);
   const figures = write(step[LOW]) === write(step[HIGH]) ? write(step[LOW]) : `${write(step[LOW])} to ${write(step[HIGH])}`;

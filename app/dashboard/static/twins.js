@@ -18,7 +18,9 @@ function worthShowing(rows) {
 
 function cell(kind, text, attributes = {}) {
   const made = document.createElement(kind);
-  made.textContent = kind === "td" && /^-?\d+\.\d{5,}(e-?\d+)?$/.test(text) ? Number(text).toFixed(4) : text;
+  const isNumber = kind === "td" && /^-?\d+(\.\d+)?(e-?\d+)?$/.test(text);
+  const rounded = isNumber && /\.\d{5,}/.test(text) ? Number(text).toFixed(4) : text;
+  made.textContent = isNumber ? rounded.replace(/^-/, "\u2212") : text;
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }

@@ -141,7 +141,7 @@ ROWS = (
         highest=1.0,
         limit=0.1,
         short="TVD",
-        says="{points} of 100 labels of {monitored} would have to change for it to have the labels of {reference}.",
+        says="Of every 100 labels of {monitored}, {points} would have to change for it to have the labels of {reference}.",
     ),
     _distance(
         "kolmogorov_smirnov",

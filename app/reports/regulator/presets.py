@@ -177,6 +177,6 @@ def find_unnamed_categories(wanted: SheetPreset, monitor: Monitor, mapped: Colle
             known = {category.casefold() for category in SCHEMES[scheme]}
             others = [label for label in shown if label.casefold() not in known]
             if others:
-                have = "has another name" if len(others) == 1 else "have other names"
-                what = f"categories of {one.feature} as the rule names them ({', '.join(SCHEMES[scheme])}): {', '.join(others)} {have}"
-                yield Missing(what, "Map the values to these categories where you make the report, or give the groups these names.", False)
+                names, categories = ", ".join(others), ", ".join(SCHEMES[scheme])
+                what = f"groups of {one.feature} named as the rule names its categories ({categories}): the monitor calls them {names}"
+                yield Missing(what, "Map their values to the categories where you make the report, or give the groups their names.", False)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...impact.local_law_144 import LEAST_SHARE
+from ...metrics.rounding import write_minus
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
 from ..numbers import ABSENT, count, interval, number, p_value, share
 from ..weighted_tables import weighted_tables
@@ -177,7 +178,7 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
                 number(row["odds_ratio"]),
                 _ends(row, "odds_ratio"),
                 ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
-                ABSENT if row["shortfall_to_parity"] is None else f"{row['shortfall_to_parity']:,.1f}",
+                ABSENT if row["shortfall_to_parity"] is None else write_minus(f"{row['shortfall_to_parity']:,.1f}"),
             )
             for row in compared[:MOST_ROWS]
         )

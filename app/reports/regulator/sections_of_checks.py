@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ...metrics.rounding import write_minus
 from ..document import Block, Paragraph, ReportTable
 from ..numbers import ABSENT, count, interval, moment, number, share
 
@@ -136,5 +137,5 @@ def _number_with_ends(row: Mapping[str, Any]) -> str:
 
 
 def _points_with_ends(row: Mapping[str, Any]) -> str:
-    ends = "" if row["low"] is None or row["high"] is None else f" ({100 * row['low']:+.2f} to {100 * row['high']:+.2f})"
-    return f"{100 * row['value']:+.2f}{ends}"
+    value, low, high = (None if row[name] is None else write_minus(f"{100 * row[name]:+.2f}") for name in ("value", "low", "high"))
+    return f"{value}" if low is None or high is None else f"{value} ({low} to {high})"

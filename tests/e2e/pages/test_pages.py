@@ -28,7 +28,7 @@ def test_a_stranger_finds_in_three_clicks_which_group_is_treated_worst_and_wheth
         assert "women" in told
         assert "unfair" in told
         assert re.search(r"Women .*are rated No Risk 0\.\d\d times as often as men.* \(0\.\d\d–0\.\d\d\)", headline)
-        assert "Of 100 records of women" in drawer.inner_text()
+        assert "Of every 100 records of women" in drawer.inner_text()
         assert "favourable_rate" in drawer.locator("details code").first.text_content()
         assert visit.faults == []
 

@@ -34,7 +34,7 @@ def test_an_unfair_group_opens_one_alert_that_says_everything(history: History) 
     assert (facts["check_id"], facts["at"], facts["since"], facts["checks_in_a_row"]) == (check.id, utc(1), utc(1), 1)
     assert (facts["value"], facts["lower"], facts["upper"], facts["n"], facts["lower_limit"]) == (0.3, 0.25, 0.35, 200, 0.8)
     assert facts["verdict"] == "unfair"
-    assert str(facts["sentence"]).startswith("Of 100 records of female")
+    assert str(facts["sentence"]).startswith("Of every 100 records of female")
     assert facts["details"] != {}
 
 

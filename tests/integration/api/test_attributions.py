@@ -221,7 +221,7 @@ def test_an_intersection_is_attributed_where_it_is_asked_for(service: RunningSer
     (both,) = (one for one in gaps if one["monitored"]["label"] == "female × 20-39")
     assert both["reference"]["label"] == "male × 40-70"
     assert sum(one["share"]["value"] for one in both["hybrids"]["shares"]) == pytest.approx(both["hybrids"]["gap_of_pairs"], abs=1e-9)
-    assert together["sentences"][0].startswith("Of 100 records of ")
+    assert together["sentences"][0].startswith("Of every 100 records of ")
     # Another question, not the same one again.
     assert (alone["comparisons"], alone["id"] != together["id"]) == (None, True)
 

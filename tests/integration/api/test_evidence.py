@@ -88,7 +88,7 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
         assert client.get(series, params=filters).json()["evidence"] == []
 
     look = client.get(f"{PATH}/flagged-comparisons", params={"limit": 1}).json()
-    assert look["words"] == f"0 of {look['of']} comparisons flagged, false discovery rate at most 5 %"
+    assert look["words"] == f"Of {look['of']} comparisons with counted hours, 0 are flagged, false discovery rate at most 5 %"
     assert [one["rank"] for one in look["comparisons"]] == [1]
     assert look["comparisons"][0]["needed"] == look["of"] / 0.05
     following = client.get(f"{PATH}/flagged-comparisons", params={"cursor": look["next_cursor"]}).json()

@@ -59,7 +59,7 @@ def test_a_measurement_says_in_words_what_its_value_says(measured: RunningServic
     point = found(measured, metric="disparate_impact", data="payload", scope="group")[0]
     listed = measured.client.get(f"/v1/deployments/a-model/checks/{point['check_id']}").json()["measurements"]
 
-    assert point["sentence"].startswith("Of 100 records of female, 10 were predicted favourable; of 100 of male, 100")
+    assert point["sentence"].startswith("Of every 100 records of female, 10 were predicted favourable; of every 100 of male, 100")
     assert point["sentence"] in [one["sentence"] for one in listed]
     assert all(one["sentence"].endswith(".") for one in listed)
     missing = next(one for one in listed if one["metric"] == "accuracy")

@@ -101,7 +101,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(servic
 
     assert "A model: women <i> (sex), disparate impact" in said
     assert "in the records: female" in said
-    assert f"Of 100 records of women <i>, 10 were predicted favourable; of 100 of \u2068{MEN}\u2069, 100" in said
+    assert f"Of every 100 records of women <i>, 10 were predicted favourable; of every 100 of \u2068{MEN}\u2069, 100" in said
     assert "Assigned to ada" in said
     assert "4 checks from" in said
     assert "No check measured this figure in the two days before." not in said

@@ -102,7 +102,7 @@ def test_records_of_the_window_and_of_earlier_hours_are_counted_apart_and_groups
     assert "10 records logged from" in said
     assert f"topped up with {result['additional_records']} of earlier hours to {result['records']}." in said
     assert "sex: women" in said
-    assert "Of 100 records of women" in said
+    assert "Of every 100 records of women" in said
     assert "records of female" not in said
 
 

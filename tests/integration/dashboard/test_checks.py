@@ -100,8 +100,8 @@ def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_an
     assert "unfair in the only check" in words(page)  # a later check is no part of it
     assert "Favourable is: 1." in words(page)
     assert 'href="?attribute=sex&amp;group=female#drawer"' in page
-    assert "Of 100 records of female, 20 were predicted favourable; of 100 of male, 100: a ratio of 0.200 (95 %:" in said
-    assert "Of 100 records of female and male, 12 were predicted favourable as female, 100 as male: a ratio of 0.120" in said
+    assert "Of every 100 records of female, 20 were predicted favourable; of every 100 of male, 100: a ratio of 0.200 (95 %:" in said
+    assert "Of every 100 records of female and male, 12 were predicted favourable as female, 100 as male: a ratio of 0.120" in said
     assert "The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its whole interval." in said
     assert "Both figures are outside the limits: with everything else equal a gap stays" in said
     assert {reader.get(address).status_code for address in figures(drawer)} == {200}

@@ -65,7 +65,7 @@ def test_the_page_of_a_figure_names_its_groups(stage: Scene, reader: httpx.Clien
 
     assert stage.monitor().names == NAMES
     assert "Disparate impact: women (sex)" in page
-    assert "Of 100 records of women, 20 were predicted favourable; of 100 of men <b>, 100" in page
+    assert "Of every 100 records of women, 20 were predicted favourable; of every 100 of men <b>, 100" in page
 
 
 @pytest.mark.usefixtures("stage")

@@ -111,7 +111,7 @@ def test_the_drawer_has_an_address_of_its_own(reader: httpx.Client) -> None:
 
     assert html.unescape(re.findall(r'href="([^"]*)" data-row', closed)[0]) == "?attribute=sex&group=female#drawer"
     assert drawer_of(closed) == drawer_of(other) == ""
-    assert "Of 100 records of female, 20 were predicted favourable" in said
+    assert "Of every 100 records of female, 20 were predicted favourable" in said
     assert "favourable_rate(monitored) / favourable_rate(reference)" in said
     assert "Nothing has been attributed for this group yet." in said
     assert "No alert on this group is open." in said
@@ -130,7 +130,9 @@ def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, read
 
     assert together
     for text in together:
-        assert "There is no counterfactual figure of attributes that are watched together" in text
+        # Figures come before what is missing.
+        caveat = "There is no counterfactual figure of attributes that are watched together"
+        assert text.index("Of every 100 records of") < text.index(caveat) < text.index("Words used here: gap")
         assert "read together" not in text
 
 

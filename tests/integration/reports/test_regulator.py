@@ -189,8 +189,8 @@ def test_the_sheet_of_local_law_144_has_sex_race_and_both_whatever_else_is_watch
     assert [one["attribute"] for one in sheet["tables"]] == ["sex", "race", "sex × race"]
     assert sheet["not_asked_for"] == ["age"]
     assert sheet["unknown"] == sum(not row["sex"] for seed in range(3) for row in people(seed))
-    assert ["the rule names them (Hispanic" in one["what"] for one in found["missing"]] == [True]
-    assert found["missing"][0]["what"].endswith("): Black has another name")
+    assert ["the rule names its categories (Hispanic" in one["what"] for one in found["missing"]] == [True]
+    assert found["missing"][0]["what"].endswith("): the monitor calls them Black")
     assert any("auditor" in one for one in found["elsewhere"])
     chosen = json.loads(make(stage, wanted=replace(only, attributes=("age", "sex", "race"))))["sheets"]["ll144"]
     assert [one["attribute"] for one in chosen["tables"]] == ["sex", "race", "age", "sex × race × age"]

@@ -81,7 +81,10 @@ def test_the_flags_are_those_of_the_library_on_the_same_counts(database: Databas
     assert [one.rank - 1 for one in found.comparisons if one.is_flagged] == flag_groups(e_values)
     assert {one.group for one in found.comparisons if one.is_flagged} == FELL
     assert (found.month, found.month_hours) == (OCTOBER, 744)
-    assert found.words == f"{found.flagged} of {len(impact) + 10} comparisons flagged, false discovery rate at most 5 %"
+    assert (
+        found.words
+        == f"Of {len(impact) + 10} comparisons with counted hours, {found.flagged} are flagged, false discovery rate at most 5 %"
+    )
 
 
 def test_labels_belong_to_the_month_in_which_they_are_counted(database: Database) -> None:

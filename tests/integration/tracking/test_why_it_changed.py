@@ -10,13 +10,17 @@ from sqlalchemy import select, text
 
 from app.alerts.accumulated import evaluate_evidence
 from app.alerts.wording import facts, headline, sentence
+from app.checks.attributing.changing import AlertedGroup, explain_alert
 from app.domain.alerts import DEFAULT_RULE_ID, Alert, EvidenceCondition, RuleContent, RuleKind
 from app.domain.attributions import AttributionState, AttributionTrigger
 from app.domain.channels import ChannelContent, ChannelKind
+from app.domain.checks import Span
+from app.domain.comparisons import Comparison
 from app.domain.monitors import MonitoredAttribute
 from app.store.alerts.alert_channels import create_channel
 from app.store.alerts.alert_rules import put_rule
 from app.store.alerts.alerts import AlertFilter, alerts_page
+from app.store.database.arrow import arrow_reader
 from app.store.database.engine import Database
 from app.store.tables import NotificationRow
 from tests.builders.attributions import all_attributions, run_all
@@ -134,6 +138,58 @@ def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(dat
     assert (boundary["before"], boundary["after"]) == ("0", "1")
     assert START + 10 * HOUR <= datetime.fromisoformat(boundary["at"]) < START + 11 * HOUR
     assert "The model revision changed from 0 to 1 at" in str(change["sentence"])
+
+
+def test_an_alert_that_begins_with_the_first_counted_hour_has_nothing_to_compare_with(database: Database) -> None:
+    stage = watched(database, metrics=("disparate_impact",))
+    with database.transaction() as session:
+        create_channel(session, "team", ChannelContent(name="Team", kind=ChannelKind.EMAIL, to=("team@example.org",)), PlainSealer())
+        content = RuleContent(name="Evidence", condition=EvidenceCondition(), channels=("team",))
+        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, content, most=10)
+    log(stage, world([0.3] * 20, seed=1, records=120), first_no=1)
+    update(stage, START + 20 * HOUR)
+    evaluate_evidence(database)
+
+    run_all(database)
+
+    alert = alert_of(stage)
+    assert alert.facts["counted_from"] == START.isoformat()
+    assert alert.change is not None
+    assert alert.change["features"] == []
+    assert alert.change["sentence"] == (
+        "The alert on female (sex) may be as old as the first hour that was counted with this monitor and model revision, so there is"
+        " nothing before it to compare with."
+    )
+    # A message that says nothing is not sent.
+    assert [one["event"] for one in told(stage)] == ["opened"]
+
+
+@pytest.mark.parametrize(
+    ("revisions", "compared"),
+    [
+        (("1",) * 6, 0),
+        (("0",) * 5 + ("1",), 5),
+        (("0",) * 4 + ("1",) * 2, 0),
+    ],
+)
+def test_the_first_counted_hour_is_compared_with_another_revision_alone(
+    database: Database, revisions: tuple[str, ...], compared: int
+) -> None:
+    """Six hours before the onset, of these revisions; the last but one is of the present revision where that began too early."""
+    stage = watched(database, metrics=("disparate_impact",))
+    records = world([1.0] * 6 + [0.3] * 10, seed=1, records=120)
+    for number, revision in enumerate((*revisions, *("1",) * 10)):
+        own = [one for one in records if one.hour == START + number * HOUR]
+        log(stage, own, first_no=1_000 * (number + 1), revision=revision)
+    alerted = AlertedGroup(Comparison(("sex",)), "female", counted_from=START + 6 * HOUR)
+
+    with arrow_reader(database) as reader:
+        span = Span(start=START + 6 * HOUR, end=START + 16 * HOUR)
+        change = explain_alert(reader, stage.deployment, stage.monitor(), alerted, span).change
+
+    assert change.before.monitored.records + change.before.reference.records == 120 * compared
+    assert change.is_known is (compared > 0)
+    assert change.after.gap == pytest.approx(-0.42, abs=0.08)
 
 
 def test_an_attribute_that_is_no_longer_watched_cannot_be_explained(database: Database) -> None:

@@ -1,7 +1,7 @@
 """Panels of groups over one time: places on the common axes, and what is kept where many checks share a step."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel
+from app.charts.printed_timeline import PRINTED_HEIGHT, PRINTED_WIDTH, PrintedMarks, print_panel, time_axis_svg
 from app.charts.timeline import HEIGHT, WIDTH, PanelPicture, TimeAxis, draw_moments, draw_panel, draw_stretches, draw_volume, level_axis
 from app.domain.checks import Span
 from app.store.checks.check_days import CheckStep
@@ -137,6 +137,24 @@ def test_the_printed_panel_is_xml_of_its_size_with_the_same_paths() -> None:
 
     assert ET.fromstring(svg).get("aria-hidden") == "true"  # noqa: S314 - our own
     assert all(f'd="{path}"' in svg for _, path in picture.bars)
+    # A triangle at an end of the axis is whole, too.
+    corners = [float(one) for points in re.findall(r'points="([^"]+)"', svg) for one in re.findall(r"([\d.-]+),", points)]
+    assert len(corners) == 6
+    assert 0 <= min(corners) < max(corners) <= PRINTED_WIDTH
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "texts"),
+    [
+        (START + timedelta(minutes=21), 15 * HOUR, "03:00 06:00 09:00 12:00 15:00"),
+        (START + timedelta(minutes=21), timedelta(days=3), "02 Mar 03 Mar 04 Mar"),
+        (START, timedelta(days=60), "09 Mar 23 Mar 06 Apr 20 Apr"),
+    ],
+)
+def test_the_printed_axis_has_round_times(start: datetime, length: timedelta, texts: str) -> None:
+    svg = time_axis_svg(Span(start=start, end=start + length))
+
+    assert " ".join(re.findall(r">([^<>]+)</text>", svg)) == texts
 
 
 def test_steps_join_what_a_day_holds_whatever_the_step() -> None:

@@ -54,15 +54,24 @@ def test_a_gap_is_carried_by_features_never_caused() -> None:
     said = list(say_gap(gap(both)))
 
     assert said == [
-        "Of 100 records of woman, 40.0 have a favourable outcome; of 100 of man, 60.0: a gap of −20.0 points.",
+        "Of every 100 records of woman, 40.0 have a favourable outcome; of every 100 of man, 60.0: a gap of −20.0 points.",
         "The gap of 500 sampled pairs is −20.0 points: −15.0 points (95 %: −20.0 to −10.0) are carried by income with tax.",
     ]
+
+
+def test_a_gap_and_its_rates_agree_as_they_are_shown() -> None:
+    few = SideCounts(label="woman", favourable=23, records=64), SideCounts(label="man", favourable=577, records=716)
+
+    # With one digit, 35.9 less 80.6 would be a gap of −44.6.
+    assert next(say_gap(replace(gap(), monitored=few[0], reference=few[1]))) == (
+        "Of every 100 records of woman, 35.94 have a favourable outcome; of every 100 of man, 80.59: a gap of −44.65 points."
+    )
 
 
 def test_a_favoured_group_and_a_reference_of_all_others_are_worded() -> None:
     favoured = replace(gap(shares(("age", 0.2))), monitored=MEN, reference=replace(WOMEN, label=None), gap=0.2)
 
-    assert next(say_gap(favoured)).endswith("of 100 of all other values, 40.0: a gap of +20.0 points.")
+    assert next(say_gap(favoured)).endswith("of every 100 of all other values, 40.0: a gap of +20.0 points.")
 
 
 @pytest.mark.parametrize(
@@ -212,6 +221,17 @@ def test_a_side_without_records_is_named(before: float | None, after: float | No
     assert say_change(change(before, after)) == (
         f"Why the gap of woman (sex) changed is not known: woman or the reference has no record {when} to compare with."
     )
+
+
+def test_an_alert_from_the_first_counted_hour_says_that_nothing_was_before() -> None:
+    found = replace(change(None, -0.2), reaches_first_hour=True)
+
+    assert say_change(found) == (
+        "The alert on woman (sex) may be as old as the first hour that was counted with this monitor and model revision, so there is"
+        " nothing before it to compare with."
+    )
+    # What an earlier revision answered can be compared with.
+    assert "went from −5.0 points" in say_change(replace(change(), reaches_first_hour=True))
 
 
 def test_a_change_without_a_feature_to_divide_by_still_says_its_size() -> None:

@@ -66,7 +66,9 @@ def test_each_metric_has_its_line_and_its_sentence(file: Path) -> None:
 
     line = next(line for line in printed.splitlines() if "Disparate impact" in line)
     assert line.split() == ["Disparate", "impact", "woman", "0.5000", "0.2762", "to", "0.9051", "100", "suspected"]
-    assert "• Of 100 records of woman, 25 were predicted favourable; of 100 of man, 50: a ratio of 0.500" in printed
+    assert "• Of every 100 records of woman, 25 were predicted favourable; of every 100 of man, 50: a ratio of 0.500" in " ".join(
+        printed.split()
+    )
 
 
 @pytest.mark.thorough
@@ -190,7 +192,7 @@ def test_what_the_marks_and_the_verdicts_mean_is_said_below_the_table(file: Path
     assert re.search(r"[0-9]\* +[0-9]+ +insufficient data$", line)
     assert "* The records are too few, or too unevenly spread, for the interval to be relied on." in few
     assert "insufficient data = one side has fewer than 10 records" in " ".join(few.split())
-    assert "Limits: 0.8 to 1.25 for Disparate impact; -0.1 to 0.1 for Statistical parity difference." in many
+    assert "Limits: 0.8 to 1.25 for Disparate impact; −0.1 to 0.1 for Statistical parity difference." in many
     assert "Verdicts: suspected = the value is outside, but its interval reaches inside." in many
     assert "*" not in many
     assert "fair = the value is within" not in many
@@ -201,8 +203,8 @@ def test_the_two_figures_that_search_all_groups_say_which_they_are(file: Path) -
 
     printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "age", *ages, "--metric", "disparate_impact")
 
-    assert "• Furthest out: Of 100 records of " in printed
-    assert "• Furthest apart: Of 100 records of " in printed
+    assert "• Furthest out: Of every 100 records of " in printed
+    assert "• Furthest apart: Of every 100 records of " in printed
 
 
 def test_a_group_that_nobody_is_in_is_warned_of_with_the_values_that_there_are(file: Path) -> None:

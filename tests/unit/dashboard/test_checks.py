@@ -95,7 +95,7 @@ def test_a_rate_reads_as_per_cent_and_a_count_as_a_count() -> None:
     ("value", "ends", "shown", "interval"),
     [
         (0.05, (0.01, 0.09), "+5.0\u00a0points", "+1.0 to +9.0\u00a0points"),
-        (-0.0314, (-0.08, 0.02), "-3.1\u00a0points", "-8.0 to +2.0\u00a0points"),
+        (-0.0314, (-0.08, 0.02), "−3.1\u00a0points", "−8.0 to +2.0\u00a0points"),
         (0.0, (None, None), "0.0\u00a0points", "–"),
     ],
 )

@@ -43,7 +43,7 @@ def test_the_equality_of_a_difference_is_0() -> None:
     found = drawn(-0.4, 0.2, metric="statistical_parity_difference", limits=(-0.1, None))
 
     assert found is not None
-    assert [one.text for one in found.levels] == ["-0.1", "0"]
+    assert [one.text for one in found.levels] == ["−0.1", "0"]
 
 
 def test_without_a_figure_there_is_no_line() -> None:

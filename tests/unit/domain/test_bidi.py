@@ -2,7 +2,7 @@ from app.domain.bidi import FIRST, LAST, isolate
 
 
 def test_words_from_right_to_left_are_isolated_so_that_a_number_after_them_stays_in_its_place() -> None:
-    assert isolate("Of 100 records of نساء شابات, 40 were") == f"Of 100 records of {FIRST}نساء شابات{LAST}, 40 were"
+    assert isolate("Of every 100 records of نساء شابات, 40 were") == f"Of every 100 records of {FIRST}نساء شابات{LAST}, 40 were"
     assert isolate("א, ב") == f"{FIRST}א{LAST}, {FIRST}ב{LAST}"
 
 

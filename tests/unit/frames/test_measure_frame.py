@@ -193,7 +193,7 @@ def test_a_row_of_the_table_has_what_the_json_has(applicants: pd.DataFrame) -> N
         }
     impact = next(row for row in rows if (row["metric"], row["scope"]) == (IMPACT, "group"))
     assert (impact["verdict"], impact["lower_limit"], impact["interval_method"]) == ("fair", 0.8, "log_ratio")
-    assert impact["sentence"].startswith("Of 100 ")
+    assert impact["sentence"].startswith("Of every 100 ")
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

@@ -271,8 +271,8 @@ def test_a_change_is_told_with_its_sign() -> None:
         return sentence(metric, value=change, lower=change, upper=change, details=Details(monitored="Female", reference="Male"))
 
     assert told("disparate_impact_change", 0.172).startswith("Mitigation moves the disparate impact of Female against Male by +0.172 (")
-    assert told("disparate_impact_change", -0.05).startswith("Mitigation moves the disparate impact of Female against Male by -0.0500 (")
-    assert told("accuracy_change", -0.0131).startswith("Overall, mitigation moves the accuracy by -1.3 percentage points (")
+    assert told("disparate_impact_change", -0.05).startswith("Mitigation moves the disparate impact of Female against Male by −0.0500 (")
+    assert told("accuracy_change", -0.0131).startswith("Overall, mitigation moves the accuracy by −1.3 percentage points (")
     assert told("balanced_accuracy_change", 0).startswith("Overall, mitigation moves the balanced accuracy by 0 percentage points (")
     assert told("accuracy_change", 0.0001).startswith("Overall, mitigation moves the accuracy by almost 0 percentage points (")
 

@@ -9,29 +9,30 @@ from tests.builders.results import found
 from tests.unit.metrics.worked import worked
 
 TOLD = [
-    ("favourable_rate", "group", "women", "Of 100 labelled records of women, 35 were predicted favourable (95 %: 26 to 45)."),
+    ("favourable_rate", "group", "women", "Of every 100 labelled records of women, 35 were predicted favourable (95 %: 26 to 45)."),
     (
         "disparate_impact",
         "group",
         "women",
-        "Of 100 labelled records of women, 35 were predicted favourable; of 100 of men, 56: a ratio of 0.625 (95 %: 0.454 to 0.860).",
+        "Of every 100 labelled records of women, 35 were predicted favourable; of every 100 of men, 56: a ratio of 0.625"  # noqa: ISC004 - one sentence
+        " (95 %: 0.454 to 0.860).",
     ),
     (
         "statistical_parity_difference",
         "group",
         "women",
-        "Of 100 labelled records of women, 35 were predicted favourable; of 100 of men, 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
-        " (95 %: 33.7 percentage points less to 7.2 percentage points less).",
+        "Of every 100 labelled records of women, 35.0 were predicted favourable; of every 100 of men, 56.0: 21.0"  # noqa: ISC004 - one sentence
+        " percentage points less (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
     (
         "difference_in_positive_proportions_in_predicted_labels",
         "group",
         "women",
-        "Of 100 labelled records of women, 35 were predicted favourable; of 100 of men, 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
-        " (95 %: 33.7 percentage points less to 7.2 percentage points less).",
+        "Of every 100 labelled records of women, 35.0 were predicted favourable; of every 100 of men, 56.0: 21.0"  # noqa: ISC004 - one sentence
+        " percentage points less (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
     ("true_positive_count", "overall", None, "70 records rightly predicted favourable (95 %: 57 to 84)."),
-    ("accuracy", "overall", None, "Of 100 labelled records, 75 were predicted right (95 %: 69 to 80)."),
+    ("accuracy", "overall", None, "Of every 100 labelled records, 75 were predicted right (95 %: 69 to 80)."),
 ]
 
 
@@ -47,11 +48,25 @@ def test_a_measurement_is_told_in_plain_words(metric: str, scope: str, group: st
     assert told(found(worked(), metric, scope, group)) == expected
 
 
+def test_a_difference_agrees_with_both_rates_as_they_are_shown() -> None:
+    details = Details(
+        monitored="women", reference="men", monitored_counts={"n": 64, "favourable": 23}, reference_counts={"n": 716, "favourable": 577}
+    )
+
+    said = sentence("statistical_parity_difference", value=23 / 64 - 577 / 716, lower=-0.55, upper=-0.33, details=details)
+
+    # With one digit, 35.9 less 80.6 would be 44.6.
+    assert said == (
+        "Of every 100 records of women, 35.94 were predicted favourable; of every 100 of men, 80.59: 44.65 percentage points less"
+        " (95 %: 55.00 percentage points less to 33.00 percentage points less)."
+    )
+
+
 def test_a_figure_made_of_several_rates_is_told_by_its_own_row() -> None:
     result = found(worked(), "average_odds_difference", "group", "women")
 
     assert told(result).startswith(
-        "Of records with equal labels, women is favoured 12.0 percentage points less often than men, on average (value -0.120"
+        "Of records with equal labels, women is favoured 12.0 percentage points less often than men, on average (value −0.120"
     )
 
 
@@ -62,9 +77,9 @@ def test_what_cannot_be_computed_says_why() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (0.00004, "Of 100 records, fewer than 0.1 were predicted favourable (95 %: 0.0 to fewer than 0.1)."),
-        (0.9996, "Of 100 records, more than 99.9 were predicted favourable (95 %: 0.0 to more than 99.9)."),
-        (0.5, "Of 100 records, 50 were predicted favourable (95 %: 0 to 50)."),
+        (0.00004, "Of every 100 records, fewer than 0.1 were predicted favourable (95 %: 0.0 to fewer than 0.1)."),
+        (0.9996, "Of every 100 records, more than 99.9 were predicted favourable (95 %: 0.0 to more than 99.9)."),
+        (0.5, "Of every 100 records, 50 were predicted favourable (95 %: 0 to 50)."),
     ],
 )
 def test_a_share_is_never_rounded_onto_none_or_all(value: float, expected: str) -> None:
@@ -91,7 +106,7 @@ def test_data_with_copies_is_told_apart() -> None:
         "favourable_rate", value=0.5, lower=0.4, upper=0.6, details=Details(subject="women", counts={"original_n": 10, "n": 20})
     )
 
-    assert told_of == "Of 100 records of women, original and synthesised, 50 were predicted favourable (95 %: 40 to 60)."
+    assert told_of == "Of every 100 records of women, original and synthesised, 50 were predicted favourable (95 %: 40 to 60)."
 
 
 def test_a_caution_is_part_of_the_sentence() -> None:

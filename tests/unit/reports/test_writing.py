@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel
+from app.charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
 from app.charts.ratio_pictures import RatioMark, axis_svg, row_svg
 from app.charts.series import series_chart
 from app.charts.timeline import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
@@ -77,7 +77,7 @@ def second_page(name: str, *, rows: int = 2) -> SecondPage:
     alert = ReportedAlert(opened="2026-03-02 12:00:00 UTC", about=name, sentence=name, acknowledged=name, resolved="not yet")
     return SecondPage(
         time_notes=(name,),
-        ticks=("1 Mar", "2 Mar", "3 Mar", "4 Mar", "5 Mar"),
+        axis=time_axis_svg(Span(start=START, end=START + 10 * HOUR)),
         times=(time,) * 2,
         alert_notes=("2 alerts",),
         alerts=(alert,) * rows,

@@ -12,7 +12,17 @@ from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.metrics.catalogue import CATALOGUE
 from app.tracking.looking import ComparisonState
-from app.tracking.wording import FROM_FIRST_HOUR, QUIET, find_governing, list_remarks, order_by_gravity, say_comparison, sum_up
+from app.tracking.wording import (
+    FROM_FIRST_HOUR,
+    NEARLY_FIRST_HOUR,
+    QUIET,
+    find_governing,
+    list_remarks,
+    note_first_hour,
+    order_by_gravity,
+    say_comparison,
+    sum_up,
+)
 from tests.builders.comparison_states import SINCE, UNTIL, comparison_of, evidence_of
 
 UNFAIR = comparison_of(State.UNFAIR)
@@ -125,6 +135,29 @@ def test_what_is_unfair_since_its_first_counted_hour_may_have_begun_earlier(hour
     assert (list(list_remarks(evidence)) == [COUNTED, remark]) == is_first
     assert (FROM_FIRST_HOUR in str(facts_of_evidence(unfair, evidence)["sentence"])) == is_first
     assert list(list_remarks(evidence_of(fair))) == [COUNTED]
+
+
+@pytest.mark.parametrize(
+    ("hours", "earliest", "note"),
+    [(26, None, FROM_FIRST_HOUR), (27, None, None), (27, 27, NEARLY_FIRST_HOUR), (28, 27, None)],
+)
+def test_what_may_be_as_old_as_the_first_counted_hour_says_so(hours: int, earliest: int | None, note: str | None) -> None:
+    """`earliest` is nearly as likely a start, in hours before the end."""
+    start = None if earliest is None else UNTIL - timedelta(hours=earliest)
+    unfair = replace(comparison_of(State.UNFAIR, until=UNTIL, hours=hours), earliest=start, latest=start and UNTIL - timedelta(hours=20))
+
+    facts = facts_of_evidence(unfair, evidence_of(unfair))
+
+    assert note_first_hour(unfair) == note
+    assert facts["counted_from"] == (None if note is None else (UNTIL - timedelta(hours=hours)).isoformat())
+    assert note is None or note in str(facts["sentence"])
+    assert note_first_hour(replace(unfair, state=State.SHOWN_FAIR)) is None
+
+
+def test_comparisons_without_a_counted_hour_are_counted_apart() -> None:
+    counted, absent = comparison_of(State.UNFAIR), replace(comparison_of(State.UNDECIDED), figure_id=None)
+
+    assert sum_up([counted, absent, absent]) == "3 comparisons, 2 of them without a counted hour: 1 unfair, 2 undecided."
 
 
 def test_before_a_worker_has_counted_nothing_is_claimed() -> None:

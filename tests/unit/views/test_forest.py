@@ -86,6 +86,29 @@ def test_evidence_is_named_where_the_newest_check_is_fair() -> None:
     assert found.parts == ("over all hours unfair for women since 19 Nov",)
 
 
+def test_what_is_as_old_as_the_first_counted_hour_may_be_older() -> None:
+    first = comparison_of(State.UNFAIR, since=NOW - timedelta(days=2), until=NOW, hours=48)
+    nearly = comparison_of(State.UNFAIR, since=NOW - timedelta(days=1), earliest=NOW - timedelta(days=2), until=NOW, hours=48)
+    later = comparison_of(State.UNFAIR, since=NOW - timedelta(days=1), until=NOW, hours=48)
+    note = "it may have been so before: no earlier hour was counted with this monitor and model revision"
+
+    assert headline_of(figure_of(), states=[first]).parts[:2] == ("since 20 Nov, unfair in the only check", note)
+    assert headline_of(figure_of(), states=[nearly]).parts[:2] == ("since 21 Nov, unfair in the only check", note)
+    assert headline_of(figure_of(0.95, "fair"), states=[first]).parts == (
+        "over all hours unfair for records with sex female since 20 Nov",
+        note,
+    )
+    assert note not in headline_of(figure_of(), states=[later]).parts
+
+
+def test_only_what_is_unfair_says_since_when_it_is() -> None:
+    fair = comparison_of(State.SHOWN_FAIR, data=DataSet.BALANCED, since=NOW - timedelta(days=3))
+    unfair = comparison_of(State.UNFAIR, since=NOW - timedelta(days=1))
+    found = headline_of(figure_of(0.95, "fair"), figure_of(0.95, "fair", data=DataSet.BALANCED), monitor=NAMED, states=[fair, unfair])
+
+    assert found.parts == ("over all hours unfair for women since 21 Nov",)
+
+
 def test_evidence_on_the_other_side_is_not_evidence_on_this_one() -> None:
     above = comparison_of(State.UNFAIR, direction=UnfairSide.ABOVE, limit=1.25)
     found = headline_of(figure_of(), states=[above])
@@ -124,7 +147,7 @@ def test_other_metrics_keep_their_own_sentence() -> None:
     one = figure_of(-0.4, metric="statistical_parity_difference", lower=-0.5, upper=-0.3, lower_limit=-0.1, upper_limit=0.1)
     found = headline_of(one, metric="statistical_parity_difference")
 
-    assert found.lead.startswith("Of 100 records of female, 26 were predicted favourable")
+    assert found.lead.startswith("Of every 100 records of female, 26 were predicted favourable")
     assert found.interval == ""
 
 
@@ -165,7 +188,7 @@ def test_a_metric_that_has_a_sentence_of_its_own_has_the_interval_in_a_note() ->
     found = headline_of(figure_of(-0.74, **of), figure_of(0.0, "fair", attribute="age", **of), metric=of["metric"])
 
     assert found.interval == ""
-    ends = re.fullmatch(r"the 95 % interval that allows for (.*) is -0\.8\d+ to -0\.5\d+; the verdict goes by its own interval", found.note)
+    ends = re.fullmatch(r"the 95 % interval that allows for (.*) is −0\.8\d+ to −0\.5\d+; the verdict goes by its own interval", found.note)
     assert ends is not None
     assert ends[1] == "the choice of this comparison from 2"
 
