@@ -22,6 +22,15 @@ SHOWN_THOUGH_HIDDEN = (
 
 _WRAPPED = """(ones) => ones.filter((one) => one.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(one).fontSize)
   || one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"""
+_HYPHENS = """() => {
+  const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { data, parentElement } = walker.currentNode;
+    if (/(^|[\\s(:,→])-\\d/.test(data) && !parentElement.closest("code, pre, script, style, textarea")) found.push(data.trim());
+  }
+  return found;
+}"""
+"""Texts of the page, also of what opens on it, that write a negative number with a hyphen; not those of programs."""
 _HEADINGS = (
     "() => [...document.querySelectorAll('main :is(h1,h2,h3,h4)')].filter((h) => h.checkVisibility()).map((h) => Number(h.tagName[1]))"
 )
@@ -34,6 +43,7 @@ class PageFacts:
     title: str
     heading_levels: list[int]
     wrapped_badges: list[str]
+    hyphens: list[str]
     explained_words: set[str]
     """Their anchors in the glossary."""
     wrong: list[str]
@@ -81,6 +91,12 @@ def test_no_badge_wraps(walks: Walks, width: int) -> None:
     assert {name: page.wrapped_badges for name, page in facts.items() if page.wrapped_badges} == {}
 
 
+def test_no_negative_number_has_a_hyphen(walks: Walks) -> None:
+    facts = walks.facts(DESKTOP)
+
+    assert {name: page.hyphens for name, page in facts.items() if page.hyphens} == {}
+
+
 def test_every_page_has_a_title_of_its_own_and_headings_in_order(walks: Walks) -> None:
     titles, skipped = Counter[str](), {}
     for name, page in walks.facts(DESKTOP).items():
@@ -106,6 +122,7 @@ def _look(visit: Visit) -> PageFacts:
         title=page.title(),
         heading_levels=page.evaluate(_HEADINGS),
         wrapped_badges=page.locator(".badge").evaluate_all(_WRAPPED),
+        hyphens=page.evaluate(_HYPHENS),
         explained_words=set(page.locator(".word-text a").evaluate_all("(links) => links.map((one) => one.hash.slice(1))")),
         wrong=_wrong(visit),
     )

@@ -237,3 +237,11 @@ def test_of_many_groups_together_one_feature_makes_lines_and_the_other_marks(twe
     assert 'class="square"' in table
     assert words(table).index("race b") < words(table).index("race h")
     assert {reader.get(PAGE + link).status_code for link in links} == {200}
+
+
+@pytest.mark.usefixtures("checked")
+def test_once_a_check_has_succeeded_the_first_one_is_not_offered_any_more(reader: httpx.Client) -> None:
+    said = words(reader.get(f"{PAGE}/configure?step=log").text)
+
+    assert "First record received ✓ The figures of the checks" in said
+    assert "Go on to the first check" not in said

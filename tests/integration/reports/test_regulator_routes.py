@@ -67,6 +67,16 @@ def test_choices_on_the_page_are_in_its_files_and_what_is_missing_heeds_them(rep
     assert "&amp;control=sex" not in wrong
 
 
+def test_the_page_offers_no_range_that_it_would_cut(reported: Reported) -> None:
+    """A link from a page that shows all the time there is leads to the last 365 days, and says so."""
+    bare, of_all = (reported.service.client.get(f"/deployments/a-model/regulator-report{query}").text for query in ("", "?range=all"))
+
+    for page in (bare, of_all):
+        bar = page.partition('class="range-presets"')[2].partition("</ul>")[0]
+        assert re.findall(r'aria-current="true">([^<]+)<', bar) == ["1 y"]
+        assert ">All<" not in bar
+
+
 @pytest.mark.parametrize("mapping", ["{", "[]", '{"sex": {"scheme": "eeo-1", "values": {"female": "Female"}}}'])
 def test_categories_that_cannot_be_used_are_named(reported: Reported, mapping: str) -> None:
     answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | {"categories": mapping})

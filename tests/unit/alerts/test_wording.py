@@ -45,6 +45,8 @@ def test_an_absent_value_is_left_out_and_a_zero_or_one_just_outside_its_limit_is
     assert "Value" not in absent
     assert (zero["Value"], zero["Limits"]) == ("0, interval open to 0.7", "at most 1.25")
     assert just_outside["Value"] == "0.79996, interval 0.55 to open"
+    below = dict(facts(body_of(facts={**FACTS, "value": -0.3, "lower": -0.49, "upper": -0.1, "lower_limit": -0.1})))
+    assert (below["Value"], below["Limits"]) == ("−0.3, interval −0.49 to −0.1", "at least −0.1")
 
 
 def test_a_resolved_alert_says_when_and_why() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.dashboard.wording import unbroken
+from app.dashboard.wording import decoded_query, figure, interval, unbroken
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,20 @@ def test_long_numbers_may_break_so_that_no_name_is_wider_than_a_page() -> None:
 
 def test_ids_are_no_ranges() -> None:
     assert unbroken("check a59aa505-9cc2-4be7-b5c9-68631929188e") == "check a59aa505-9cc2-4be7-b5c9-68631929188e"
+
+
+def test_a_negative_figure_has_a_minus_sign() -> None:
+    assert (figure(-0.494), interval((-0.49, -0.32)), interval((None, -0.1))) == ("−0.49", "−0.49 to −0.32", "up to −0.10")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("since=2025-11-26T06%3A20%3A00%2B00%3A00&preset=ll144", "since: 2025-11-26T06:20:00+00:00, preset: ll144"),
+        ("categories=%7B%22sex%22%3A", 'categories: {"sex":'),
+        ("", ""),
+        ("plain", "plain: "),
+    ],
+)
+def test_the_query_of_a_fetched_file_is_decoded(query: str, said: str) -> None:
+    assert decoded_query(query) == said
