@@ -240,7 +240,7 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
         if one.monitor != one.monitor_before:
             add(one.at, "monitor", f"First check with version {one.monitor} of the monitor, after {one.monitor_before}")
     for alert in timeline.alerts:
-        add(alert.opened_at, "alert", str(alert.facts.get("sentence") or alert.rule_name), f"/alerts/{alert.id}")
+        add(alert.opened_at, "alert", alert.sentence or alert.rule_name, f"/alerts/{alert.id}")
     each = f"/deployments/{deployment_id}/checks"
     for step in timeline.checks:
         if step.failed:

@@ -69,6 +69,14 @@ def test_both_figures_of_a_group_are_one_line_under_their_deployment(service: Ru
 
 
 @pytest.mark.usefixtures("stage")
+def test_alerts_on_the_page_over_time_have_display_names(reader: httpx.Client) -> None:
+    said = words(reader.get("/deployments/a-model").text)
+
+    assert "Of every 100 records of women <i>, 10 were predicted favourable" in said
+    assert "records of female" not in said
+
+
+@pytest.mark.usefixtures("stage")
 def test_the_overview_says_how_many_lines_its_alerts_are_on(reader: httpx.Client) -> None:
     overview, listed = words(reader.get("/").text), words(reader.get("/deployments/a-model/alerts?state=open").text)
 
