@@ -122,7 +122,7 @@ def _select_counted_before(records: WindowRecords, first_hour: datetime) -> npt.
     # The newest come first in a window.
     if len(own) and records.window.rows["logged_at"][int(own[-1])].as_py() < first_hour - HOUR:
         return np.zeros(len(is_before), dtype=np.bool_)
-    return is_before & ~is_present
+    return np.asarray(is_before & ~is_present)
 
 
 def _count_period(records: WindowRecords, labels: Sequence[str | None], sides: Sequence[IntArray]) -> PeriodCounts:

@@ -193,7 +193,7 @@ def test_flags_of_the_month_are_counted_and_explained(counted: Scene, reader: ht
 
 def test_without_counts_nothing_could_be_flagged(stage: Scene, reader: httpx.Client) -> None:
     assert stage.deployment.id == "a-model"
-    assert "No comparison has counts yet, so none could be flagged." in words(reader.get(PAGE).text)
+    assert "No comparison has a counted hour yet, so none could be flagged." in words(reader.get(PAGE).text)
 
 
 @pytest.mark.usefixtures("counted")

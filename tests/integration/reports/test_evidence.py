@@ -35,7 +35,9 @@ def test_both_reports_have_the_state_of_every_comparison(database: Database) -> 
         paragraph, table = section_of(document).blocks
         assert isinstance(paragraph, Paragraph)
         assert isinstance(table, ReportTable)
-        assert paragraph.text.startswith("4 comparisons: 1 unfair, 2 undecided, 1 shown fair. Hours before ")
+        assert paragraph.text.startswith(
+            "4 comparisons, 2 of them without a counted hour: 1 unfair, 2 undecided, 1 shown fair. Hours before "
+        )
         assert table.rows[0][:2] == ("Disparate impact of female (sex, as logged)", "at least 0.8")
         assert table.rows[0][3].startswith("unfair since ")
         assert document.first.since[0] == paragraph.text

@@ -105,5 +105,5 @@ def test_labels_belong_to_the_month_in_which_they_are_counted(database: Database
 def test_before_the_first_hour_nothing_is_flagged(database: Database) -> None:
     stage = many_groups(database)
 
-    assert look(stage).words == "No comparison has counts yet, so none could be flagged."
+    assert look(stage).words == "No comparison has a counted hour yet, so none could be flagged."
     assert list(look(stage).comparisons) == []
