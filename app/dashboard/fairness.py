@@ -17,7 +17,6 @@ from ..domain.attributions import AttributionRun, AttributionState
 from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
-from ..domain.group_words import GroupWords
 from ..domain.time_ranges import RangeChoice
 from ..metrics.catalogue import CATALOGUE
 from ..store.attributions.attributions import newest_of_gaps
@@ -30,7 +29,7 @@ from ..tracking.looking import look_at_evidence
 from ..tracking.wording import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
 from ..views.causes import Cause
 from ..views.check_advice import advice_on_check, outlook_of
-from ..views.forest import STRIP_CHECKS, ForestSource, build_forest, choose_metric
+from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
 from ..views.judging import HEADLINE
 from ..views.missing_records import notes_of_check
 from ..views.overview import OverviewWanted, overview
@@ -134,9 +133,8 @@ def fairness_page(
         "busy": busy,
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
-        **show_attributed(forest.words, attributed),
+        **show_attributed(forest, attributed),
         "attributing": newest_of_gaps(session, deployment.no),
-        "group_names": [{"attribute": row.attribute, "group": row.group, "name": row.name} for row in forest.rows],
         "comparisons": [] if monitor is None else comparisons_of(monitor),
         "attribution_words": attribution_words,
         **read_subgroups(session, deployment.no, evidence),
@@ -147,10 +145,14 @@ def fairness_page(
     return page(request, "fairness.html", values)
 
 
-def show_attributed(words: GroupWords, attributed: AttributionRun | None) -> dict[str, object]:
-    """Returns the newest attribution that is done, and its gaps by the display names of their groups."""
+def show_attributed(forest: Forest, attributed: AttributionRun | None) -> dict[str, object]:
+    """Returns the newest attribution that is done, its gaps by the display names of their groups, and those names for the preview."""
     gaps = () if attributed is None or attributed.result is None else attributed.result.gaps
-    return {"attributed": attributed, "attributed_gaps": [rename_gap(words, one) for one in gaps]}
+    return {
+        "attributed": attributed,
+        "attributed_gaps": [rename_gap(forest.words, one) for one in gaps],
+        "group_names": [{"attribute": row.attribute, "group": row.group, "name": row.name} for row in forest.rows],
+    }
 
 
 def _show_over_time(
