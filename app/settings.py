@@ -296,6 +296,12 @@ def _read_databases(text: SecretStr | None) -> dict[str, str]:
     for no, line in enumerate((one.strip() for one in lines if one.strip()), start=1):
         name, _, url = line.partition("=")
         name, url = name.strip(), url.strip()
+        other = re.match(r"(?!postgres(ql)?://)([A-Za-z][A-Za-z0-9+.:-]*)://", url)
+        if other is not None:
+            raise ValueError(
+                f"line {no} is a database of the kind {other[2]}, and only tables of a Postgres are read where they lie (postgresql://). Of"
+                " another database, write the rows to a folder of EVENHAND_TABLE_ROOTS as Parquet, or replicate the table into a Postgres"
+            )
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", name) or not url.startswith(("postgresql://", "postgres://")) or name in found:
             raise ValueError(
                 f"line {no} must be a name of its own (letters, digits, - and _), `=`, and a URL that begins with postgresql://"

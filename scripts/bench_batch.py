@@ -7,7 +7,8 @@ model revision, prediction and probability. Each size is counted in a process of
 count groups by sex, age, prediction and model revision; the tabulation reads the groups of sex and of age, both together and the
 intervals inside the ranges of ages. Of three rounds in turn the fastest counts. With `--spark`, the engine `spark` is
 compared with Spark's own `groupBy().count()`, too. Goals: 1.5 times the bare count for `local`, 2 times for `spark`, and memory that does
-not grow. The exit status says whether they were met.
+not grow: that of this process, and with `spark` that of the executors' Python, too. An executor's Java takes what its heap allows, so its
+memory is printed only. The exit status says whether they were met.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from bench_lines import Line, show_lines
+from spark_processes import ExecutorMemory, peak_megabytes
 
 from app.batch.engines import Engine, open_engine
 from app.batch.locations import TableAccess
@@ -163,18 +166,13 @@ def measure(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
     return {"seconds": min(found), "peak": peak_megabytes()}
 
 
-def peak_megabytes() -> float:
-    """Returns the peak of this process's own memory [MB]. That of getrusage begins with the memory of the process that started it."""
-    status = Path("/proc/self/status").read_text("ascii")
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
-
-
 def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
-    """Runs one of the counts in a process of its own."""
+    """Runs one of the counts in a process of its own; with `spark`, the answer has the peaks of memory of its executors, too."""
     arguments = [sys.executable, "-P", __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
-    answer = subprocess.run(arguments, check=True, capture_output=True, text=True)  # noqa: S603 - this file
+    with ExecutorMemory() if "spark" in what else nullcontext() as memory:
+        answer = subprocess.run(arguments, check=True, capture_output=True, text=True)  # noqa: S603 - this file
     found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
-    return found
+    return found if memory is None else found | {"java": memory.java, "python": memory.python}
 
 
 def main() -> int:
@@ -191,7 +189,7 @@ def main() -> int:
     engines = ["local", *(["spark"] if asked.spark else [])]
     lines: list[Line] = []
     with tempfile.TemporaryDirectory() as temporary:
-        peaks: dict[str, list[float]] = {engine: [] for engine in engines}
+        peaks: dict[str, list[float]] = {engine: [] for engine in [*engines, *(["executors' Python"] if asked.spark else [])]}
         for millions in asked.millions:
             folder = (asked.folder or Path(temporary)) / str(millions)
             generate(folder, millions)
@@ -207,6 +205,13 @@ def main() -> int:
                     f"peak of memory {ours['peak']:,.0f} MB, of the bare count {bare['peak']:,.0f} MB",
                     flush=True,
                 )
+                if "python" in ours:
+                    peaks["executors' Python"].append(ours["python"])
+                    print(
+                        f"    largest executor: Python {ours['python']:,.0f} MB, Java {ours['java']:,.0f} MB; of the bare count Java "
+                        f"{bare['java']:,.0f} MB",
+                        flush=True,
+                    )
         for engine, found in peaks.items():
             growth = max(found) / min(found)
             lines.append(Line(f"batch: {engine}, peak of memory, larger size / smaller", growth, GOAL_GROWTH, is_most=True))

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
+from spark_processes import executors
 
 from app.batch.engines import open_engine
 from app.checks.sources import TablePlaces
@@ -46,21 +46,6 @@ class SlowScorer(RuleScorer):
         """Returns the answers after a while."""
         time.sleep(ANSWER_SECONDS)
         return super().predict(columns, rows)
-
-
-def executors() -> list[psutil.Process]:
-    """The executors of the workers that scripts/spark started."""
-    workers = [psutil.Process(int(no)) for no in os.environ["EVENHAND_TEST_SPARK_WORKERS"].split(",")]
-    below = [child for worker in workers for child in worker.children(recursive=True)]
-    return [one for one in below if is_executor(one)]
-
-
-def is_executor(process: psutil.Process) -> bool:
-    """Whether it is an executor that runs; one that has ended says nothing of itself."""
-    try:
-        return any("CoarseGrainedExecutorBackend" in word for word in process.cmdline())
-    except psutil.Error:
-        return False
 
 
 def kill_one(asked: Callable[[], int], after: int, killed: list[int]) -> None:

@@ -67,3 +67,14 @@ class FlagFile:
             unfinished.replace(self.path)
         except OSError as error:
             raise SetupError(f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there.") from error
+
+    def delete(self) -> bool:
+        """Deletes the file, if it is there; returns whether it is gone: not where its folder is away, or cannot be written to."""
+        # The path was read from the database: only what is written here is deleted.
+        if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
+            return False
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError:
+            return False
+        return True

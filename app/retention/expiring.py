@@ -6,11 +6,13 @@ Every batch is a transaction that looks for a legal hold first. A process that d
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import structlog
 from sqlalchemy.orm import Session
 
+from ..batch.flags import FlagFile
 from ..domain.retention import Erasure, ErasureKind, months_before
 from ..outbound.failures import without_excerpt
 from ..store.checks.checks import current_time
@@ -18,6 +20,7 @@ from ..store.database.engine import Database
 from ..store.people.audit_events import insert_event
 from ..store.retention.erasures import count_aged, finish_erasure, open_erasures
 from ..store.retention.finding import find_aged, find_detached
+from ..store.retention.flag_files import aged_flag_files, forget_flag_files
 from ..store.retention.holds import may_erase
 from ..store.retention.months import (
     LogMonth,
@@ -51,6 +54,7 @@ def apply_policies(database: Database, *, batch_records: int = BATCH_RECORDS) ->
         one.erase_records()
         one.erase_labels()
         one.erase_answers()
+        one.erase_flag_files()
         one.erase_quotations()
     with database.transaction() as session:
         return [finish_aged(session, no) for no, _ in open_erasures(session, ErasureKind.RETENTION)]
@@ -135,6 +139,29 @@ class _Ageing:
             return bool(places)
 
         self._in_batches(erase)
+
+    def erase_flag_files(self) -> None:
+        """Deletes the flags of records in files, of spans whose records are all aged, and takes their paths from the checks."""
+        before, last, away = self.records_before, "", list[str]()
+        if before is None:
+            return
+
+        def erase(session: Session) -> bool:
+            nonlocal last
+            paths = aged_flag_files(session, self.no, after=last, before=before, limit=self.batch_records)
+            if paths:
+                last = paths[-1]
+                gone = [path for path in paths if FlagFile(Path(path)).delete()]
+                away.extend(path for path in paths if path not in set(gone))
+                forget_flag_files(session, self.no, gone)
+                self.count(session, {"flag_files": len(gone)} if gone else {})
+            return bool(paths)
+
+        self._in_batches(erase)
+        if away:
+            # Where the folder is mounted for workers only, the command that applies policies cannot reach it, and a worker will.
+            folder = str(Path(away[0]).parent)
+            log.warning("flag_files_out_of_reach", deployment=self.applied.deployment_id, files=len(away), folder=folder)
 
     def erase_quotations(self) -> None:
         """Removes what may be the content of aged records from the reasons of failures."""

@@ -85,13 +85,31 @@ def test_databases_of_tables_are_read_by_name_from_a_file_too(tmp_path: Path, mo
     assert "s3cret" not in repr(found)
 
 
-@pytest.mark.parametrize(
-    "line", ["mysql://u:s3cret@db/x", "a=mysql://u:s3cret@db/x", "a b=postgresql://u:s3cret@db/x", "a/b=postgresql://x"]
-)
+@pytest.mark.parametrize("line", ["mysql://u:s3cret@db/x", "a=s3cret", "a b=postgresql://u:s3cret@db/x", "a/b=postgresql://x"])
 def test_a_database_of_tables_that_cannot_be_used_is_named_by_its_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_TABLE_DATABASES", f"first=postgresql://s3cret@x\n{line}")
 
     with pytest.raises(InvalidInput, match="line 2 must be a name of its own") as refused:
         load_settings()
 
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("mysql://u:s3cret@db/x", "mysql"),
+        ("jdbc:oracle:thin://u:s3cret@db/x", "jdbc:oracle:thin"),
+        ("jdbc:postgresql://db/x?password=s3cret", "jdbc:postgresql"),
+        ("postgresql+psycopg://u:s3cret@db/x", "postgresql+psycopg"),
+    ],
+)
+def test_a_database_that_is_not_read_is_named_with_what_to_do_instead(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENHAND_TABLE_DATABASES", f"first=postgresql://s3cret@x\nbank={url}")
+
+    with pytest.raises(InvalidInput) as refused:
+        load_settings()
+
+    assert f"line 2 is a database of the kind {kind}, and only tables of a Postgres are read" in str(refused.value)
+    assert "EVENHAND_TABLE_ROOTS as Parquet, or replicate the table into a Postgres" in str(refused.value)
     assert "s3cret" not in str(refused.value)
