@@ -5,7 +5,10 @@ from playwright.sync_api import Page
 _LEAST_GAP = 4
 """CSS pixels between two buttons, and between a button and a field."""
 
-_FIND = r"""(leastGap) => {
+_LEAST_OVER_HEADING = 18
+"""CSS pixels between a heading and the text above it."""
+
+_FIND = r"""({leastGap, leastOver}) => {
     const found = [];
     const boxes = (selector, root = document) => [...root.querySelectorAll(selector)]
         .filter((one) => one.checkVisibility({opacityProperty: true, visibilityProperty: true}))
@@ -53,6 +56,39 @@ _FIND = r"""(leastGap) => {
     for (const {one: cell, box: frame} of boxes('td'))
         for (const {text, box} of boxes('.badge', cell))
             if (box.right > frame.right + 1) found.push(`a badge is wider than its cell: ${text}`);
+    for (const {one: name, text} of boxes('.who span'))
+        if (name.scrollWidth > name.clientWidth + 1 || name.scrollHeight > name.clientHeight + 1)
+            found.push(`the person's name is cut: ${text}`);
+    const lines = (root) => {
+        const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), range = document.createRange(), rects = [];
+        while (walker.nextNode()) {
+            if (!walker.currentNode.data.trim() || !walker.currentNode.parentElement.checkVisibility({visibilityProperty: true})) continue;
+            if (walker.currentNode.parentElement.closest('details:not([open]) > :not(summary), dialog, .visually-hidden')) continue;
+            range.selectNodeContents(walker.currentNode);
+            rects.push(...range.getClientRects());
+        }
+        return rects;
+    };
+    const countLines = (root) => {
+        const bottoms = lines(root).map((one) => one.bottom).sort((one, other) => one - other);
+        return bottoms.filter((one, place) => !place || one - bottoms[place - 1] > 6).length;
+    };
+    const headings = boxes('main h2').filter(({one}) => !one.closest('dialog'));
+    const texts = headings.length ? lines(document.querySelector('main')) : [];
+    for (const {text, box} of headings) {
+        const above = texts.filter((one) => one.bottom <= box.top + 4 && one.left < box.right && box.left < one.right && one.height);
+        if (above.length && box.top - Math.max(...above.map((one) => one.bottom)) < leastOver)
+            found.push(`a heading is close to what is above: ${text}`);
+    }
+    if (innerWidth >= 1280)
+        for (const {one: row} of boxes('table.records tbody tr')) {
+            // Several statements in a cell have a line each.
+            const tall = [...row.cells].find((cell) => !cell.querySelector('br') && countLines(cell) > 2);
+            if (tall) found.push(`a row has three lines: ${tall.textContent.trim().replace(/\s+/g, ' ')}`);
+        }
+    if (innerWidth < 960)
+        for (const {one: cell, text} of boxes('.fleet td:is([data-label="Age of figures"], [data-label="Open alerts"])'))
+            if (countLines(cell) > 1) found.push(`a figure wraps: ${text.replace(/\s+/g, ' ')}`);
     const words = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
     while (words.nextNode())
         for (const one of words.currentNode.data.matchAll(/\d–\d/g)) {
@@ -68,5 +104,5 @@ _FIND = r"""(leastGap) => {
 
 def layout_faults(page: Page) -> list[str]:
     """Returns the faults of the page as it is now."""
-    found: list[str] = page.evaluate(_FIND, _LEAST_GAP)
+    found: list[str] = page.evaluate(_FIND, {"leastGap": _LEAST_GAP, "leastOver": _LEAST_OVER_HEADING})
     return found

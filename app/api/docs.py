@@ -39,23 +39,9 @@ _PAGE = """<!doctype html>
 <noscript><p>This page needs JavaScript. The same as a file: <a href="openapi.json">openapi.json</a></p></noscript>
 </main>
 <script src="docs/swagger-ui-bundle.js"></script>
-<script src="docs/start.js"></script>
+<script src="docs/docs.js"></script>
 </body>
 </html>
-"""
-
-_START = b"""const dark = matchMedia("(prefers-color-scheme: dark)");
-const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
-dark.addEventListener("change", paint);
-paint();
-SwaggerUIBundle({
-  url: "openapi.json",
-  dom_id: "#swagger-ui",
-  deepLinking: true,
-  displayRequestDuration: true,
-  tryItOutEnabled: true,
-  validatorUrl: null,
-});
 """
 
 _CONTENT_POLICY = (
@@ -65,7 +51,7 @@ _CONTENT_POLICY = (
 
 _ASSETS: Mapping[str, tuple[bytes, str]] = MappingProxyType(
     {
-        "start.js": (_START, "text/javascript"),
+        "docs.js": ((files(__package__) / "docs.js").read_bytes(), "text/javascript"),
         "swagger-ui-bundle.js": ((_STATIC / "swagger-ui-bundle.js").read_bytes(), "text/javascript"),
         "swagger-ui.css": ((_STATIC / "swagger-ui.css").read_bytes(), "text/css"),
         "docs.css": ((files(__package__) / "docs.css").read_bytes(), "text/css"),

@@ -35,6 +35,7 @@ _LABEL_WIDTH = 44
 """Max characters of a line of a label, so that it fits on a telephone."""
 _LABEL_LIMIT = 300
 """Pixels of a line of a label, for letters that are wider than others."""
+_BOUND = "\N{NO-BREAK SPACE}"
 _LINE = 14
 _RIGHT_HALF = 0.5
 
@@ -59,8 +60,11 @@ class _Label:
         shares = " → ".join("no rate" if bar.share is None else _percent(bar.share) for bar in bars)
         why = next((f" ({bar.reason})" for bar in bars if bar.share is None and bar.reason), "")
         self.place = place
-        self.text = f"{shares} of {bars[0].records:,.10g} · {bars[0].role} · {bars[0].name}{why}"
-        self.lines = wrap(self.text, _LABEL_WIDTH)
+        parts = (f"{shares} of {bars[0].records:,.10g}", bars[0].role, f"{bars[0].name}{why}")
+        self.text = " · ".join(parts)
+        # A part that fits on a line is not broken: `aged 18–25` is one name.
+        bound = [part.replace(" ", _BOUND) if len(part) < _LABEL_WIDTH else part for part in parts]
+        self.lines = [line.replace(_BOUND, " ") for line in wrap(f"{_BOUND}· ".join(bound), _LABEL_WIDTH)]
 
 
 def shares_chart(kind: ViewKind, view: AttributeView, *, theme: Theme = Theme.LIGHT, with_copies: bool = False) -> Spec:

@@ -3,11 +3,13 @@
 import asyncio
 import socket
 import sys
+import threading
 from functools import partial
 from typing import cast
 
 import uvicorn
 
+from ..dashboard.rendering import compile_templates
 from ..main import create_app
 from .http_bounds import Connections, HttpBounds, raise_open_file_limit
 from .repeating_protocol import RepeatingProtocol
@@ -40,6 +42,7 @@ def main() -> None:
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     spare_loaded_objects()
+    threading.Thread(target=compile_templates, name="templates", daemon=True).start()
     uvicorn.Server(config).run(sockets=[listener])
 
 

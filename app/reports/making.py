@@ -45,6 +45,9 @@ WAIT_SECONDS = 60.0
 MAKE_SECONDS = 55.0
 """Max seconds that a report takes."""
 
+_NO_PROCESS = (OSError, RuntimeError)
+"""Errors of starting a process and the thread that waits for it, where memory or the number of processes has come to its end."""
+
 Form: TypeAlias = Literal["html", "pdf", "json"]
 """Form of a report; `json` is the data that it is made from, whose hash the report names."""
 
@@ -114,6 +117,10 @@ class ReportMaker:
             raise ReportNotMade(
                 "The process that made the report was ended, perhaps because memory ran out. Ask for the report again."
             ) from error
+        except OSError as error:
+            raise ReportNotMade(
+                f"The machine refused the process that makes reports: {error}. Ask again when it has less to do."
+            ) from error
         except Unavailable:
             is_free = True
             raise
@@ -157,13 +164,18 @@ class ReportProcesses:
             self._idle.append(worker)
 
     def warm(self) -> None:
-        """Starts one process if none was ever started."""
+        """Starts one process if none was ever started. Where the machine refuses one, the next call tries again."""
         with self._lock:
             if self._started:
                 return
-            self._started = True
             worker = _start_process()
-            worker.submit(_load)
+            try:
+                worker.submit(_load)
+            except _NO_PROCESS as error:
+                end_process(worker)
+                log.warning("report_process_not_started", problem=str(error))
+                return
+            self._started = True
             self._idle.append(worker)
 
 

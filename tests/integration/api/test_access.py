@@ -23,7 +23,7 @@ CLOSED = [
     "/metrics",
     "/openapi.json",
     "/docs",
-    "/docs/start.js",
+    "/docs/docs.js",
 ]
 
 

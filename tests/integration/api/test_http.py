@@ -63,7 +63,7 @@ def test_the_documentation_is_served_whole_by_this_service(service: RunningServi
     page = service.client.get("/docs")
     files = set(re.findall(r'(?:src|href)="([^"]+)"', page.text)) - {"data:,"}
 
-    assert files == {"/", "openapi.json", *(f"docs/{name}" for name in ("swagger-ui.css", "docs.css", "swagger-ui-bundle.js", "start.js"))}
+    assert files == {"/", "openapi.json", *(f"docs/{name}" for name in ("swagger-ui.css", "docs.css", "swagger-ui-bundle.js", "docs.js"))}
     assert all(service.client.get(f"/{file.lstrip('/')}").status_code == 200 for file in files)
     assert "http" not in page.text
     assert service.client.get("/docs/../../etc/passwd").status_code == 404

@@ -5,10 +5,10 @@ import contextlib
 import multiprocessing
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import NoReturn, cast
 
 import httpx
 import pytest
@@ -119,6 +119,35 @@ def test_a_report_that_cannot_be_made_says_so_and_its_process_makes_the_next_one
     assert problem_response(failed.value, None).status_code == 503
     assert "retry-after" not in problem_response(failed.value, None).headers
     assert left != os.getpid()
+
+
+def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_process(
+    reported: Reported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    def refuse() -> ProcessPoolExecutor:
+        started.append(RefusedProcesses(1))
+        return started[-1]
+
+    monkeypatch.setattr(making, "_start_process", refuse)
+    processes = ReportProcesses()
+    monkeypatch.setattr(making, "_processes", lambda: processes)
+
+    pages = [reported.service.client.get("/deployments/a-model").status_code for _ in range(2)]
+    with pytest.raises(ReportNotMade, match="The machine refused the process that makes reports: Resource temporarily unavailable"):
+        asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported)))
+
+    assert pages == [200, 200]
+    assert len(started) == 3
+
+
+class RefusedProcesses(ProcessPoolExecutor):
+    """Processes of which the machine starts none."""
+
+    def submit(self, *_arguments: object, **_named: object) -> NoReturn:
+        """Fails as a fork does."""
+        raise BlockingIOError("Resource temporarily unavailable")
 
 
 def order_of(reported: Reported) -> Order:

@@ -214,6 +214,14 @@ def test_a_long_label_is_wrapped_whole_over_its_bar_and_no_line_goes_through_it(
     assert "stroke" in spec["layer"][-2]["mark"]
 
 
+def test_a_label_breaks_between_its_parts_and_not_within_a_name() -> None:
+    pair = group("women aged 18-25", 40_000, 60_000, after=outcomes(60_000, 40_000))
+    spec = shares_chart(ViewKind.DEBIASED, view(pair))
+
+    (lines,) = {tuple(row["lines"]) for row in _rows(spec) if "lines" in row}
+    assert lines == ("40.0 % → 60.0 % of 100,000 · monitored ·", "women aged 18-25")
+
+
 def test_sums_of_days_have_no_ticks_at_hours() -> None:
     days = [point(24 * day, 0.7) for day in range(3)]
     many = [point(24 * day, 0.7) for day in range(40)]

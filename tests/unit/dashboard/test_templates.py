@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import jinja2
+import pytest
+
 import app.dashboard
+from app.dashboard import rendering
 
 TEMPLATES = Path(app.dashboard.__file__).parent / "templates"
 _LOOSE = re.compile(r"parts\.term\([^}]*\) \}\}[.,;:)]++(?!</span>)")
@@ -14,3 +18,16 @@ def test_punctuation_after_a_word_that_is_explained_stays_on_its_line() -> None:
     loose = {path.name: found for path in TEMPLATES.glob("*.html") if (found := _LOOSE.findall(path.read_text("utf-8")))}
 
     assert loose == {}
+
+
+def test_templates_that_change_below_a_running_service_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of an upgrade a page was a template of the next version with the values of this one: an error 500."""
+    environment = rendering._ENVIRONMENT  # noqa: SLF001 - a page shows one template, and this is about all
+    rendering.compile_templates()
+    monkeypatch.setattr(jinja2.Template, "is_up_to_date", False)
+    monkeypatch.setattr(environment.loader, "get_source", None)
+
+    names = [path.name for path in TEMPLATES.glob("*.html")]
+
+    assert len(names) > 40
+    assert [environment.get_template(name).name for name in names] == names
