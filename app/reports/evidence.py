@@ -52,7 +52,9 @@ def say_since(evidence: DeploymentEvidence | None, *, attribute: str | None = No
     decided = [one for one in order_by_gravity(comparisons) if one.state is not State.UNDECIDED]
     yield " ".join(describe_evidence(evidence))
     yield from map(say_comparison, decided[:MOST_SAID])
-    left_out = Counter(one.state.value.replace("_", " ") for one in decided[MOST_SAID:])
+    said = {id(one) for one in decided[:MOST_SAID]}
+    left_out = Counter(one.state.value.replace("_", " ") for one in order_by_gravity(comparisons) if id(one) not in said)
     if left_out:
-        more = " and ".join(f"{many:,} {state}" for state, many in left_out.items())
+        *others, last = (f"{many:,} {state}" for state, many in left_out.items())
+        more = f"{', '.join(others)} and {last}" if others else last
         yield f"Not listed here: {more}. The deployment's page has every comparison."

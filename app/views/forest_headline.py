@@ -17,7 +17,7 @@ from ..metrics.rounding import digits_apart
 from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from .figures import judged_figure, sentence_of
-from .forest import Forest, ForestFigure, ForestRow, StripPoint
+from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
 
 NO_FIGURES: Final = "No check has measured anything yet"
 
@@ -162,10 +162,12 @@ def day_of(at: datetime, year: int | None = None) -> str:
 
 
 def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
-    """Returns in how many of the checks the figure had that verdict: `70 of 72 checks`."""
+    """Returns in how many of the checks the figure had that verdict: `70 of the last 72 checks`, or of all where there are not more."""
     if len(strip) == 1:
         return "the only check" if strip[0].verdict == verdict else "no check"
-    return f"{sum(one.verdict == verdict for one in strip)} of {len(strip)} checks"
+    # There may be more checks than those that are shown.
+    shown = f"the last {len(strip)}" if len(strip) >= STRIP_CHECKS else f"{len(strip)}"
+    return f"{sum(one.verdict == verdict for one in strip)} of {shown} checks"
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:

@@ -15,7 +15,7 @@ def test_the_group_of_the_headline_is_said_first_and_what_is_left_out_is_counted
     assert len(said) == MOST_SAID
     assert groups[-1] in said[0]
     assert [group in text for group, text in zip(groups, said[1:], strict=False)] == [True] * (MOST_SAID - 1)
-    assert last == "Not listed here: 2 unfair and 1 shown fair. The deployment's page has every comparison."
+    assert last == "Not listed here: 2 unfair, 1 undecided and 1 shown fair. The deployment's page has every comparison."
 
 
 def test_undecided_comparisons_leave_no_other_out() -> None:
@@ -23,5 +23,6 @@ def test_undecided_comparisons_leave_no_other_out() -> None:
 
     said = list(say_since(evidence_of(*undecided, comparison_of(State.SHOWN_FAIR, group="shown fair"))))
 
-    assert len(said) == 2
+    assert len(said) == 3
     assert "shown fair" in said[1]
+    assert said[2] == f"Not listed here: {MOST_SAID + 1} undecided. The deployment's page has every comparison."

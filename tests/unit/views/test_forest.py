@@ -27,7 +27,7 @@ def test_the_headline_is_one_sentence_in_the_names_of_the_monitor() -> None:
 
     assert found.text == (
         "Women under 26 are rated No Risk 0.26 times as often as men over 25 (0.15–0.46)"
-        " · since 19 Nov, unfair in 70 of 72 checks · 28 fewer favourable outcomes than at the rate of men over 25"
+        " · since 19 Nov, unfair in 70 of the last 72 checks · 28 fewer favourable outcomes than at the rate of men over 25"
     )
     assert found.verdict is Verdict.UNFAIR
 
@@ -94,10 +94,7 @@ def test_what_is_as_old_as_the_first_counted_hour_may_be_older() -> None:
 
     assert headline_of(figure_of(), states=[first]).parts[:2] == ("since 20 Nov, unfair in the only check", note)
     assert headline_of(figure_of(), states=[nearly]).parts[:2] == ("since 21 Nov, unfair in the only check", note)
-    assert headline_of(figure_of(0.95, "fair"), states=[first]).parts == (
-        "over all hours unfair for records with sex female since 20 Nov",
-        note,
-    )
+    assert headline_of(figure_of(0.95, "fair"), states=[first]).parts == ("over all hours unfair for female since 20 Nov", note)
     assert note not in headline_of(figure_of(), states=[later]).parts
 
 
