@@ -30,7 +30,8 @@ CLEAR = (404, 409, 422)
 class Plan:
     """Address, model and log-ins of a walk. A worker must be running.
 
-    `tls_url` is the service behind a proxy that ends TLS, `provider_url` a custom provider that lists its deployments.
+    `tls_url` is the service behind a proxy that ends TLS, `provider_url` a custom provider that lists its deployments, `table` a folder
+    with the scores of a batch.
     """
 
     url: str
@@ -40,6 +41,7 @@ class Plan:
     password: str
     tls_url: str = ""
     provider_url: str = ""
+    table: str = ""
     speed: bool = False
 
     def client(self, kind: str, url: str = "") -> Any:  # noqa: ANN401 - the SDK's client

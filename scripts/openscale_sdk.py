@@ -13,8 +13,12 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from app.checks.check import perform_check
+from app.checks.sources import TablePlaces
+from app.clock import utc_now
 from app.embedded import EmbeddedPostgres
 from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
@@ -61,15 +65,17 @@ class Prepared:
 
 
 @contextmanager
-def prepared(folder: Path, scorer: Model, *, speed: bool = False) -> Iterator[Prepared]:
-    """Serves from an empty database of its own until the block ends."""
+def prepared(folder: Path, scorer: Model, *, speed: bool = False, with_table: bool = False) -> Iterator[Prepared]:
+    """Serves from an empty database of its own until the block ends; the plan names a table, too, if wanted."""
+    lake = folder / "lake"
+    lake.mkdir()
     server = EmbeddedPostgres(folder / "postgres")
     server.start()
     try:
         database = Database(server.url)
         upgrade(database)
         with (
-            running_service(database, folder / "data") as service,
+            running_service(database, folder / "data", table_roots=str(lake)) as service,
             serve(scorer) as model,
             custom_provider(scorer, None) as provider,
             tls_in_front(httpx.URL(service.base_url).port or 0, folder) as tls_url,
@@ -78,15 +84,31 @@ def prepared(folder: Path, scorer: Model, *, speed: bool = False) -> Iterator[Pr
                 create_user(session, "ada", password=PASSWORD, role=Role.MANAGE)
             plan = {"url": service.base_url, "model_url": model.url, "key": service.admin_key, "user": "ada", "password": PASSWORD}
             plan |= {"tls_url": tls_url, "provider_url": provider.url}
+            plan |= {"table": str(write_scores(lake))} if with_table else {}
             (folder / "walk.json").write_text(json.dumps({**plan, "speed": speed}))
             # The providers' credentials are sealed with the service's own key.
             sealer = open_secret_box(Settings(data_dir=folder / "data"))
-            perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
+            perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window, places=TablePlaces((lake,)))
             with running(Worker(database, perform, concurrency=1)):
                 yield Prepared(service, folder / "walk.json")
         database.close()
     finally:
         server.stop()
+
+
+def write_scores(folder: Path) -> Path:
+    """Writes the scores of 60 loans that a batch has just computed, in the columns that a batch subscription names by default."""
+    places = range(60)
+    columns = {
+        "scoring_id": [f"loan-{place}" for place in places],
+        "scoring_timestamp": pa.array([utc_now()] * len(places), pa.timestamp("us", "UTC")),
+        "Sex": ["male" if place % 2 else "female" for place in places],
+        "months": list(places),
+        "prediction": ["No Risk" if place % 5 and (place % 2 or place % 3) else "Risk" for place in places],
+        "probability": [0.5] * len(places),
+    }
+    pq.write_table(pa.table(columns), folder / "scores.parquet")
+    return folder
 
 
 def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
@@ -107,8 +129,11 @@ def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
 
 
 def run_tutorials(version: str, folder: Path, more: list[str]) -> int:
-    """Runs the tutorials by one version, compares what it read with the checks, and returns how many figures differ."""
-    with prepared(folder, LookupScorer()) as ready:
+    """Runs the tutorials by one version, compares what it read with the checks, and returns how many figures differ.
+
+    That of a batch subscription is left out where calls are recorded: its table is not there when they are replayed.
+    """
+    with prepared(folder, LookupScorer(), with_table=not more) as ready:
         ended = ready.run(version, "openscale_tutorials.py", more)
         lines = ended.stdout.splitlines()
         if ended.returncode or not lines:

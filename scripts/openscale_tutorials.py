@@ -15,9 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
+    AnalyticsEngine,
     Asset,
     AssetDeploymentRequest,
     AssetPropertiesRequest,
+    DataSource,
+    DataSourceConnection,
     MetricThresholdOverride,
     ScoringEndpointRequest,
     SparkStruct,
@@ -47,11 +50,12 @@ class Tutorial:
     labels: list[Any] | None = None
     has_endpoint: bool = True
     is_inline: bool = False
+    is_batch: bool = False
 
 
-def tutorials() -> list[Tutorial]:
-    """Returns the scripts: binary, several classes, regression, meta fields, headless, and a batch of inline predictions."""
-    return [_binary(), _several_classes(), _regression(), _meta_fields(), _headless(), _inline()]
+def tutorials(plan: Plan) -> list[Tutorial]:
+    """Returns the scripts: binary, several classes, regression, meta fields, headless, inline predictions, and a table that is there."""
+    return [_binary(), _several_classes(), _regression(), _meta_fields(), _headless(), _inline(), *([_batch()] if plan.table else [])]
 
 
 def _risks(favourable: int, n: int) -> list[str]:
@@ -153,11 +157,18 @@ def _inline() -> Tutorial:
     return found
 
 
+def _batch() -> Tutorial:
+    found = _headless()
+    found.name, found.is_batch = "batch subscription", True
+    return found
+
+
 def run_tutorial(client: Any, plan: Plan, tutorial: Tutorial) -> dict[str, Any]:  # noqa: ANN401 - the SDK's client
     """Subscribes, logs, monitors and checks as a notebook does, and returns what the SDK read."""
     name = f"{tutorial.name} {uuid.uuid4().hex[:8]}"
     subscription = _subscribe(client, plan, tutorial, name)
-    _log(client, tutorial, subscription)
+    if not tutorial.is_batch:
+        _log(client, tutorial, subscription)
     target = Target(target_type="subscription", target_id=subscription)
     parameters = {
         "features": [tutorial.feature],
@@ -201,13 +212,18 @@ def _subscribe(client: Any, plan: Plan, tutorial: Tutorial, name: str) -> str:  
         input_data_schema=SparkStruct(type="struct", fields=fields),
     )
     endpoint = ScoringEndpointRequest(url=plan.model_url) if tutorial.has_endpoint else None
+    kind, more = "online", dict[str, Any]()
+    if tutorial.is_batch:
+        table = DataSource(type="payload", connection=DataSourceConnection(type="parquet"), parameters={"location": plan.table})
+        kind, more = "batch", {"data_sources": [table], "analytics_engine": AnalyticsEngine(type="spark")}
     added = client.subscriptions.add(
         data_mart_id=ZERO,
         service_provider_id=ZERO,
         asset=Asset(asset_id=name, name=name, asset_type="model", problem_type=tutorial.problem_type, input_data_type="structured"),
-        deployment=AssetDeploymentRequest(deployment_id=name, name=name, deployment_type="online", scoring_endpoint=endpoint),
+        deployment=AssetDeploymentRequest(deployment_id=name, name=name, deployment_type=kind, scoring_endpoint=endpoint),
         asset_properties=properties,
         background_mode=True,
+        **more,
     )
     subscription: str = added.result.metadata.id
     return subscription
@@ -238,7 +254,7 @@ def main() -> int:
     recorder = Recorder(plan)
     recorder.start()
     client = plan.client("bearer")
-    results = {tutorial.name: run_tutorial(client, plan, tutorial) for tutorial in tutorials()}
+    results = {tutorial.name: run_tutorial(client, plan, tutorial) for tutorial in tutorials(plan)}
     if len(sys.argv) > len(("program", "walk")):
         with open(sys.argv[2], "w", encoding="utf-8") as file:  # noqa: PTH123 - this file runs alone
             subscriptions = {name: one["subscription"] for name, one in results.items()}
