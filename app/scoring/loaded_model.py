@@ -166,9 +166,8 @@ class LoadedHere(httpx.AsyncBaseTransport):
         Raises:
             ScoringFailed: the model cannot be loaded; EndpointRefused among them.
         """
-        location = check_files(self._uri, self._prefixes)
         try:
-            model = _load_here(location, self._turn)
+            model = _load_here(self._uri, self._prefixes, self._turn)
         except ModelNotLoaded as error:
             raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {error}") from error
         answer = answer_page(model, request.content)
@@ -179,8 +178,9 @@ class LoadedHere(httpx.AsyncBaseTransport):
 
 
 @lru_cache(maxsize=1)
-def _load_here(location: str, turn: str) -> Any:  # noqa: ANN401, ARG001 - a model of a package that few installations have; part of the key
-    return load_model(location)
+def _load_here(uri: str, prefixes: tuple[str, ...], turn: str) -> Any:  # noqa: ANN401, ARG001 - a model of a package that few have; part of the key
+    # Its files are looked at once, too: there may be thousands, and each page would wait for that.
+    return load_model(check_files(uri, prefixes))
 
 
 LoadedModel: TypeAlias = ModelProcesses | LoadedHere
