@@ -68,13 +68,19 @@ class FlagFile:
         except OSError as error:
             raise SetupError(f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there.") from error
 
-    def delete(self) -> bool:
-        """Deletes the file, if it is there; returns whether it is gone: not where its folder is away, or cannot be written to."""
+    def delete(self) -> int | None:
+        """Deletes the file, if it is there; returns how many flags it had, or None where its folder is away or cannot be written to."""
         # The path was read from the database: only what is written here is deleted.
         if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
-            return False
+            return None
+        try:
+            rows = int(pq.read_metadata(self.path).num_rows)
+        except FileNotFoundError:
+            return 0
+        except (OSError, pa.ArrowInvalid):  # not whole: it goes all the same
+            rows = 0
         try:
             self.path.unlink(missing_ok=True)
         except OSError:
-            return False
-        return True
+            return None
+        return rows

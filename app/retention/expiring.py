@@ -151,10 +151,12 @@ class _Ageing:
             paths = aged_flag_files(session, self.no, after=last, before=before, limit=self.batch_records)
             if paths:
                 last = paths[-1]
-                gone = [path for path in paths if FlagFile(Path(path)).delete()]
-                away.extend(path for path in paths if path not in set(gone))
+                rows = {path: FlagFile(Path(path)).delete() for path in paths}
+                gone = [path for path, found in rows.items() if found is not None]
+                away.extend(path for path, found in rows.items() if found is None)
                 forget_flag_files(session, self.no, gone)
-                self.count(session, {"flag_files": len(gone)} if gone else {})
+                flags = sum(found or 0 for found in rows.values())
+                self.count(session, {"flagged_records": flags} if flags else {})
             return bool(paths)
 
         self._in_batches(erase)
