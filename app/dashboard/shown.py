@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from ..domain.checks import Measurement
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
-from ..metrics.rounding import digits_apart, write_minus
-from ..views.check_views import Outcomes, SubRange
+from ..metrics.rounding import digits_apart, round_gap, write_minus
+from ..views.check_views import Change, Outcomes, SubRange
 from ..views.debiased_view import QUALITY
 from .wording import ABSENT, count
 
@@ -18,6 +18,7 @@ _PER_CENT = "\u00a0%"
 _POINTS = "\u00a0points"
 _CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
 """Metrics that are in percentage points next to shares in per cent."""
+_CHANGED_SHARES = frozenset(share for *shares, _ in QUALITY for share in shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +30,31 @@ class Number:
     reason: str | None
 
 
-def number_of(measurement: Measurement) -> Number:
-    """Returns a measurement's value and interval: a share in per cent, its change in percentage points, a count, or a number."""
+def number_of(measurement: Measurement, least: int = _TENTHS) -> Number:
+    """Returns a measurement's value and interval: a share in per cent, its change in percentage points, a count, or a number.
+
+    Shares and their changes have at least so many digits.
+    """
     metric = CATALOGUE[measurement.metric]
     ends = (measurement.lower, measurement.upper)
     marks = (measurement.lower_limit, measurement.upper_limit, metric.ideal)
     if measurement.value is None:
         return Number(ABSENT, ABSENT, measurement.reason or "no reason is known")
-    if isinstance(metric.measure, RateOf):
-        return _share(measurement.value, ends, marks)
+    if isinstance(metric.measure, RateOf) or measurement.metric in _CHANGED_SHARES:
+        return _share(measurement.value, ends, marks, least)
     if measurement.metric in _CHANGES_OF_SHARES:
-        return _points(measurement.value, ends)
+        return _points(measurement.value, ends, least)
     if isinstance(metric.measure, CountOf):
         return Number(count(measurement.value), _ends(*(None if end is None else count(end) for end in ends)), None)
     shown = (measurement.value, *ends)
     digits = max(digits_apart(one, (0.0, *marks), _HUNDREDTHS) for one in shown if one is not None)
     return Number(_plain(measurement.value, digits), _ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
+
+
+def digits_of_change(change: Change) -> int:
+    """Returns with how many digits both shares and their change agree as they are shown."""
+    before, after = change.before.value, None if change.after is None else change.after.value
+    return _TENTHS if before is None or after is None else round_gap(100 * after, 100 * before).digits
 
 
 def interval_for_choice(measurement: Measurement) -> str | None:
@@ -59,20 +69,20 @@ def share_of(outcomes: Outcomes | SubRange) -> Number:
     """Returns the favourable rate of some records with its interval."""
     if outcomes.share is None:
         return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
-    return _share(outcomes.share, (outcomes.lower, outcomes.upper), ())
+    return _share(outcomes.share, (outcomes.lower, outcomes.upper), (), _TENTHS)
 
 
-def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...]) -> Number:
+def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...], least: int) -> Number:
     percents = tuple(None if mark is None else 100 * mark for mark in marks)
     shown = [100 * one for one in (value, *ends) if one is not None]
-    digits = max(digits_apart(one, (0.0, *percents), _TENTHS) for one in shown)
+    digits = max(digits_apart(one, (0.0, *percents), least) for one in shown)
     interval = _ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
     return Number(f"{_plain(100 * value, digits)}{_PER_CENT}", interval if interval == ABSENT else f"{interval}{_PER_CENT}", None)
 
 
-def _points(value: float, ends: tuple[float | None, float | None]) -> Number:
+def _points(value: float, ends: tuple[float | None, float | None], least: int) -> Number:
     shown = [100 * one for one in (value, *ends) if one is not None]
-    digits = max(digits_apart(one, (0.0,), _TENTHS) for one in shown)
+    digits = max(digits_apart(one, (0.0,), least) for one in shown)
     text, *sides = (None if one is None else f"{'+' if one > 0 else ''}{_plain(100 * one, digits)}" for one in (value, *ends))
     interval = _ends(*sides)
     return Number(f"{text}{_POINTS}", interval if interval == ABSENT else f"{interval}{_POINTS}", None)

@@ -7,12 +7,12 @@ import pytest
 
 from app.dashboard.check_words import counted, duration, may_be_cancelled, origin, span, subject_of
 from app.dashboard.figure_addresses import figure_query
-from app.dashboard.shown import number_of, share_of
+from app.dashboard.shown import digits_of_change, number_of, share_of
 from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.comparisons import Comparison
 from app.metrics.verdicts import Verdict
-from app.views.check_views import SubRange
+from app.views.check_views import Change, SubRange
 from app.views.headlines import NOT_TOGETHER, headlines, summary
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -89,6 +89,20 @@ def test_a_rate_reads_as_per_cent_and_a_count_as_a_count() -> None:
 
     assert (number_of(rate).text, number_of(rate).interval) == ("46.9\u00a0%", "40.2 to 53.7\u00a0%")
     assert number_of(replace(rate, value=1.0, upper=1.0)).text == "100.0\u00a0%"
+
+
+def test_both_accuracies_and_their_change_agree_as_they_are_shown() -> None:
+    found = [
+        replace(IMPACT, metric=f"{metric}_{when}", value=value, lower=value - 0.1, upper=value + 0.1, lower_limit=None, upper_limit=None)
+        for metric in ("accuracy", "balanced_accuracy")
+        for when, value in (("before", 0.3594), ("after", 0.8056), ("change", 0.4462))
+    ]
+
+    for three in (found[:3], found[3:]):
+        digits = digits_of_change(Change(before=three[0], after=three[1], change=three[2]))
+        # With one digit, 80.6 less 35.9 would be 44.6.
+        assert [number_of(one, digits).text for one in three] == ["35.94\u00a0%", "80.56\u00a0%", "+44.62\u00a0points"]
+    assert digits_of_change(Change(before=found[0], after=None, change=None)) == 1
 
 
 @pytest.mark.parametrize(
