@@ -45,7 +45,7 @@ from .offered_reports import OFFERS_REPORTS
 from .people import people
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page
-from .shown import digits_of_change, number_of, share_of
+from .shown import number_of, round_change, share_of
 
 router = APIRouter(prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
@@ -149,7 +149,7 @@ def check_page(
         "measured": len(measurements),
         "favourable": (check.window or {}).get("favourable"),
         "number_of": number_of,
-        "digits_of_change": digits_of_change,
+        "round_change": round_change,
         "share_of": share_of,
         "figure_query": figure_query,
         "name_group": partial(_name_group, GroupWords.of(monitor)),

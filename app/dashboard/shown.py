@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ..domain.checks import Measurement
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
-from ..metrics.rounding import digits_apart, round_gap, write_minus
+from ..metrics.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
 from ..views.check_views import Change, Outcomes, SubRange
 from ..views.debiased_view import QUALITY
 from .wording import ABSENT, count
@@ -51,10 +51,23 @@ def number_of(measurement: Measurement, least: int = _TENTHS) -> Number:
     return Number(_plain(measurement.value, digits), _ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
 
 
-def digits_of_change(change: Change) -> int:
-    """Returns with how many digits both shares and their change agree as they are shown."""
-    before, after = change.before.value, None if change.after is None else change.after.value
-    return _TENTHS if before is None or after is None else round_gap(100 * after, 100 * before).digits
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A share before and after, and its change, which agree as they are shown with so many `digits`."""
+
+    before: Measurement
+    after: Measurement | None
+    change: Measurement | None
+    digits: int
+
+
+def round_change(found: Change) -> ShownChange:
+    """Returns the change as it is shown: with the digits at which the three agree, or with the gap of the rounded shares."""
+    before, after, change = found.before, found.after, found.change
+    if before.value is None or after is None or after.value is None or change is None or change.value is None:
+        return ShownChange(before, after, change, _TENTHS)
+    gap = round_gap(100 * after.value, 100 * before.value)
+    return ShownChange(before, after, replace(change, value=gap.gap / 100) if gap.digits == MOST_OF_GAP else change, gap.digits)
 
 
 def interval_for_choice(measurement: Measurement) -> str | None:

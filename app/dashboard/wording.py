@@ -142,6 +142,7 @@ FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
         "count": count,
         "interval": interval,
         "limits": limits,
+        "minus": write_minus,
         "moment": moment,
         "moment_of_text": moment_of_text,
         "plain_json": plain_json,

@@ -12,7 +12,7 @@ MOST_DIGITS = 6
 """Max digits after the point; numbers that differ only beyond them look the same."""
 
 
-MOST_OF_GAP = 3
+MOST_OF_GAP = 2
 """Max digits after the point of a gap in per cent and its two rates."""
 
 

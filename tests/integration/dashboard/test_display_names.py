@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -66,6 +67,9 @@ def test_the_page_of_a_figure_names_its_groups(stage: Scene, reader: httpx.Clien
     assert stage.monitor().names == NAMES
     assert "Disparate impact: women (sex)" in page
     assert "Of every 100 records of women, 20 were predicted favourable; of every 100 of men <b>, 100" in page
+    difference = figure.replace("disparate_impact", "statistical_parity_difference")
+    said = words(reader.get(f"/deployments/a-model/checks/{check['id']}/figure?{difference}").text)
+    assert re.search(r"Exact value −0\.8\d* 95 % interval −0\.\d+ to −0\.\d+", said)
 
 
 @pytest.mark.usefixtures("stage")

@@ -7,7 +7,7 @@ import pytest
 
 from app.dashboard.check_words import counted, duration, may_be_cancelled, origin, span, subject_of
 from app.dashboard.figure_addresses import figure_query
-from app.dashboard.shown import digits_of_change, number_of, share_of
+from app.dashboard.shown import number_of, round_change, share_of
 from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.comparisons import Comparison
@@ -99,10 +99,13 @@ def test_both_accuracies_and_their_change_agree_as_they_are_shown() -> None:
     ]
 
     for three in (found[:3], found[3:]):
-        digits = digits_of_change(Change(before=three[0], after=three[1], change=three[2]))
+        shown = round_change(Change(before=three[0], after=three[1], change=three[2]))
+        assert shown.after is not None
+        assert shown.change is not None
         # With one digit, 80.6 less 35.9 would be 44.6.
-        assert [number_of(one, digits).text for one in three] == ["35.94\u00a0%", "80.56\u00a0%", "+44.62\u00a0points"]
-    assert digits_of_change(Change(before=found[0], after=None, change=None)) == 1
+        texts = [number_of(one, shown.digits).text for one in (shown.before, shown.after, shown.change)]
+        assert texts == ["35.94\u00a0%", "80.56\u00a0%", "+44.62\u00a0points"]
+    assert round_change(Change(before=found[0], after=None, change=None)).digits == 1
 
 
 @pytest.mark.parametrize(
