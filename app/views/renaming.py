@@ -20,10 +20,12 @@ def rename_evidence(words: GroupWords, evidence: DeploymentEvidence | None) -> D
 
 
 def rename_gap(words: GroupWords, gap: AttributedGap) -> AttributedGap:
-    """Returns the gap whose sides have their display names."""
+    """Returns the gap whose sides have their display names, as a sentence says them: `people aged 18–25`."""
 
     def call(side: SideCounts) -> SideCounts:
-        return side if side.label is None else replace(side, label=words.label(gap.attribute, side.label))
+        if side.label is None or not words.is_named(gap.attribute, side.label):
+            return side
+        return replace(side, label=words.role(gap.attribute, side.label))
 
     return replace(gap, monitored=call(gap.monitored), reference=call(gap.reference))
 

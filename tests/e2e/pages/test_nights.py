@@ -29,7 +29,7 @@ def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Examp
 def test_an_attribution_is_started_and_deleted_by_the_page(visit: Visit, example: Example) -> None:
     page = visit.go("/deployments/credit-risk")
     page.get_by_role("button", name="Attribute…").press("Enter")
-    expect(page.locator("#attribute-cost")).to_have_text(re.compile(r"The model is asked about [\d,]+ rows"))
+    expect(page.locator("#attribute-cost")).to_have_text(re.compile(r"The model would be asked about [\d,]+ rows"))
     page.get_by_role("button", name="Start", exact=True).press("Enter")
     expect(page.get_by_role("button", name="Delete this attribution")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel this attribution")).to_be_hidden()
