@@ -80,13 +80,13 @@ _FIND = r"""({leastGap, leastOver}) => {
         if (above.length && box.top - Math.max(...above.map((one) => one.bottom)) < leastOver)
             found.push(`a heading is close to what is above: ${text}`);
     }
-    if (innerWidth >= 1280)
+    if (matchMedia('screen').matches && innerWidth >= 1280)
         for (const {one: row} of boxes('table.records tbody tr')) {
             // Several statements in a cell have a line each.
             const tall = [...row.cells].find((cell) => !cell.querySelector('br') && countLines(cell) > 2);
             if (tall) found.push(`a row has three lines: ${tall.textContent.trim().replace(/\s+/g, ' ')}`);
         }
-    if (innerWidth < 960)
+    if (matchMedia('screen').matches && innerWidth < 960)
         for (const {one: cell, text} of boxes('.fleet td:is([data-label="Age of figures"], [data-label="Open alerts"])'))
             if (countLines(cell) > 1) found.push(`a figure wraps: ${text.replace(/\s+/g, ' ')}`);
     const words = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);

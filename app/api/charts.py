@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeAlias
 
+import msgspec
 from fastapi import APIRouter, Depends, Query, Response
-from fastapi.responses import JSONResponse
 
 from ..charts.rendering import Spec, render_png, render_svg
 from ..charts.series import AlertMark, series_chart
@@ -252,4 +252,4 @@ def _draw(spec: dict[str, Any], form: Form) -> Response:
         case "png":
             return Picture(render_png(spec), media_type="image/png", headers=safe)
         case _:
-            return JSONResponse(spec, media_type=_VEGA_LITE)
+            return Picture(msgspec.json.encode(spec), media_type=_VEGA_LITE)

@@ -113,8 +113,12 @@ def limit_runs(points: Sequence[SeriesPoint], side: Literal["lower", "upper"]) -
 
     A new limit begins at the last point under the one before, for a point describes the time before it.
     """
-    held = [(point.at, point.lower_limit if side == "lower" else point.upper_limit) for point in points]
-    always = len({level for _, level in held}) == 1
+    limit_of = attrgetter(f"{side}_limit")
+    levels = set(map(limit_of, points))
+    if len(levels) == 1:  # as a year mostly has, whose thousands of points need no joining
+        (only,) = levels
+        return [] if only is None else [LimitRun(only, points[0].at - HOUR, points[-1].at, always=True)]
+    held = [(point.at, limit_of(point)) for point in points]
     runs: list[LimitRun] = []
     before: datetime | None = None
     # groupby joins neighbours only: a limit that comes back later is a run of its own.
@@ -122,7 +126,7 @@ def limit_runs(points: Sequence[SeriesPoint], side: Literal["lower", "upper"]) -
         moments = [at for at, _ in members]
         start, before = before or moments[0] - HOUR, moments[-1]
         if level is not None:
-            runs.append(LimitRun(level, start, moments[-1], always))
+            runs.append(LimitRun(level, start, moments[-1], always=False))
     return runs
 
 
@@ -178,17 +182,17 @@ def _thin_out(part: Sequence[SeriesPoint], stretch: timedelta) -> list[SeriesPoi
     """Returns the first, the last and the extremes of value and interval in each stretch, in their order."""
     kept: list[SeriesPoint] = []
     start, first = part[0].at, 0
+    moments, values = [one.at for one in part], [one.value or 0.0 for one in part]
+    # An open end is further out than any number.
+    lowers = [-inf if one.lower is None else one.lower for one in part]
+    uppers = [inf if one.upper is None else one.upper for one in part]
     while first < len(part):
         # The stretches have one length, so the end of this one is looked up; a year of points would be divided one by one.
-        end = start + ((part[first].at - start) // stretch + 1) * stretch if stretch else None
-        beyond = len(part) if end is None else bisect_left(part, end, lo=first, key=attrgetter("at"))
-        among = part[first:beyond]
-        values = [one.value or 0.0 for one in among]
-        # An open end is further out than any number.
-        lowers = [-inf if one.lower is None else one.lower for one in among]
-        uppers = [inf if one.upper is None else one.upper for one in among]
-        extremes = (values.index(min(values)), values.index(max(values)), lowers.index(min(lowers)), uppers.index(max(uppers)))
-        kept += [among[place] for place in sorted({0, len(among) - 1, *extremes})]
+        end = start + ((moments[first] - start) // stretch + 1) * stretch if stretch else None
+        beyond = len(part) if end is None else bisect_left(moments, end, lo=first)
+        of, low, high = values[first:beyond], lowers[first:beyond], uppers[first:beyond]
+        extremes = {0, len(of) - 1, of.index(min(of)), of.index(max(of)), low.index(min(low)), high.index(max(high))}
+        kept += [part[first + place] for place in sorted(extremes)]
         first = beyond
     return kept
 

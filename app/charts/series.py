@@ -18,7 +18,7 @@ from .channels import fixed_text, x_at, y_at
 from .empty import empty_chart
 from .numbers import NumberAxis, number_axis
 from .points import ChartRows, LimitRun, Row, collect_rows, format_moment, limit_runs, milliseconds
-from .rendering import Spec
+from .rendering import Spec, layer_spec
 from .theme import DASHES, LOOKS, Theme, ThemeLook, clip_name, config
 
 HEIGHT = 280
@@ -76,9 +76,7 @@ def series_chart(series: Series, *, theme: Theme = Theme.LIGHT, alerts: Sequence
         *labels,
         *([] if points or rows.absent or rows.gaps else [empty_chart("No measurements in this time.", height=HEIGHT, look=look)]),
     ]
-    chart = alt.layer(*layers, width="container", height=HEIGHT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
-    # Checking against the schema takes longer than drawing; the tests do it.
-    spec: Spec = chart.to_dict(validate=False)
+    spec = layer_spec(layers, height=HEIGHT)
     named = {
         "lines": rows.lines,
         "absent": rows.absent,

@@ -11,7 +11,7 @@ from ..domain.groups import Role
 from ..views.check_views import AttributeView, ViewKind
 from .channels import x_at, y_at
 from .empty import empty_chart
-from .rendering import Spec
+from .rendering import Spec, layer_spec
 from .theme import LOOKS, Theme, ThemeLook, clip_name, config
 
 MOST_BARS = 60
@@ -107,8 +107,7 @@ def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: 
         layers.append(empty_chart("There are no groups to show.", height=_STEP, look=look))
 
     height = max(len(shown), 1) * ((_STEP_OF_PAIR if is_pair else _STEP) + extra)
-    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    spec: Spec = alt.layer(*layers, width="container", height=height, autosize=fit).to_dict(validate=False)
+    spec = layer_spec(layers, height=height)
 
     notes = f"{records[0].upper()}{records[1:]}. Lines on the bars are 95 % intervals."
     notes += " Hollow: before mitigation; filled: after." if is_pair else " Filled: monitored; hollow: reference."

@@ -10,7 +10,7 @@ from ..domain.checks import Span
 from ..views.series import Volume
 from .empty import empty_chart
 from .points import format_moment, milliseconds
-from .rendering import Spec
+from .rendering import Spec, layer_spec
 from .series import TITLE_WIDTH, time_axis, time_config, whole_span
 from .theme import LOOKS, Theme
 
@@ -45,8 +45,7 @@ def volume_chart(volumes: Sequence[Volume], *, theme: Theme = Theme.LIGHT, span:
         # A bar on a time axis needs an explicit width: the chart does not know the step between the points.
         drawn = chart.mark_bar(color=look.groups[0], opacity=0.8, width=min(_WIDEST, max(2, 480 // max(len(rows), 1)))).encode(tooltip=tips)
     layers = [*([] if span is None or not rows else [whole_span(span)]), drawn]
-    sized = alt.layer(*layers, width="container", height=HEIGHT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
-    spec: Spec = sized.to_dict(validate=False)
+    spec = layer_spec(layers, height=HEIGHT)
     total = sum(one.records for one in volumes)
     described = (
         f"Column chart of records logged over time: {len(rows)} points, {total:,} records in all. The table next to it has the figures."

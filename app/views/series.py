@@ -135,13 +135,13 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, run
 
     runs = ended_runs(session, deployment_no, wanted.since, wanted.until) if runs is None else runs
     groups = _group_points(stored_points(session, deployment_no, wanted.key()), {run.no: run for run in runs})
-    newest = max((point for group in groups for point in group.points), key=lambda point: point.at, default=None)
+    newest = max((group.points[-1] for group in groups), key=lambda point: point.at, default=None)
     limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)
 
     # Of the checks of one moment, none of which succeeded, the newest is the gap: later ones replace earlier ones.
-    measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED}
-    failed = {run.span_end: run for run in runs if run.span_end not in measured}
-    gaps = tuple(Gap(at=at, state=CheckState(run.state), reason=run.reason) for at, run in failed.items())
+    failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
+    measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED} if failed else frozenset[datetime]()
+    gaps = tuple(Gap(at=at, state=CheckState(run.state), reason=run.reason) for at, run in failed.items() if at not in measured)
     return _series(wanted, limits, groups, gaps)
 
 
