@@ -15,6 +15,9 @@ from .written import written
 
 _TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()
 
+_FONTS = typst.Fonts()
+"""Fonts of the writer and of the machine, which else are searched for each report."""
+
 _MOST_ATTEMPTS = 4
 _UNDRAWN = re.compile(r'the text `"(.+?)"` could not be displayed')
 _ESCAPED = re.compile(r"\\u\{([0-9a-f]+)\}")
@@ -63,4 +66,4 @@ def _name_characters(texts: Iterable[str]) -> dict[int, str]:
 def _compile(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
     inputs = {"report": content, "files": attached}
     # Without this time, the writer would put in the present one, and the same report would be another file.
-    return typst.compile(_TEMPLATE, sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at)
+    return typst.compile(_TEMPLATE, font_paths=_FONTS, sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at)
