@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
@@ -24,6 +25,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "fairness": DEPLOYMENT,
         "fairness-balanced-by-day": f"{DEPLOYMENT}?data=balanced&range=month&rollup=day",
         "fairness-drawer": f"{DEPLOYMENT}?attribute=sex&group=female",
+        "fairness-drawer-of-two": f"{DEPLOYMENT}?{urlencode({'attribute': 'sex × age', 'group': 'female × 18-25'})}",
         "checks": f"{DEPLOYMENT}/checks",
         **views,
         "transactions": f"{DEPLOYMENT}/transactions",
