@@ -169,3 +169,19 @@ def test_the_head_of_the_overview_and_the_filters_of_records_are_short_on_a_phon
         assert register["y"] < title["y"] + title["height"]
         assert filters.locator("select").count() == 5
         assert len(filters.locator("select").evaluate_all(_TOPS)) == 3
+
+
+def test_small_phones_and_enlarged_pages_have_no_faults_and_on_a_phone_the_links_of_all_pages_are_in_one_row(
+    browser: Browser, example: Example
+) -> None:
+    with visiting(browser, example.base_url, width=PHONE) as visit:
+        visit.log_in(example.key)
+        rows = visit.go("/").locator(".top nav a").evaluate_all(_TOPS)
+        found = []
+        for width in (360, 640):
+            visit.page.set_viewport_size({"width": width, "height": HEIGHTS[PHONE]})
+            for path in ("/", DEPLOYMENT):
+                found += [f"{path} at {width}: {one}" for one in layout_faults(visit.go(path))]
+
+        assert len(rows) == 1
+        assert found == []
