@@ -60,7 +60,8 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
     counts = {state: sum(one.state is state for one in comparisons) for state in _GRAVEST}
     parts = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
     noun, without = "comparison" if len(comparisons) == 1 else "comparisons", sum(one.figure_id is None for one in comparisons)
-    uncounted = f", {without:,} of them without a counted hour" if without else ""
+    few = "none of them with" if without == len(comparisons) else f"{without:,} of them without"
+    uncounted = f", {few} a counted hour" if without else ""
     return f"{len(comparisons):,} {noun}{uncounted}: {', '.join(parts)}."
 
 

@@ -158,6 +158,7 @@ def test_comparisons_without_a_counted_hour_are_counted_apart() -> None:
     counted, absent = comparison_of(State.UNFAIR), replace(comparison_of(State.UNDECIDED), figure_id=None)
 
     assert sum_up([counted, absent, absent]) == "3 comparisons, 2 of them without a counted hour: 1 unfair, 2 undecided."
+    assert sum_up([absent, absent]) == "2 comparisons, none of them with a counted hour: 2 undecided."
 
 
 def test_before_a_worker_has_counted_nothing_is_claimed() -> None:
