@@ -138,7 +138,7 @@ def test_every_figure_that_the_sdk_reads_is_on_the_page_of_the_check(checked: Ch
         for address in shown:
             if address.startswith(f"metric={key}&amp;") and address.endswith(scope):
                 figure = checked.client.get(f"/deployments/{checked.id}/checks/{checked.run}/figure?{unescape(address)}").text
-                exact += [float(one) for one in re.findall(r"<dt>Exact value</dt><dd>([^<]+)<", figure)]
+                exact += [float(one.replace("\u2212", "-")) for one in re.findall(r"<dt>Exact value</dt><dd>([^<]+)<", figure)]
         # A fairness value is rounded to three decimals before it is made percent.
         assert any(one == pytest.approx(value, abs=0.0005 if key == "openscale_fairness" else 1e-9) for one in exact), (key, value, exact)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, Group, GroupCounts
+from app.metrics import BalancedCells, ComparedGroup, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.groups import Role
 from app.metrics.tables import distinct
 from app.metrics.tables.distinct import distinct_rows
@@ -204,7 +204,7 @@ def test_strata_of_labels_and_predictions_written_as_a_whole_table_are_read() ->
 
 
 def test_parts_of_a_table_that_do_not_fit_its_groups_are_refused() -> None:
-    groups = (Group("Female", "monitored"), Group("Male", "reference"))
+    groups = (ComparedGroup("Female", "monitored"), ComparedGroup("Male", "reference"))
     counts, cells = np.ones((2, 2), np.int64), np.ones((3, 3, 3, 2), np.int64)
     three = ScoreTable.from_records([*SEXES, ("X", "monitored")], [], [], [])
 
@@ -234,7 +234,7 @@ def test_tables_of_different_groups_are_aligned_by_label() -> None:
 
     week = GroupCounts.merged([monday, tuesday])
 
-    assert week.groups == (Group("Female", "monitored"), Group("Male", "reference"), Group("X", "monitored"))
+    assert week.groups == (ComparedGroup("Female", "monitored"), ComparedGroup("Male", "reference"), ComparedGroup("X", "monitored"))
     assert week.counts.tolist() == [[0, 1], [1, 1], [0, 1]]
     assert (week.unclassified.tolist(), week.other) == ([0, 0, 1], 1)
 
@@ -255,7 +255,7 @@ def test_a_label_takes_the_role_of_its_last_table() -> None:
     before = GroupCounts.from_records([("X", "monitored")], [0], [1])
     after = GroupCounts.from_records([("X", "reference")], [0], [1])
 
-    assert GroupCounts.merged([before, after]).groups == (Group("X", "reference"),)
+    assert GroupCounts.merged([before, after]).groups == (ComparedGroup("X", "reference"),)
 
 
 @pytest.mark.parametrize(
