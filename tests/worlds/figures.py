@@ -10,7 +10,7 @@ import re
 from scipy.stats import fisher_exact
 
 from app.domain.checks import DataSet
-from tests.worlds.reading import END, HUNDRED, NAME, NUMBER, Facts, is_hundred, is_shown_as, says
+from tests.worlds.reading import END, HUNDRED, NAME, NUMBER, Facts, is_hundred, is_shown_as, says, write_limit
 from tests.worlds.truths import (
     FEWEST,
     OTHER_WAY_ROUND,
@@ -51,8 +51,9 @@ def a_difference(match: re.Match[str], facts: Facts) -> None:
     """Both shares, and how many percentage points the first has more or less."""
     _shares(match, facts)
     one, other = (_countedshare_of(facts, match[side]) for side in ("m", "r"))
-    # Where one digit does not agree with both rates, the gap is that of the rates as they are shown, with two digits.
-    assert _is_points(one - other, match["v"]) or _is_points(round(one, 4) - round(other, 4), match["v"])
+    # With two digits the gap is that of the rates as they are shown: one digit did not agree with both of them.
+    has_two_digits = re.match(r"\d+\.\d\d ", match["v"]) is not None
+    assert _is_points(round(one, 4) - round(other, 4) if has_two_digits else one - other, match["v"])
 
 
 @says(
@@ -168,7 +169,7 @@ def inside(match: re.Match[str], facts: Facts) -> None:
         said = [end for end, is_out in ((facts.of.lower, below), (facts.of.upper, above)) if is_out]
         _ends(match["ends"], said)
         limit = lower if below else upper
-        assert match["which"] == ("either limit" if below and above else f"the limit of {limit:.6g}")
+        assert match["which"] == ("either limit" if below and above else f"the limit of {write_limit(limit)}")
 
 
 @says(rf"Whether it is beyond the limit of (?P<limit>{NUMBER}) is not certain: its interval (?P<end>reaches {NUMBER}|has no \w+ end)\.")
@@ -178,7 +179,7 @@ def not_certain(match: re.Match[str], facts: Facts) -> None:
     is_low = is_below(value, lower)
     assert is_low or is_above(value, upper)
     limit, end = (lower, facts.of.upper) if is_low else (upper, facts.of.lower)
-    assert is_shown_as(limit, match["limit"]) or f"{limit:.6g}" == match["limit"]
+    assert is_shown_as(limit, match["limit"]) or write_limit(limit) == match["limit"]
     assert end is None or not (is_below(end, limit) if is_low else is_above(end, limit))
     _ends(match["end"], [end])
 
@@ -190,7 +191,7 @@ def beyond(match: re.Match[str], facts: Facts) -> None:
     is_low = is_below(value, lower)
     assert is_low or is_above(value, upper)
     limit, end = (lower, facts.of.upper) if is_low else (upper, facts.of.lower)
-    assert f"{limit:.6g}" == match["limit"]
+    assert write_limit(limit) == match["limit"]
     assert end is not None
     assert is_below(end, limit) if is_low else is_above(end, limit)
     assert match["at"] is None or is_shown_as(value, match["at"])
@@ -210,7 +211,7 @@ def unwatched(match: re.Match[str], facts: Facts) -> None:
     limit, is_low = (mirrored[0], True) if lower is None else (mirrored[1], False)
     assert is_below(value, limit) if is_low else is_above(value, limit)
     assert match["limits"] == _range(lower, upper)
-    assert match["mirror"] == f"{limit:.6g}"
+    assert match["mirror"] == write_limit(limit)
     end = facts.of.upper if is_low else facts.of.lower
     is_whole = end is not None and (is_below(end, limit) if is_low else is_above(end, limit))
     assert (match["whole"] is not None) == is_whole
@@ -264,11 +265,11 @@ def limits(match: re.Match[str], facts: Facts) -> None:
     """The limits of the world, and whether they are on one side only."""
     lower, upper = facts.world.limits_of(facts.of.metric)
     given = (
-        f"from {lower:.6g} to {upper:.6g}"
+        f"from {write_limit(lower)} to {write_limit(upper)}"
         if None not in (lower, upper)
-        else f"from {lower:.6g} up"
+        else f"from {write_limit(lower)} up"
         if upper is None
-        else f"up to {upper:.6g}"
+        else f"up to {write_limit(upper)}"
     )
     assert match["range"] == given
     assert (match["how"] == "Watched") == (match["only"] is not None) == (None in (lower, upper))
@@ -309,8 +310,8 @@ def _ends(text: str, ends: list[float | None]) -> None:
 
 def _range(lower: float | None, upper: float | None) -> str:
     if lower is None or upper is None:
-        return f"{lower:.6g} and more" if upper is None else f"up to {upper:.6g}"
-    return f"{lower:.6g} to {upper:.6g}"
+        return f"{write_limit(lower)} and more" if upper is None else f"up to {write_limit(upper)}"
+    return f"{write_limit(lower)} to {write_limit(upper)}"
 
 
 def _equal(facts: Facts) -> float:

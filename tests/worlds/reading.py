@@ -10,6 +10,7 @@ from app.domain.checks import Measurement
 from tests.worlds.world import World
 
 HUNDRED = r"(?:fewer than 0\.1|more than 99\.9|[\d.]+)"
+MINUS = "−"
 NUMBER = r"−?[\d,]+(?:\.\d+)?"
 END = rf"(?:{NUMBER}|open)"
 NAME = "@name@"
@@ -91,6 +92,11 @@ def _compiled(names: str) -> list[tuple[re.Pattern[str], Check]]:
 def number(text: str) -> float | None:
     """Returns the number that a sentence writes; None of an open end."""
     return None if text == "open" else float(text.replace(",", "").replace("−", "-"))
+
+
+def write_limit(limit: float) -> str:
+    """Returns a limit as sentences have it."""
+    return f"{limit:.6g}".replace("-", MINUS)
 
 
 def is_shown_as(value: float | None, text: str) -> bool:
