@@ -52,7 +52,8 @@ class TableFiles:
 
             partitioning = None if table.partition_by is None else arrow_dataset.partitioning(flavor="hive")
             try:
-                self._dataset = arrow_dataset.dataset(paths, format="parquet", partitioning=partitioning, partition_base_dir=table.location)
+                opened = arrow_dataset.dataset(paths, format="parquet", partitioning=partitioning, partition_base_dir=table.location)
+                self._dataset = opened.replace_schema(_find_types(opened))
             except (pa.ArrowInvalid, OSError) as error:
                 raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {error}") from error
 
@@ -137,3 +138,21 @@ class TableFiles:
             times = [piece.oldest] if piece.is_within else [pc.min(rows[time]).as_py() for rows in reader.read(piece, [time], time, span)]
             found = min((one for one in [found, *times] if one is not None), default=None)
         return found
+
+
+def _find_types(opened: "Dataset") -> pa.Schema:
+    """Returns the schema of the first file; a column that has only missing values there has the type that a later file gives it.
+
+    Writers store such a column without a type, and no value of a later file could be read as that.
+    """
+    schema = opened.schema
+    for fragment in opened.get_fragments():
+        untyped = [place for place, column in enumerate(schema) if pa.types.is_null(column.type)]
+        if not untyped:
+            break
+        of_file = fragment.physical_schema
+        for place in untyped:
+            found = of_file.get_field_index(schema.field(place).name)
+            if found >= 0:
+                schema = schema.set(place, of_file.field(found))
+    return schema

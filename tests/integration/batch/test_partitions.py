@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from app.batch import pieces
 from app.domain.monitors import MonitoredAttribute
 from app.store.database.engine import Database
-from tests.builders.applicants import AGE, APPLICANT, monitor_of
+from tests.builders.applicants import AGE, APPLICANT, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 
@@ -45,6 +45,21 @@ def stage(database: Database) -> Scene:
 
 def whole(result: Result) -> dict[tuple[object, ...], Any]:
     return {(one.metric, one.data, one.scope, one.comparison, one.group): (one.value, one.n, one.reason) for one in result.measurements}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_column_without_a_value_in_one_file_has_the_type_of_the_others(stage: Scene, tmp_path: Path, order: int) -> None:
+    known = applicants(30, 20, 5)
+    unknown = [row | {"sex": None, "age": None} for row in applicants(10, 0, prefix="unknown")]
+    in_two = lake_of(stage, tmp_path / "two", deployment_id="in-two")
+    for rows in (unknown, known)[::order]:
+        in_two.write(rows, NOON)
+    in_one = lake_of(stage, tmp_path / "one", deployment_id="in-one")
+    in_one.write([*known, *unknown], NOON)
+
+    found = in_two.check(NOON)
+    assert (found.run.window or {})["records"] == 60
+    assert whole(found) == whole(in_one.check(NOON))
 
 
 @pytest.mark.thorough
