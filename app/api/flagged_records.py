@@ -9,9 +9,11 @@ from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
 from ..domain.deployments import Deployment
+from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..errors import Conflict
 from ..services import Services
+from ..store.deployments.monitors import monitor_of
 from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
 from ..store.records.months_away import months_in_files
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
@@ -127,12 +129,13 @@ def list_flagged_records(
     files are not listed; `months_in_files` names them.
     """
     found = flagged_page(session, deployment.no, wanted, after=after, limit=limit + 1)
+    words = GroupWords.of(monitor_of(session, deployment.no))
     page, next_cursor = cut_at_place(
         found.items, limit, lambda one: _Place(one.place.gap, one.place.record_no, one.place.attribute), is_cut=found.is_cut
     )
     return FlaggedPage(
         model_revision=wanted.model_revision,
-        flagged_records=[FlaggedOut.with_record(one) for one in page],
+        flagged_records=[FlaggedOut.with_record(one, words) for one in page],
         next_cursor=next_cursor,
         notes=[ONLY_DIRECT],
         months_in_files=MonthsInFilesOut.of(months_in_files(session, deployment.no, since=wanted.since, until=wanted.until)),

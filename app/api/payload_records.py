@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from ..domain.group_words import GroupWords
 from ..errors import Conflict
+from ..store.deployments.monitors import monitor_of
 from ..views.one_record import record_details
 from ..views.record_lens import OutcomeWord
 from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted, records_of
@@ -84,8 +86,9 @@ def list_payload_records(
     Records of months that were moved to files are not listed; `months_in_files` names them.
     """
     found = records_of(session, deployment.no, wanted)
+    words = GroupWords.of(monitor_of(session, deployment.no))
     return PayloadRecordPage(
-        payload_records=[PayloadRecordOut.of(one) for one in found.records],
+        payload_records=[PayloadRecordOut.of(one, words) for one in found.records],
         next_cursor=write_record_cursor(found.next_place),
         months_in_files=MonthsInFilesOut.of(found.in_files),
     )
@@ -99,4 +102,5 @@ def read_payload_record(
 
     A record whose month was moved to files is refused with 422 and the command that brings the month back.
     """
-    return PayloadRecordDetailsOut.with_details(record_details(session, deployment.no, record_id, check_id=check))
+    details = record_details(session, deployment.no, record_id, check_id=check)
+    return PayloadRecordDetailsOut.with_details(details, GroupWords.of(monitor_of(session, deployment.no)))

@@ -24,6 +24,14 @@ def share(value: float | None) -> str:
     return ABSENT if value is None else f"{100 * value:.2f} %"
 
 
+def points(value: float | None) -> str:
+    """Returns a difference of two shares in percentage points, with its sign, or a dash."""
+    if value is None:
+        return ABSENT
+    rounded = round(100 * value, 2)
+    return write_minus(f"{rounded:+.2f}") if rounded else "0.00"
+
+
 def count(value: float) -> str:
     """Returns a number of records, or a weight."""
     return f"{value:,.10g}"
@@ -48,6 +56,11 @@ def share_interval(lower: float | None, upper: float | None) -> str:
     return ABSENT if lower is None or upper is None else f"{100 * lower:.2f} to {share(upper)}"
 
 
+def points_interval(lower: float | None, upper: float | None) -> str:
+    """Returns the 95 % interval of a difference of two shares, in percentage points."""
+    return ABSENT if lower is None or upper is None else f"{points(lower)} to {points(upper)}"
+
+
 def value_of(measurement: Measurement) -> str:
     """Returns a measurement's value as it is shown: as a share if it is one, or the reason why there is none."""
     if measurement.value is None:
@@ -66,6 +79,20 @@ def interval_of(measurement: Measurement) -> str:
         if is_share
         else interval(measurement.lower, measurement.upper, value=measurement.value)
     )
+
+
+def share_and_interval(measurement: Measurement | None) -> tuple[str, str]:
+    """Returns a figure that is a share, such as balanced accuracy, and its interval as percentages."""
+    if measurement is None or measurement.value is None:
+        return (ABSENT if measurement is None else value_of(measurement)), ABSENT
+    return share(measurement.value), share_interval(measurement.lower, measurement.upper)
+
+
+def points_and_interval(measurement: Measurement | None) -> tuple[str, str]:
+    """Returns a figure that is a difference of two shares, and its interval, in percentage points."""
+    if measurement is None or measurement.value is None:
+        return (ABSENT if measurement is None else value_of(measurement)), ABSENT
+    return points(measurement.value), points_interval(measurement.lower, measurement.upper)
 
 
 def verdict_of(measurement: Measurement | None) -> str:

@@ -8,7 +8,18 @@ from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
 from ..metrics.catalogue import CATALOGUE
 from ..views.check_views import AttributeView, CheckView, GroupShare, ViewKind
 from .document import Block, Paragraph, ReportChart, ReportTable, Section
-from .numbers import ABSENT, count, interval_of, moment, share, share_interval, value_of, verdict_of
+from .numbers import (
+    ABSENT,
+    count,
+    interval_of,
+    moment,
+    points_and_interval,
+    share,
+    share_and_interval,
+    share_interval,
+    value_of,
+    verdict_of,
+)
 
 _TITLES = {
     ViewKind.PAYLOAD: "What was logged",
@@ -163,10 +174,10 @@ def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVi
         yield ReportChart(caption, lambda theme: shares_chart(kind, found, theme=theme, with_copies=True))
         yield _shares_table(f"Figures of the chart: {one.attribute}, counterfactual", found)
     if one.accuracy:
-        columns = ("Metric", "Group", "Before", "95 %", "After", "95 %", "Change", "95 %")
+        columns = ("Metric", "Group", "Before", "95 %", "After", "95 %", "Change, in points", "95 %")
         rows = []
         for change in one.accuracy:
             metric = change.before.metric.removesuffix("_before").replace("_", " ")
-            cells = [cell for figure in (change.before, change.after, change.change) for cell in _value_and_interval(figure)]
+            cells = [*share_and_interval(change.before), *share_and_interval(change.after), *points_and_interval(change.change)]
             rows.append((metric, change.before.group or change.before.scope.value, *cells))
         yield ReportTable(f"Accuracy on labelled records before and after mitigation: {one.attribute}", columns, tuple(rows))

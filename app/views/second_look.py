@@ -84,16 +84,17 @@ def known_gap(flag: FlaggedRecord) -> float | None:
     return None if flag.own_score is None or flag.reference_score is None else flag.gap
 
 
-def why(flag: FlaggedRecord) -> str:
-    """Returns the reason why the record needs a second look, in a sentence."""
-    outcome = "favourable" if flag.direction == "lifted" else "unfavourable"
+def why(flag: FlaggedRecord, words: GroupWords) -> str:
+    """Returns the reason why the record needs a second look, in a sentence with the monitor's display names."""
+    outcome, negation = ("favourable", "") if flag.direction == "lifted" else ("unfavourable", "not ")
+    copied = f"with reference values of {flag.attribute} instead of {words.label(flag.attribute, flag.group)}"
     if flag.kind == "likely":
         score = "" if flag.bias_score is None else f" (bias score {flag.bias_score:.4g})"
-        return (
-            f"The bias detector expects the model to be {outcome} with reference values of {flag.attribute} instead of {flag.group}{score}."
-        )
+        return f"The bias detector expects the model's answer to be {outcome} {copied}{score}."
+    name = words.names.favourable
+    answer = f"the model's answer is {outcome}" if name is None else f"the record is {negation}{name}"
     scores = ""
     if flag.own_score is not None and flag.reference_score is not None:
         digits = digits_apart(flag.reference_score, (flag.own_score,), _DIGITS)
         scores = f": the score is {flag.reference_score:.{digits}f} instead of {flag.own_score:.{digits}f}"
-    return f"Asked again with reference values of {flag.attribute} instead of {flag.group}, the model is {outcome}{scores}."
+    return f"Asked again {copied}, {answer}{scores}."

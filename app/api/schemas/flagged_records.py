@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import AliasPath, Field
 
+from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
 from ...domain.values import shown_value
 from ...store.records.flagged_records import FlaggedPayload
@@ -24,7 +25,8 @@ _FLAG: dict[str, Any] = {
     "reference_score": 0.6241,
     "gap": 0.2128,
     "bias_score": None,
-    "why": "Asked again with reference values of Sex instead of female, the model is favourable: the score is 0.6241 instead of 0.4113.",
+    "why": "Asked again with reference values of Sex instead of female, the model's answer is favourable: the score is 0.6241 instead of"
+    " 0.4113.",
     "record": {
         "id": "application-1041",
         "logged_at": "2026-11-20T14:12:31.104512Z",
@@ -82,9 +84,9 @@ class FlagOut(Out):
     why: str = Field(description="All of this in a sentence.")
 
     @classmethod
-    def of(cls, flag: FlaggedRecord) -> "FlagOut":
+    def of(cls, flag: FlaggedRecord, words: GroupWords) -> "FlagOut":
         """Returns the body of a flag."""
-        return cls.from_object(flag, gap=known_gap(flag), why=why(flag))
+        return cls.from_object(flag, gap=known_gap(flag), why=why(flag, words))
 
 
 class FlaggedOut(FlagOut):
@@ -95,9 +97,9 @@ class FlaggedOut(FlagOut):
     record: RecordOut
 
     @classmethod
-    def with_record(cls, found: FlaggedPayload) -> "FlaggedOut":
+    def with_record(cls, found: FlaggedPayload, words: GroupWords) -> "FlaggedOut":
         """Returns the body of a flag and its record."""
-        return cls.from_object(found.flag, gap=known_gap(found.flag), why=why(found.flag), record=RecordOut.of(found))
+        return cls.from_object(found.flag, gap=known_gap(found.flag), why=why(found.flag, words), record=RecordOut.of(found))
 
 
 class FlaggedPage(Out):

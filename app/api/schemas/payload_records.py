@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import AliasPath, Field
 
+from ...domain.group_words import GroupWords
 from ...domain.groups import Role
 from ...domain.mitigation import ONLY_DIRECT
 from ...views.one_record import RecordDetails
@@ -39,7 +40,7 @@ _RECORD: dict[str, Any] = {
             "reference_score": 0.6241,
             "gap": 0.2128,
             "bias_score": None,
-            "why": "Asked again with reference values of Sex instead of female, the model is favourable.",
+            "why": "Asked again with reference values of Sex instead of female, the model's answer is favourable.",
         }
     ],
     "window_part": "span",
@@ -116,9 +117,9 @@ class PayloadRecordOut(Out):
     )
 
     @classmethod
-    def of(cls, found: RecordSummary) -> "PayloadRecordOut":
+    def of(cls, found: RecordSummary, words: GroupWords) -> "PayloadRecordOut":
         """Returns the body of a record."""
-        return cls.from_object(found, **_computed_members(found))
+        return cls.from_object(found, **_computed_members(found, words))
 
 
 class CounterfactualOut(Out):
@@ -158,11 +159,11 @@ class PayloadRecordDetailsOut(PayloadRecordOut):
     notes: list[str] = Field(description="Sentences to show along with the changes of mitigation.")
 
     @classmethod
-    def with_details(cls, found: RecordDetails) -> "PayloadRecordDetailsOut":
+    def with_details(cls, found: RecordDetails, words: GroupWords) -> "PayloadRecordDetailsOut":
         """Returns the body of a record with its copies."""
         return cls.from_object(
             found.summary,
-            **_computed_members(found.summary),
+            **_computed_members(found.summary, words),
             feedback=found.feedback,
             counterfactuals=found.counterfactuals,
             notes=[ONLY_DIRECT],
@@ -179,10 +180,10 @@ class PayloadRecordPage(Out):
     months_in_files: MonthsInFilesOut | None = Field(description="Months that this page is without; null where it is whole.")
 
 
-def _computed_members(found: RecordSummary) -> dict[str, Any]:
+def _computed_members(found: RecordSummary, words: GroupWords) -> dict[str, Any]:
     record, schema = found.record, found.schema
     return {
         "features": {column.name: value for column, value in zip(schema.features, record.features, strict=True)},
         "meta": {column.name: value for column, value in zip(schema.meta, record.meta or [None] * len(schema.meta), strict=True)},
-        "flags": [FlagOut.of(flag) for flag in found.flags],
+        "flags": [FlagOut.of(flag, words) for flag in found.flags],
     }

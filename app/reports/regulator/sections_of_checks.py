@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ...metrics.rounding import write_minus
 from ..document import Block, Paragraph, ReportTable
-from ..numbers import ABSENT, count, interval, moment, number, share
+from ..numbers import ABSENT, count, interval, moment, number, points, points_interval, share
 
 MOST_ROWS = 60
 """Max rows of a table for people, of combinations and alerts; CSV and JSON have all."""
@@ -137,5 +136,5 @@ def _number_with_ends(row: Mapping[str, Any]) -> str:
 
 
 def _points_with_ends(row: Mapping[str, Any]) -> str:
-    value, low, high = (None if row[name] is None else write_minus(f"{100 * row[name]:+.2f}") for name in ("value", "low", "high"))
-    return f"{value}" if low is None or high is None else f"{value} ({low} to {high})"
+    ends = points_interval(row["low"], row["high"])
+    return points(row["value"]) if ends == ABSENT else f"{points(row['value'])} ({ends})"

@@ -88,8 +88,8 @@ def test_a_flagged_record_says_why_and_shows_the_record(logged: RunningService) 
         "reference_score": 0.75,
         "gap": 0.5,
         "bias_score": 0.75,
-        "why": "Asked again with reference values of Sex instead of female, the model is favourable: the score is 0.7500 instead of"
-        " 0.2500.",
+        "why": "Asked again with reference values of Sex instead of female, the model's answer is favourable: the score is 0.7500 instead"
+        " of 0.2500.",
         "record": {
             "id": "a-0",
             "model_revision": "r1",

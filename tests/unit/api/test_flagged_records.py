@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 
 from app.api.figures_csv import csv_file
 from app.api.flagged_csv import csv_header, csv_lines, csv_row
-from app.api.schemas.flagged_records import FlaggedOut, known_gap, why
+from app.api.schemas.flagged_records import FlaggedOut
 from app.charts.twins import Twin
 from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
+from app.domain.display_names import DisplayNames, GroupName
+from app.domain.group_words import GroupWords
 from app.domain.mitigation import FlaggedRecord
 from app.store.records.flagged_records import FlaggedPayload
+from app.views.second_look import known_gap, why
 
 AT = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
 
@@ -42,24 +45,46 @@ def found(of: FlaggedRecord, features: tuple[Any, ...], columns: RecordSchema, *
     [
         (
             flag(),
-            "Asked again with reference values of sex instead of female, the model is favourable: the score is 0.6241 instead of 0.4113.",
+            (
+                "Asked again with reference values of sex instead of female, the model's answer is favourable:"
+                " the score is 0.6241 instead of 0.4113."
+            ),
         ),
         (
             flag(direction="lowered", own_score=None, reference_score=None, gap=0.0),
-            "Asked again with reference values of sex instead of female, the model is unfavourable.",
+            "Asked again with reference values of sex instead of female, the model's answer is unfavourable.",
         ),
         (
             flag(kind="likely", reference_score=None, gap=0.0, bias_score=0.83),
-            "The bias detector expects the model to be favourable with reference values of sex instead of female (bias score 0.83).",
+            (
+                "The bias detector expects the model's answer to be favourable with reference values of sex instead of female"
+                " (bias score 0.83)."
+            ),
         ),
         (
             flag(kind="likely", direction="lowered"),
-            "The bias detector expects the model to be unfavourable with reference values of sex instead of female.",
+            "The bias detector expects the model's answer to be unfavourable with reference values of sex instead of female.",
         ),
     ],
 )
 def test_a_sentence_says_why_a_record_is_flagged(of: FlaggedRecord, sentence: str) -> None:
-    assert why(of) == sentence
+    assert why(of, GroupWords()) == sentence
+
+
+@pytest.mark.parametrize(
+    ("of", "sentence"),
+    [
+        (flag(own_score=None), "Asked again with reference values of sex instead of women, the record is rated No Risk."),
+        (
+            flag(direction="lowered", own_score=None),
+            "Asked again with reference values of sex instead of women, the record is not rated No Risk.",
+        ),
+    ],
+)
+def test_a_sentence_has_the_names_of_the_monitor(of: FlaggedRecord, sentence: str) -> None:
+    names = DisplayNames(favourable="rated No Risk", groups=(GroupName(feature="sex", group="female", name="women"),))
+
+    assert why(of, GroupWords(names)) == sentence
 
 
 def test_a_gap_is_null_where_a_score_is_not_known_and_0_where_the_scores_are_equal() -> None:
@@ -69,7 +94,7 @@ def test_a_gap_is_null_where_a_score_is_not_known_and_0_where_the_scores_are_equ
 
 
 def test_a_record_is_shown_in_the_columns_it_was_logged_under() -> None:
-    out = FlaggedOut.with_record(found(flag(), ("female", 3), schema("sex", "rooms"), meta=(), label="no"))
+    out = FlaggedOut.with_record(found(flag(), ("female", 3), schema("sex", "rooms"), meta=(), label="no"), GroupWords())
 
     assert out.record.features == {"sex": "female", "rooms": 3}
     assert out.record.meta == {}
