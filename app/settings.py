@@ -62,6 +62,9 @@ def api_processes_here() -> int:
     return min(max(cores // 2, 1), MAX_API_PROCESSES_HERE)
 
 
+_DATABASE_URL = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://.")
+
+
 class Settings(BaseSettings):
     """The settings of one process. Variables carry the prefix `EVENHAND_`, except for those of the database."""
 
@@ -145,8 +148,8 @@ class Settings(BaseSettings):
     """Comma-separated folders in which the tables of batch deployments may lie. Empty: there are no batch deployments."""
 
     table_databases: SecretStr | None = None
-    """Databases in which the tables of batch deployments may lie, one on a line: a name, `=`, and the URL (`postgresql://`) of a role
-    that reads those tables and nothing else. Deployments name them, and never their credentials."""
+    """Databases in which the tables of batch deployments may lie, one on a line: a name, `=`, and the URL of a role that reads those tables
+    and nothing else: `postgresql://`, or as SQLAlchemy has it (`mysql+pymysql://`). Deployments name them, and never their credentials."""
 
     answers_dir: Path | None = None
     """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table.
@@ -289,22 +292,23 @@ def _read_databases(text: SecretStr | None) -> dict[str, str]:
     """Returns the URLs by name.
 
     Raises:
-        ValueError: a line is no name with the URL of a Postgres; the error does not hold it, because URLs have passwords.
+        ValueError: a line is no name with a URL; the error does not hold it, because URLs have passwords.
     """
     found: dict[str, str] = {}
     lines = text.get_secret_value().splitlines() if text else []
     for no, line in enumerate((one.strip() for one in lines if one.strip()), start=1):
         name, _, url = line.partition("=")
         name, url = name.strip(), url.strip()
-        other = re.match(r"(?!postgres(ql)?://)([A-Za-z][A-Za-z0-9+.:-]*)://", url)
-        if other is not None:
+        if url.startswith("jdbc:"):
             raise ValueError(
-                f"line {no} is a database of the kind {other[2]}, and only tables of a Postgres are read where they lie (postgresql://). Of"
-                " another database, write the rows to a folder of EVENHAND_TABLE_ROOTS as Parquet, or replicate the table into a Postgres"
+                f"line {no} is the URL of a driver of Java; write it as SQLAlchemy does, such as mysql+pymysql:// or oracle+oracledb://"
             )
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", name) or not url.startswith(("postgresql://", "postgres://")) or name in found:
+        if re.match(r"postgres(ql)?\+", url):
+            raise ValueError(f"line {no} names a driver for Postgres: begin the URL with postgresql://, which Evenhand reads with its own")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", name) or not _DATABASE_URL.match(url) or name in found:
             raise ValueError(
-                f"line {no} must be a name of its own (letters, digits, - and _), `=`, and a URL that begins with postgresql://"
+                f"line {no} must be a name of its own (letters, digits, - and _), `=`, and a URL such as postgresql://, mysql+pymysql:// or"
+                " sqlite:///"
             )
         found[name] = url
     return found

@@ -1,4 +1,4 @@
-"""A table or view of a database: its rows stream to Arrow, and pieces of it are slices of time.
+"""A table or view of a Postgres: its rows stream to Arrow, and pieces of it are slices of time.
 
 Each reading sees the table as it is at that moment; no transaction stays open between two of them.
 """
@@ -6,7 +6,7 @@ Each reading sees the table as it is at that moment; no transaction stays open b
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 import pyarrow as pa
@@ -17,8 +17,8 @@ from psycopg import sql
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..errors import InvalidInput, SetupError
-from .locations import TableAccess
 from .pieces import BATCH_ROWS, FilePiece
+from .slices import SpanOfRows, cut_slices, within
 from .wanted_rows import ALL_TIMES, RowsOf
 
 ROWS_A_PIECE = 1_000_000
@@ -26,8 +26,6 @@ ROWS_A_PIECE = 1_000_000
 
 IDS_AT_ONCE = 10_000
 """Max ids that one query looks for."""
-
-MICROSECOND = timedelta(microseconds=1)
 
 _PLAIN = frozenset(
     {"bigint", "integer", "smallint", "double precision", "real", "boolean", "timestamp with time zone", "double precision[]", "real[]"}
@@ -47,14 +45,6 @@ WHERE n.nspname = {schema} AND c.relname = {table} AND c.relkind IN ('r', 'p', '
 """
 
 
-class HourOfRows(msgspec.Struct, frozen=True):
-    """How many rows an hour has, and the times of its oldest and newest."""
-
-    rows: int
-    oldest: datetime
-    newest: datetime
-
-
 @dataclass(frozen=True, slots=True)
 class DatabaseReader:
     """Reads rows of a table. `types` are those of its columns by name. The URL has the password, and goes to executors."""
@@ -71,9 +61,7 @@ class DatabaseReader:
             InvalidInput: the table changed and cannot be read as before.
             SetupError: the database does not answer.
         """
-        start = span.start if piece.oldest is None else max(span.start, piece.oldest)
-        end = span.end if piece.newest is None else min(span.end, piece.newest + MICROSECOND)
-        yield from self.rows(columns, time, Span(start=start, end=end))
+        yield from self.rows(columns, time, within(piece, span))
 
     def rows(self, columns: Sequence[str], time: str, span: Span, only: RowsOf | None = None) -> Iterator[pa.Table]:
         """Yields the rows whose time lies in the span; only those of some ids, if given. Raises as `read`."""
@@ -120,17 +108,16 @@ class DatabaseReader:
 
 
 class DatabaseTable:
-    """A table of a database that the operator names.
+    """A table of a Postgres that the operator names.
 
     Raises:
         InvalidInput: there is no such table that the database's role may read.
         SetupError: the database does not answer.
     """
 
-    def __init__(self, table: PayloadTable | FeedbackTable, access: TableAccess, field: str) -> None:
+    def __init__(self, table: PayloadTable | FeedbackTable, url: str, field: str) -> None:
         self._field = field
         database, schema, name = table.location.split("/")
-        url = access.databases[database]
         query = sql.SQL(_COLUMNS).format(schema=sql.Literal(schema), table=sql.Literal(name)).as_string()
         found = [row for batch in stream(url, query, table.location, field) for row in batch.to_pylist()]
         if not found:
@@ -162,11 +149,7 @@ class DatabaseTable:
         rows, oldest, newest = found["rows"], found["oldest"], found["newest"]
         if not isinstance(rows, int) or not isinstance(oldest, datetime) or not isinstance(newest, datetime):
             return []
-        count = -(-rows // ROWS_A_PIECE)
-        edges = [oldest + (newest - oldest) * no / count for no in range(count)]
-        ends = [*(edge - MICROSECOND for edge in edges[1:]), newest]
-        slices = enumerate(zip(edges, ends, strict=True))
-        return [FilePiece(self._reader.location, no, rows // count, start, end) for no, (start, end) in slices if start <= end]
+        return cut_slices(self._reader.location, SpanOfRows(rows, oldest, newest), ROWS_A_PIECE)
 
     def reader(self) -> DatabaseReader:
         """Returns the reader of the slices."""
@@ -182,11 +165,11 @@ class DatabaseTable:
         found = self._reader.one("max({time}) AS newest", time, ALL_TIMES)["newest"]
         return found if isinstance(found, datetime) else None
 
-    def hours(self, time: str, since: datetime) -> list[HourOfRows]:
+    def hours(self, time: str, since: datetime) -> list[SpanOfRows]:
         """Returns the hours with rows since that moment."""
         span = Span(start=since, end=ALL_TIMES.end)
         chosen = "count(*) AS rows, min({time}) AS oldest, max({time}) AS newest"
-        found = [msgspec.convert(row, HourOfRows) for row in self._reader.grouped(chosen, time, span, by="date_trunc('hour', {time})")]
+        found = [msgspec.convert(row, SpanOfRows) for row in self._reader.grouped(chosen, time, span, by="date_trunc('hour', {time})")]
         return sorted(found, key=lambda one: one.oldest)
 
     def earliest(self, time: str, span: Span) -> datetime | None:

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from ..clock import HOUR, hour_of
 from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
-from ..errors import InvalidInput
 from ..store.deployments.listed_files import FileSpan
-from .database_table import DatabaseTable, HourOfRows
+from .databases import open_database
 from .locations import TableAccess, batch_of, list_files
+from .slices import SpanOfRows
 
 HOURS = pa.timestamp("s", "UTC")
 
@@ -68,10 +68,7 @@ def _find_changed_hours(table: PayloadTable | FeedbackTable, access: TableAccess
 
     An hour has changed if its number of rows has, or the time of its oldest or newest.
     """
-    problems = access.problems(table, f"{side}.location")
-    if problems:
-        raise InvalidInput(problems)
-    opened = DatabaseTable(table, access, side)
+    opened = open_database(table, access, side)
     opened.require_columns({"time": table.time}, time="time")
     newest = opened.newest(table.time)
     if newest is None:
@@ -84,7 +81,7 @@ def _find_changed_hours(table: PayloadTable | FeedbackTable, access: TableAccess
     return Changes(new, tuple(one for path, one in looked_at.items() if path in changed or path not in listed))
 
 
-def _as_file(hour: HourOfRows) -> FileSpan:
+def _as_file(hour: SpanOfRows) -> FileSpan:
     modified_ns = int(hour.newest.timestamp() * 1_000_000) * 1000
     path = hour_of(hour.oldest).isoformat()
     return FileSpan(path=path, bytes=hour.rows, modified_ns=modified_ns, batch=None, oldest=hour.oldest, newest=hour.newest)

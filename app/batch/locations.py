@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
 from ..errors import FieldProblem, InvalidInput
 from .delta import delta_files
+from .dialects import POSTGRES, SYSTEM_SCHEMAS, dialect_problem
 from .iceberg import iceberg_files
 
 SUFFIX = ".parquet"
@@ -45,9 +46,15 @@ class TableAccess:
             return [FieldProblem(field, "must be a name in EVENHAND_TABLE_DATABASES, a schema and a table: warehouse/public/scores")]
         if parts[0] not in self.databases:
             return [FieldProblem(field, "does not begin with the name of a database in EVENHAND_TABLE_DATABASES")]
-        if parts[1].startswith("pg_") or parts[1] == "information_schema":
+        url = self.databases[parts[0]]
+        if url.startswith(POSTGRES):
+            is_own = parts[1].startswith("pg_") or parts[1] == "information_schema"
+        else:
+            is_own = parts[1].lower() in SYSTEM_SCHEMAS or parts[2].lower().startswith("sqlite_")
+        if is_own:
             return [FieldProblem(field, "must not be in a schema of the database itself")]
-        return []
+        problem = None if url.startswith(POSTGRES) else dialect_problem(url)
+        return [FieldProblem(field, problem)] if problem else []
 
 
 def location_problems(location: str, roots: Sequence[Path], field: str) -> list[FieldProblem]:

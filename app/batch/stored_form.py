@@ -37,6 +37,7 @@ def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
         FieldType.NUMBER: pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found),
         FieldType.BOOLEAN: pa.types.is_boolean(found),
     }[column.type]
+    fits = fits or (column.type is FieldType.BOOLEAN and _is_zero_or_one(array))
     if not fits and not pa.types.is_null(found):
         raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values, found {found}")
     try:
@@ -44,6 +45,14 @@ def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
     except pa.ArrowInvalid as error:
         raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values: {error}") from error
     return typed
+
+
+def _is_zero_or_one(array: pa.Array) -> bool:
+    """Returns whether these are integers as databases without a type for booleans have them."""
+    if not pa.types.is_integer(array.type):
+        return False
+    bounds = pc.min_max(array).as_py()
+    return bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] <= 1)
 
 
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:

@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..batch.databases import Reader
 from ..batch.engines import Done, Engine
 from ..batch.equal_records import merge_equal
 from ..batch.payload_files import TIMES, PayloadFiles, PayloadForm
 from ..batch.pieces import FilePiece
-from ..batch.tables import Reader
 from ..domain.checks import DataSet, Progress, Span
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import RecordSchema

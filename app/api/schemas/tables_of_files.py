@@ -9,7 +9,7 @@ from .base import In, Out, example
 
 _LOCATION = (
     "A folder, given by its whole path, within the folders that the operator allows (`EVENHAND_TABLE_ROOTS`). Of the format `jdbc`, a table"
-    " or view of a Postgres: its name in `EVENHAND_TABLE_DATABASES`, the schema and the table, as in `warehouse/public/scores`."
+    " or view of a database: its name in `EVENHAND_TABLE_DATABASES`, the schema and the table, as in `warehouse/public/scores`."
 )
 _PARTITION = "A column that is part of the files' paths, as in `day=2026-07-01/part-0.parquet`. Not for `jdbc`."
 _PAYLOAD_EXAMPLE = {
@@ -33,7 +33,7 @@ _PAYLOAD_EXAMPLE = {
 def _refuse_databases(value: object) -> object:
     if isinstance(value, str) and value in {"sql", "hive"}:
         raise ValueError(
-            f"tables of {value} are not read where they lie: name a table of a Postgres as jdbc, or write the rows to a folder as Parquet,"
+            f"tables of {value} are not read where they lie: name a table of a database as jdbc, or write the rows to a folder as Parquet,"
             " a file for each hour or day, and name that folder"
         )
     return value

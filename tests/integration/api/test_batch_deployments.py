@@ -119,7 +119,7 @@ def test_a_deployment_cannot_change_between_log_and_files(service: RunningServic
 @pytest.fixture
 def with_databases(database: Database, tmp_path: Path) -> Iterator[RunningService]:
     """The service, which names a database and has a folder for answers."""
-    databases = "warehouse = postgresql://reader:s3cret@db.example/bank\nother=postgres://x"
+    databases = "warehouse = postgresql://reader:s3cret@db.example/bank\nother=postgres://x\nledger=mssql+pyodbc://u:s3cret@db/x"
     with running_service(database, tmp_path / "data", table_databases=databases, answers_dir=tmp_path) as service:
         yield service
 
@@ -152,6 +152,16 @@ def test_a_table_of_a_database_that_cannot_be_read_is_refused(with_databases: Ru
 
     assert answer.status_code == 422
     assert [one["field"] for one in answer.json()["errors"]] == [field]
+
+
+def test_a_database_whose_driver_is_not_installed_is_refused_with_what_to_install(with_databases: RunningService) -> None:
+    payload = table("ledger/dbo/scores", format="jdbc")
+    answer = with_databases.client.post("/v1/deployments", json=deployment(payload=payload))
+
+    assert answer.status_code == 422
+    assert [one["field"] for one in answer.json()["errors"]] == ["payload.location"]
+    assert "mssql+pyodbc, whose Python driver is not installed (No module named 'pyodbc'): install it" in answer.text
+    assert "s3cret" not in answer.text
 
 
 def test_a_table_of_a_database_needs_a_folder_for_answers(database: Database, tmp_path: Path) -> None:
