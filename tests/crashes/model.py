@@ -16,6 +16,7 @@ import msgspec
 
 from tests.models.faulty import Fault, FaultyServer
 from tests.models.serving import Reply, running
+from tests.ports import free_port
 
 
 class ControlledServer(FaultyServer):
@@ -63,9 +64,10 @@ class ModelProcess:
 
 
 @contextmanager
-def model_process(port: int = 0) -> Iterator[ModelProcess]:
+def model_process(port: int | None = None) -> Iterator[ModelProcess]:
     """The rule of `RuleScorer` behind HTTP, until the block ends."""
-    with subprocess.Popen((sys.executable, "-m", "tests.crashes.model", str(port)), stdout=subprocess.PIPE, text=True) as process:
+    command = (sys.executable, "-m", "tests.crashes.model", str(port or free_port()))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             yield ModelProcess(process, int(process.stdout.readline()))

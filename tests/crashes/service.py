@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import psycopg
 
 from app.embedded.postmaster import postmaster_of
 from tests.crashes.processes import command_line, descendants, lives, processes_about
+from tests.ports import free_port
 from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -35,13 +35,6 @@ def folder() -> Iterator[Path]:
             for pid in processes_about(Path(name)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-
-
-def free_port() -> int:
-    """A port on loopback that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 class Service:

@@ -1,7 +1,6 @@
 """The command `evenhand` as a process: how it is called, and with what environment."""
 
 import os
-import socket
 import sys
 from pathlib import Path
 
@@ -13,10 +12,3 @@ def environment(folder: Path, port: int) -> dict[str, str]:
     """The variables of a service that keeps everything in the folder and listens on the port."""
     kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     return {**kept, "EVENHAND_DATA_DIR": str(folder / "data"), "EVENHAND_PORT": str(port), "TMPDIR": str(folder)}
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port

@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 
 from tests.builders.docs_pages import DOCS, blocks
-from tests.e2e.embedded.commands import EVENHAND, REPOSITORY, environment, free_port
+from tests.e2e.embedded.commands import EVENHAND, REPOSITORY, environment
+from tests.ports import free_port
 from tests.progress import wait_until
 
 LOANS = {

@@ -22,8 +22,9 @@ from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.deployments.deployments import Deployments
-from tests.e2e.embedded.commands import EVENHAND, REPOSITORY, environment, free_port
+from tests.e2e.embedded.commands import EVENHAND, REPOSITORY, environment
 from tests.e2e.embedded.servers import running_on
+from tests.ports import free_port
 from tests.progress import wait_until
 
 

@@ -1,6 +1,5 @@
 """A database that cannot be used: every command says why in one sentence, names the address, and keeps the password to itself."""
 
-import socket
 import uuid
 
 import psycopg
@@ -9,11 +8,12 @@ from sqlalchemy.engine import make_url
 
 from app.store.database.engine import public_address
 from tests.integration.cli.refusals import DATABASE_COMMANDS, PASSWORD, Refusal
+from tests.ports import free_port
 
 
 @pytest.mark.parametrize("command", DATABASE_COMMANDS)
 def test_a_port_without_a_server_is_named_in_one_sentence(command: str, refusal: Refusal) -> None:
-    port = _free_port()
+    port = free_port()
 
     said = refusal(command, {"DATABASE_URL": f"postgresql://eve:{PASSWORD}@127.0.0.1:{port}/evenhand"})
 
@@ -91,9 +91,3 @@ def test_an_address_in_words_holds_no_password() -> None:
         public_address("postgresql://eve:open@/evenhand?host=%2Frun%2Fpg&port=5432&password=open") == "evenhand at /run/pg:5432 (user eve)"
     )
     assert public_address("postgresql://") == "of no name at the default host (user of no name)"
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
