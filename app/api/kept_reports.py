@@ -23,7 +23,7 @@ from ..web.times import in_utc
 from .answers import Answers, problems_of_deployment, problems_with_body
 from .exports import exported
 from .regulator_reports import REPORT_FILES, require_sheets
-from .reports import ReportFile, send_file
+from .reports import ReportFile, name_regulator_file, send_file
 from .schemas.kept_reports import KeptReportIn, KeptReportOut, KeptReportPage, ReportScheduleIn, ReportScheduleOut, ReportSchedulePage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
@@ -149,7 +149,7 @@ def download_kept_report(
 ) -> ReportFile:
     """Returns the file of a kept report, byte for byte as it was made. It is 409 while the report is not ready, and if it failed."""
     report = get_kept(session, deployment.no, report_id)
-    name = f"{deployment.id}-regulator-{report.span.start:%Y%m%d}-{report.span.end:%Y%m%d}"
+    name = name_regulator_file(deployment.id, report.span, report.wanted.get("preset"))
     return send_file(read_kept_file(session, report, form.value), form.value, name)
 
 

@@ -22,7 +22,7 @@ from ..store.retention.policies import policy_of
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from .answers import Answers, problems_of_deployment
 from .exports import exported
-from .reports import ReportFile, describe_files, make_stamp, report_turn, send_file, wanted_period
+from .reports import ReportFile, describe_files, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
 from .schemas.report_presets import ReportPresetOut, ReportPresetsOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
@@ -91,7 +91,7 @@ async def report_to_regulator(
     sheets = wanted.sheets_wanted()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
     order = RegulatorOrder(deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=wanted.form)
-    name = f"{deployment.id}-regulator-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
+    name = name_regulator_file(deployment.id, period, sheets.preset)
     return send_file(await services.reports.make(order), wanted.form.value, name)
 
 

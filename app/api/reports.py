@@ -233,6 +233,11 @@ def make_stamp(principal: Principal, now: datetime) -> Made:
     return Made(at=now.replace(microsecond=0), by=principal.actor, name=principal.name)
 
 
+def name_regulator_file(deployment_id: str, span: Span, preset: str | None) -> str:
+    """Returns the name, without ending, of a file for a regulator: the rule in it keeps files of one period apart."""
+    return f"{deployment_id}-{preset or 'regulator'}-{span.start:%Y%m%d}-{span.end:%Y%m%d}"
+
+
 def send_file(content: bytes, form: str, name: str) -> ReportFile:
     """Returns the file with the name that a browser keeps it by."""
     headers = {"Content-Disposition": f'inline; filename="{name}.{form}"'}

@@ -30,7 +30,7 @@ class Http:
         """Returns the response, whatever its status except 503. Text is sent as CSV, everything else as JSON.
 
         Raises:
-            Unavailable: there was no answer in half a minute.
+            Unavailable: there was no answer in nine attempts, each of at most 30 seconds.
             Stopped: the example was asked to stop meanwhile.
         """
         body = {"content": content, "headers": {"Content-Type": "text/csv"}} if isinstance(content, str) else {"json": content}
@@ -40,13 +40,17 @@ class Http:
             try:
                 response = self._client.request(method, path, **body, params=query)
             except httpx.TransportError as error:
-                problem = f"{type(error).__name__}: {error}"
+                problem = f"{type(error).__name__}: {error}".removesuffix(": ")
             else:
                 # 503 says that the service starts or its database is away: both pass.
                 if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                     return response
                 problem = response.text
-        raise Unavailable(f"{self._client.base_url}{path.lstrip('/')} does not answer ({problem}).")
+        address = f"{str(self._client.base_url).rstrip('/')}/{path.lstrip('/')}"
+        raise Unavailable(
+            f"{address} did not answer in {1 + len(PAUSES)} attempts (the last one: {problem}). Nothing that was logged is lost; if the"
+            " machine is busy, run the command again."
+        )
 
     def ask(self, method: str, path: str, content: Any = None, **query: str) -> Any:  # noqa: ANN401 - any JSON
         """Returns the content of the response to a request that must succeed.

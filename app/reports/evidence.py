@@ -40,8 +40,10 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     return Section("Evidence over time", tuple(blocks))
 
 
-def say_since(evidence: DeploymentEvidence | None, *, attribute: str | None = None, group: str | None = None) -> Iterator[str]:
-    """Yields the evidence over time as it is when the report is made, the gravest comparisons first; at most `MOST_SAID` of them.
+def say_since(
+    evidence: DeploymentEvidence | None, *, attribute: str | None = None, group: str | None = None, most: int = MOST_SAID
+) -> Iterator[str]:
+    """Yields the evidence over time as it is when the report is made, the gravest comparisons first; at most `most` of them.
 
     Among those that are as grave, those of `group`, by its display name, come first: a headline is about it.
     """
@@ -51,8 +53,8 @@ def say_since(evidence: DeploymentEvidence | None, *, attribute: str | None = No
     comparisons = sorted(evidence.comparisons, key=lambda one: (one.attribute, one.group) != (attribute, group))
     decided = [one for one in order_by_gravity(comparisons) if one.state is not State.UNDECIDED]
     yield " ".join(describe_evidence(evidence))
-    yield from map(say_comparison, decided[:MOST_SAID])
-    said = {id(one) for one in decided[:MOST_SAID]}
+    yield from map(say_comparison, decided[:most])
+    said = {id(one) for one in decided[:most]}
     left_out = Counter(one.state.value.replace("_", " ") for one in order_by_gravity(comparisons) if id(one) not in said)
     if left_out:
         *others, last = (f"{many:,} {state}" for state, many in left_out.items())

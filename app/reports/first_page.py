@@ -8,13 +8,16 @@ from ..views.forest_headline import word_forest
 from ..views.headlines import VERDICT_WORDS, headlines, summary
 from ..views.renaming import rename_evidence
 from .document import FirstPage
-from .evidence import say_since
+from .evidence import MOST_SAID, say_since
 from .facts import first_of, list_cautions, list_facts
 from .group_rows import group_row
 from .headlines import NOTHING
 from .numbers import moment
 from .source import ReportSource
 from .verdict_counts import NONE_MEASURED, count_verdicts, describe_verdicts
+
+_ROWS_OF_FULL_PAGE = 11
+"""Number of rows of the forest next to which `MOST_SAID` comparisons fill the page."""
 
 
 def first_page(source: ReportSource) -> FirstPage:
@@ -30,7 +33,8 @@ def first_page(source: ReportSource) -> FirstPage:
     attribute = group = None
     if headline.row is not None:
         attribute, group = headline.row.attribute, forest.words.label(headline.row.attribute, headline.row.group)
-    about = ""
+    # Two rows fewer than a full page has leave room for one more sentence.
+    most, about = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2, ""
     if source.check is not None:
         span = source.check.span
         end = f"{span.end:%H:%M}" if span.end.date() == span.start.date() else f"{span.end:%Y-%m-%d %H:%M}"
@@ -52,7 +56,7 @@ def first_page(source: ReportSource) -> FirstPage:
         attribute=attribute,
         group=group,
         note=f"{headline.note[:1].upper()}{headline.note[1:]}." if headline.note else "",
-        since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group)),
+        since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group, most=most)),
     )
 
 

@@ -68,6 +68,11 @@ class ComparisonState:
     reason: str | None = None
 
     @property
+    def figure(self) -> tuple[DataSet, str, str | None, str]:
+        """The data, attribute, group and metric: comparisons with the two limits of one figure share it."""
+        return self.data, self.attribute, self.group, self.metric
+
+    @property
     def is_from_first_hour(self) -> bool:
         """Returns whether it is in its state since the first hour that counts: what was before is not known."""
         return self.since is not None and self.since == self.counted_from

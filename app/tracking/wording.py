@@ -54,11 +54,18 @@ def note_first_hour(one: ComparisonState) -> str | None:
 
 
 def sum_up(comparisons: Sequence[ComparisonState]) -> str:
-    """Returns in one sentence how many comparisons are in each state."""
+    """Returns in one sentence how many comparisons, each of a figure with one of its limits, are in each state.
+
+    An unfair figure is usually inside its other limit, which is no good news and is counted apart.
+    """
     if not comparisons:
         return "The monitor has no limit that evidence can be collected on."
     counts = {state: sum(one.state is state for one in comparisons) for state in _GRAVEST}
     parts = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
+    unfair = {one.figure for one in comparisons if one.state is State.UNFAIR}
+    others = sum(one.state is State.SHOWN_FAIR and one.figure in unfair for one in comparisons)
+    if others:
+        parts[-1] += f" ({others:,} of them the other limit of an unfair figure)"
     noun, without = "comparison" if len(comparisons) == 1 else "comparisons", sum(one.figure_id is None for one in comparisons)
     few = "none of them with" if without == len(comparisons) else f"{without:,} of them without"
     uncounted = f", {few} a counted hour" if without else ""

@@ -197,7 +197,8 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     short = one.details.shortfall
     is_short = judged_figure(one).disadvantaged is Disadvantaged.MONITORED and one.data is DataSet.PAYLOAD
     if short is not None and round(short) >= 1 and is_short:
-        yield f"{round(short):,} fewer favourable outcomes than at the rate of {forest.words.subject(row.attribute, row.reference)}"
+        reference = forest.words.subject(row.attribute, row.reference)
+        yield f"{round(short):,} fewer favourable outcomes in this check than at the rate of {reference}"
 
 
 @dataclass(frozen=True, slots=True)

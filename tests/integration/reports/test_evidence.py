@@ -36,7 +36,8 @@ def test_both_reports_have_the_state_of_every_comparison(database: Database) -> 
         assert isinstance(paragraph, Paragraph)
         assert isinstance(table, ReportTable)
         assert paragraph.text.startswith(
-            "4 comparisons, 2 of them without a counted hour: 1 unfair, 2 undecided, 1 shown fair. Hours before "
+            "4 comparisons, 2 of them without a counted hour: 1 unfair, 2 undecided, 1 shown fair (1 of them the"
+            " other limit of an unfair figure). Hours before "
         )
         assert table.rows[0][:2] == ("Disparate impact of female (sex, as logged)", "at least 0.8")
         assert table.rows[0][3].startswith("unfair since ")

@@ -31,6 +31,16 @@ def test_the_route_gives_each_form_of_one_report(reported: Reported) -> None:
     assert reported.text("/regulator-report.pdf", **PERIOD).startswith("%PDF")
 
 
+def test_files_of_two_rules_on_one_period_have_two_names(reported: Reported) -> None:
+    def name(**query: str) -> str:
+        address = "/v1/deployments/a-model/regulator-report.csv"
+        return reported.service.client.get(address, params=PERIOD | query).headers["content-disposition"].partition("-model-")[2]
+
+    names = [name(), name(preset="eu-ai-act"), name(preset="insurance-co")]
+
+    assert [one.rpartition("-2")[0].rpartition("-2")[0] for one in names] == ["regulator", "eu-ai-act", "insurance-co"]
+
+
 @pytest.mark.parametrize(
     ("query", "named"), [({"control": "salary"}, "control"), ({"attribute": "income"}, "attribute"), ({"sheet": "x"}, "sheet")]
 )

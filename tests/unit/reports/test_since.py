@@ -26,3 +26,12 @@ def test_undecided_comparisons_leave_no_other_out() -> None:
     assert len(said) == 3
     assert "shown fair" in said[1]
     assert said[2] == f"Not listed here: {MOST_SAID + 1} undecided. The deployment's page has every comparison."
+
+
+def test_a_page_with_few_groups_says_more_comparisons() -> None:
+    unfair = [comparison_of(State.UNFAIR, group=f"group {number}") for number in range(MOST_SAID + 3)]
+
+    said = list(say_since(evidence_of(*unfair), most=MOST_SAID + 3))
+
+    assert len(said) == 1 + len(unfair)
+    assert not any("Not listed" in text for text in said)

@@ -65,7 +65,11 @@ def test_a_comparison_reads_as_a_sentence(sentence: str) -> None:
     [
         ([], "The monitor has no limit that evidence can be collected on."),
         ([FAIR], "1 comparison: 1 shown fair."),
-        ([FAIR, SOON, UNFAIR, FAIR], "4 comparisons: 1 unfair, 1 undecided, 2 shown fair."),
+        ([replace(FAIR, group="diverse"), SOON, replace(UNFAIR, group="young")], "3 comparisons: 1 unfair, 1 undecided, 1 shown fair."),
+        (
+            [replace(FAIR, group="diverse"), SOON, UNFAIR, FAIR],
+            "4 comparisons: 1 unfair, 1 undecided, 2 shown fair (1 of them the other limit of an unfair figure).",
+        ),
     ],
 )
 def test_the_comparisons_are_summed_up_by_state(comparisons: list[ComparisonState], sentence: str) -> None:

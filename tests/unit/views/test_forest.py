@@ -27,7 +27,7 @@ def test_the_headline_is_one_sentence_in_the_names_of_the_monitor() -> None:
 
     assert found.text == (
         "Women under 26 are rated No Risk 0.26 times as often as men over 25 (0.15–0.46)"
-        " · since 19 Nov, unfair in 70 of the last 72 checks · 28 fewer favourable outcomes than at the rate of men over 25"
+        " · since 19 Nov, unfair in 70 of the last 72 checks · 28 fewer favourable outcomes in this check than at the rate of men over 25"
     )
     assert found.verdict is Verdict.UNFAIR
 
@@ -39,7 +39,8 @@ def test_without_names_the_headline_names_attribute_and_value() -> None:
     assert several.lead.startswith(
         "Records with sex female and age 18-25 get the favourable outcome 0.26 times as often as records with sex male"
     )
-    assert single.parts == ("unfair in the only check", "28 fewer favourable outcomes than at the rate of records with sex male")
+    fewer = "28 fewer favourable outcomes in this check than at the rate of records with sex male"
+    assert single.parts == ("unfair in the only check", fewer)
 
 
 def test_above_one_the_headline_is_about_the_reference() -> None:

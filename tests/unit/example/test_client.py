@@ -1,0 +1,30 @@
+"""The example's client names an address that does not answer, the attempts, and what to do."""
+
+import threading
+
+import httpx
+import pytest
+
+from app.errors import Unavailable
+from app.example import client
+from app.example.client import Http
+
+
+def test_an_address_that_never_answers_is_named_with_the_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def time_out(_: httpx.Client, method: str, path: str, **__: object) -> httpx.Response:
+        asked.append((method, path))
+        raise httpx.ReadTimeout("")
+
+    monkeypatch.setattr(client, "PAUSES", (0, 0))
+    monkeypatch.setattr(httpx.Client, "request", time_out)
+
+    with pytest.raises(Unavailable) as raised:
+        Http("http://127.0.0.1:8000", threading.Event()).ask("GET", "/health/ready")
+
+    assert len(asked) == 3
+    assert str(raised.value) == (
+        "http://127.0.0.1:8000/health/ready did not answer in 3 attempts (the last one: ReadTimeout). Nothing that was logged is lost; if"
+        " the machine is busy, run the command again."
+    )
