@@ -24,6 +24,7 @@ from ..services import Services
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
+from ..store.retention.own_files import DELETED_TABLE
 from ..web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, WholeManager
 from ..web.paging import Limit, cut, read_short_number_cursor
 from ..web.problems import field_problems
@@ -123,10 +124,15 @@ def change_deployment(
 def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager) -> None:
     """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks, measurements, bound keys.
 
-    While it is on legal hold, it cannot be deleted (409). Receipts of erasures stay.
+    While it is on legal hold, it cannot be deleted (409). Receipts of erasures stay. Tables of your own stay; within the hour a worker
+    deletes the answers and flags that Evenhand wrote about their records.
     """
     require_no_hold(session, deployment.no, deployment.id, "it cannot be deleted")
-    record_activity(session, principal.actor, "deployment.deleted", deployment=deployment, details={"name": [deployment.name, None]})
+    details: dict[str, object] = {"name": [deployment.name, None]}
+    if deployment.payload is not None:
+        # A worker finds Evenhand's own files by it, once this is committed.
+        details[DELETED_TABLE] = [[deployment.payload.location, deployment.payload.format.value], None]
+    record_activity(session, principal.actor, "deployment.deleted", deployment=deployment, details=details)
     deployments.delete(deployment.id)
 
 

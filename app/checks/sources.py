@@ -130,8 +130,7 @@ class FiledRecords:
         self.files = PayloadFiles(deployment, payload, access)
         self.counted = self.files if batch is None else PayloadFiles(deployment, payload, access, TablePart(batch=batch))
         self._labels = None if feedback is None else FeedbackFiles(feedback, access)
-        below = Path(payload.location) / OWN_FOLDER if places.answers is None else places.answers / deployment.id
-        self.kept = KeptAnswers(below)
+        self.kept = KeptAnswers(Path(payload.location) / OWN_FOLDER if places.answers is None else places.answers / deployment.id)
         self.ids: list[str] = []
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:

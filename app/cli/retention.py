@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..batch.own_files import OwnPlaces
 from ..domain.retention import Erasure, RecordSelector, hash_receipt, receipt_document
 from ..errors import InvalidInput, NotFound
 from ..retention.erasing import perform_erasures
@@ -26,9 +27,11 @@ command = typer.Typer(no_args_is_help=True, add_completion=False, help="Apply re
 @command.command()
 def run() -> None:
     """Erase what is past its retention now, instead of within the hour; print the receipts as JSON lines."""
-    with ready_database(command_settings()) as database:
+    settings = command_settings()
+    places = OwnPlaces(settings.table_folders, settings.answers_dir)
+    with ready_database(settings) as database:
         with alone(database):
-            erasures = apply_policies(database)
+            erasures = apply_policies(database, places)
         for erasure in erasures:
             typer.echo(_write(erasure))
         with database.transaction() as session:

@@ -13,6 +13,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from ..batch.flags import FlagFile
+from ..batch.own_files import NO_PLACES, OwnPlaces, delete_answers
 from ..domain.retention import Erasure, ErasureKind, months_before
 from ..outbound.failures import without_excerpt
 from ..store.checks.checks import current_time
@@ -35,13 +36,16 @@ from ..store.retention.policies import AppliedPolicy, note_answers_erased, polic
 from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
 from ..store.retention.record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
 from ..telemetry.metrics import erased_rows
+from .own_files import answers_to_erase, delete_left_files
 from .pacing import BATCH_RECORDS, paced
 
 log = structlog.get_logger("evenhand.retention")
 
 
-def apply_policies(database: Database, *, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
+def apply_policies(database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
     """Erases everything that is past its retention; returns the receipts, one for each deployment that lost something.
+
+    `places` say where kept answers about records in tables are; those of deleted deployments are deleted, too.
 
     Raises:
         Unavailable: the database went away; the next call does the rest.
@@ -56,6 +60,12 @@ def apply_policies(database: Database, *, batch_records: int = BATCH_RECORDS) ->
         one.erase_answers()
         one.erase_flag_files()
         one.erase_quotations()
+    cut_offs = {one.no: before for one in ageing if (before := one.answers_before) is not None}
+    kept = answers_to_erase(database, places, cut_offs)
+    for one in ageing:
+        if one.no in kept:
+            one.erase_kept_answers(*kept[one.no])
+    delete_left_files(database, places)
     with database.transaction() as session:
         return [finish_aged(session, no) for no, _ in open_erasures(session, ErasureKind.RETENTION)]
 
@@ -89,6 +99,12 @@ class _Ageing:
     def records_before(self) -> datetime | None:
         """The time before which records are past their retention; None: they are kept."""
         return self._cut_off(self.applied.policy.records_months)
+
+    @property
+    def answers_before(self) -> datetime | None:
+        """The time before which kept answers are past their retention: they go with their records at the latest. None: they are kept."""
+        policy = self.applied.policy
+        return max((before for one in (policy.records_months, policy.answers_months) if (before := self._cut_off(one))), default=None)
 
     def erase_records(self) -> None:
         """Erases aged records that are in months together with others."""
@@ -164,6 +180,16 @@ class _Ageing:
             # Where the folder is mounted for workers only, the command that applies policies cannot reach it, and a worker will.
             folder = str(Path(away[0]).parent)
             log.warning("flag_files_out_of_reach", deployment=self.applied.deployment_id, files=len(away), folder=folder)
+
+    def erase_kept_answers(self, folder: Path, before: datetime) -> None:
+        """Deletes files of answers to copies of records in tables that were kept before that time."""
+
+        def erase(session: Session) -> bool:
+            files, answers = delete_answers(folder, before, self.batch_records)
+            self.count(session, {"kept_answers": answers} if answers else {})
+            return bool(files)
+
+        self._in_batches(erase)
 
     def erase_quotations(self) -> None:
         """Removes what may be the content of aged records from the reasons of failures."""

@@ -8,6 +8,7 @@ import structlog
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..batch.own_files import NO_PLACES, OwnPlaces
 from ..clock import monotonic_seconds
 from ..errors import Unavailable
 from ..retention.erasing import perform_erasures
@@ -33,17 +34,18 @@ log = structlog.get_logger(__name__)
 class RetentionTurns:
     """Applies the policies once an hour; where something kept them waiting, at the next call after its end."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, places: OwnPlaces = NO_PLACES) -> None:
         self._database = database
+        self._places = places
         self._due_at = monotonic_seconds()
 
     def look(self) -> None:
         """Applies the policies if an hour has passed since they were applied."""
-        if monotonic_seconds() >= self._due_at and look_for_aged_records(self._database):
+        if monotonic_seconds() >= self._due_at and look_for_aged_records(self._database, self._places):
             self._due_at = monotonic_seconds() + SECONDS_BETWEEN_RUNS
 
 
-def look_for_aged_records(database: Database) -> bool:
+def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> bool:
     """Erases what is past its retention; returns whether this is done until the next hour, by this process or by another worker.
 
     If the database is away, or a command moves months of records, the next call goes on.
@@ -51,7 +53,7 @@ def look_for_aged_records(database: Database) -> bool:
     try:
         with _alone(database, _POLICIES) as is_alone:
             if is_alone:
-                apply_policies(database)
+                apply_policies(database, places)
                 return True
         with database.transaction() as session:
             since = archiving_since(session)

@@ -6,6 +6,7 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..batch.own_files import OwnPlaces
 from ..checks.sources import NO_TABLES, TablePlaces
 from ..clock import utc_now
 from ..domain.retrying import KEPT
@@ -46,9 +47,8 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
     scheduler.add_job(days.look_for_ended_days, IntervalTrigger(seconds=days.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(subgroups.look_for_scans, IntervalTrigger(seconds=subgroups.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_LOOKS), (database,))
-    scheduler.add_job(
-        retention.RetentionTurns(database).look, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_TRIES), next_run_time=utc_now()
-    )
+    turns = retention.RetentionTurns(database, OwnPlaces(places.roots, places.answers))
+    scheduler.add_job(turns.look, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_TRIES), next_run_time=utc_now())
     if places.roots or places.databases:
         looks = IntervalTrigger(seconds=late_files.SECONDS_BETWEEN_LOOKS)
         scheduler.add_job(late_files.look_for_late_files, looks, (database, places.access), next_run_time=utc_now())

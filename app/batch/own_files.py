@@ -1,0 +1,96 @@
+"""The files that Evenhand writes about records that lie elsewhere: kept answers and flags. Nothing else is ever deleted."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..domain.tables_of_files import PayloadTable, TableFormat
+from .answers import OWN_FOLDER
+from .flags import FOLDER
+from .locations import SUFFIX, location_problems
+
+_KIND = re.compile(r"[0-9a-f]{32}")
+"""Name of a folder of answers to one kind of copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPlaces:
+    """The operator's folders in which tables may lie, and the one for answers, or None for each table's own."""
+
+    roots: tuple[Path, ...] = ()
+    answers: Path | None = None
+
+    def folder(self, deployment_id: str, payload: PayloadTable) -> Path | None:
+        """Returns the folder of a deployment's files; None where this machine may have none: its table lies where no table may."""
+        if self.answers is not None:
+            return self.answers / deployment_id
+        if payload.format is TableFormat.JDBC or location_problems(payload.location, self.roots, "payload.location"):
+            return None
+        return Path(payload.location) / OWN_FOLDER
+
+
+NO_PLACES = OwnPlaces()
+
+
+def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int]:
+    """Deletes files of answers that were kept before that time, at most so many; returns how many files, and how many answers.
+
+    An answer is asked for after its record was scored, so these are about records that are older still.
+    """
+    files, rows = 0, 0
+    for file in _own_files(folder):
+        if files == limit:
+            break
+        if file.parent.name == FOLDER:
+            continue
+        try:
+            if file.stat().st_mtime >= before.timestamp():
+                continue
+            size = 0 if file.suffix != SUFFIX else _count_rows(file)
+            file.unlink()
+        except OSError:  # a check has just merged it, or it cannot be written to: the next run sees it again
+            continue
+        files, rows = files + 1, rows + size
+    return files, rows
+
+
+def delete_all(folder: Path) -> int:
+    """Deletes all files of Evenhand in the folder, and what folders are empty then; returns how many files."""
+    deleted = 0
+    for file in _own_files(folder):
+        try:
+            file.unlink()
+        except OSError:
+            continue
+        deleted += 1
+    for one in [*_own_folders(folder), folder]:
+        try:
+            one.rmdir()
+        except OSError:  # somebody else's file is in it, or it is gone
+            continue
+    return deleted
+
+
+def _own_folders(folder: Path) -> list[Path]:
+    # A link may lead to files of somebody else.
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    found = [one for one in folder.iterdir() if one.name == FOLDER or _KIND.fullmatch(one.name)]
+    return sorted(one for one in found if one.is_dir() and not one.is_symlink())
+
+
+def _own_files(folder: Path) -> Iterator[Path]:
+    for one in _own_folders(folder):
+        yield from sorted(file for file in one.iterdir() if file.suffix == SUFFIX or re.fullmatch(r"_[0-9a-f]{24}\.unfinished", file.name))
+
+
+def _count_rows(file: Path) -> int:
+    try:
+        return int(pq.read_metadata(file).num_rows)
+    except pa.ArrowInvalid:  # not whole: it goes all the same
+        return 0
