@@ -114,6 +114,8 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime, 
                 return done
             step = _Step(session, database, followed, latest, places)
             done += step.take()
+            if followed.era.figures_due is step.is_complete:
+                note_progress(session, followed.era.no, figures_due=not step.is_complete)
         if step.is_complete:
             return done
 

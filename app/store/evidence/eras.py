@@ -31,6 +31,7 @@ class Era:
     labels_until: datetime | None
     late_labels: int
     problem: str | None
+    figures_due: bool = True
 
 
 _ERA = tuple(getattr(EvidenceEraRow, name) for name in Era.__dataclass_fields__ if name != "late_labels")
@@ -69,7 +70,7 @@ def lock_evidence(session: Session, deployment_no: int) -> None:
 
 
 def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
-    """Returns the deployments with a monitor that have changed hours, or hours before `latest` that were not counted yet.
+    """Returns the deployments with a monitor that have changed hours, hours before `latest` that were not counted yet, or figures due.
 
     With `in_files` only those whose records lie in files, else only the others. A deployment whose hours cannot be counted is left out
     until its era changes, unless its records lie in files, which may become readable without any change of the deployment.
@@ -79,7 +80,8 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
         EvidenceEraRow.monitor_version == MonitorRow.version,
         EvidenceEraRow.model_revision == DeploymentRow.model_revision,
     )
-    is_reached = EvidenceEraRow.counted_until >= latest
+    # A process that was killed between two steps may have counted every hour, but not brought every figure there.
+    is_reached = and_(EvidenceEraRow.counted_until >= latest, ~EvidenceEraRow.figures_due)
     is_counted = and_(*of_present, is_reached if in_files else or_(is_reached, EvidenceEraRow.problem.is_not(None)))
     lies_in_files = DeploymentRow.record_tables.is_not(None)
     present = select(EvidenceEraRow.no).where(*of_present).scalar_subquery()

@@ -14,6 +14,7 @@ class EvidenceEraRow(Row):
 
     `starts_at` is the first hour that counts; NULL: every hour does. Hours before `counted_until` are counted, and of those before
     `labels_until` the labels. `problem` says why nothing can be counted.
+    `figures_due` says that an update has begun and not ended: figures may lack counted hours, or be stale.
     `alerts_due` is set in the transaction that changes a state, and taken back in the one that decides its alerts.
     """
 
@@ -31,6 +32,7 @@ class EvidenceEraRow(Row):
     counted_until: Mapped[datetime | None]
     labels_until: Mapped[datetime | None]
     problem: Mapped[str | None]
+    figures_due: Mapped[bool] = mapped_column(server_default=text("true"))
     alerts_due: Mapped[bool]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

@@ -1,13 +1,16 @@
 """The work of an update: it does not grow with the comparisons in statements, and after a restart it does not begin again."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from app.domain.monitors import MonitoredAttribute
 from app.store.database.engine import Database
+from app.store.evidence.eras import deployments_to_follow
 from app.store.evidence.figures import known_figures, mark_stale
-from app.tracking import settling
+from app.tracking import settling, updating
+from app.tracking.settling import Forward
 from app.tracking.updating import update_deployment
 from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
 from tests.builders.statements import counted
@@ -81,3 +84,38 @@ def test_hours_that_are_added_together_give_the_same_states_as_one_after_the_oth
             stage.database.close()
 
     assert found[0] == found[1] == found[2]
+
+
+class _Killed(Exception):
+    """The process ended here."""
+
+
+@pytest.mark.parametrize("is_again", [False, True], ids=["between two metrics", "after hours were counted again"])
+def test_figures_that_a_killed_process_left_late_are_due(database: Database, monkeypatch: pytest.MonkeyPatch, *, is_again: bool) -> None:
+    stage, latest = watched(database, metrics=METRICS), START + 60 * HOUR
+    log(stage, world([0.95] * 60, seed=1), first_no=1)
+    if is_again:
+        update(stage, latest)
+        log(stage, world([0.95], seed=2, records=6), first_no=100_000, noted=True)
+    taken: list[bool] = []
+
+    def take_once(*given: Any) -> Forward:  # noqa: ANN401 - those of the function
+        if taken or is_again:
+            raise _Killed
+        taken.append(True)
+        return settling.take_forward(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(updating, "take_forward", take_once)
+        with pytest.raises(_Killed):
+            update(stage, latest)
+    with database.transaction() as session:
+        left_late = deployments_to_follow(session, latest=latest)
+    steps = update(stage, latest)
+    with database.transaction() as session:
+        afterwards = deployments_to_follow(session, latest=latest)
+        figures = known_figures(session, 1)
+
+    assert steps > 0
+    assert (left_late, afterwards) == ([stage.deployment.no], [])
+    assert [(one.is_stale, one.until >= latest) for one in figures] == [(False, True)] * len(METRICS)
