@@ -32,12 +32,15 @@ def dialect_problem(url: str) -> str | None:
         dialect.import_dbapi()
     except NoSuchModuleError:
         kind = url.partition("://")[0]
-        return f"is in a database of the kind {kind}, for which SQLAlchemy has no dialect here: install its package for service and workers"
+        return (
+            f"is in a database of the kind {kind}, for which SQLAlchemy has no dialect here: install its package for the service,"
+            " its workers and executors of Spark"
+        )
     except ImportError as error:
         kind = url.partition("://")[0]
         return (
-            f"is in a database of the kind {kind}, whose Python driver is not installed ({error}): install it for service and workers, or"
-            " name another driver in EVENHAND_TABLE_DATABASES, as in mysql+pymysql://"
+            f"is in a database of the kind {kind}, whose Python driver is not installed ({error}): install it for the service, its"
+            " workers and executors of Spark, or name another driver in EVENHAND_TABLE_DATABASES, as in mysql+pymysql://"
         )
     except (ArgumentError, ValueError):
         return "is in a database whose URL in EVENHAND_TABLE_DATABASES cannot be read"

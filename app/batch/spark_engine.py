@@ -14,11 +14,13 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 from ..errors import EndpointDown, EndpointRefused, EvenhandError, FieldProblem, InvalidInput, ScoringFailed, SetupError
+from ..telemetry.secrets import without_secrets
 from .engines import POLL_SECONDS, Done, Task
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -79,11 +81,13 @@ class SparkEngine:
 
     def _collect(self, rows: DataFrame, task: Task, done: Done, pieces: int) -> pa.Table:
         tag, found = f"evenhand-{secrets.token_hex(8)}", dict[str, Any]()
+        sent = cloudpickle.dumps(task)
 
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            loaded = _load(sent)
             for batch in batches:
                 for piece in batch.column(0).to_pylist():
-                    yield _answer(task, piece)
+                    yield _answer(loaded, piece)
 
         def collect() -> None:
             self._session.addTag(tag)
@@ -105,9 +109,24 @@ class SparkEngine:
             self._session.interruptTag(tag)
             raise
         if "error" in found:
-            raise SetupError(f"Spark gave up the work on the records in files: {str(found['error'])[:1000]}") from found["error"]
+            text = without_secrets(str(found["error"]))[:1000]
+            raise SetupError(f"Spark gave up the work on the records in files: {text}") from found["error"]
         table: pa.Table = found["table"]
         return table
+
+
+def _load(sent: bytes) -> Task:
+    # Not left to Spark: a type of a database's dialect needs its package here, and Spark's text of that is a trace of Java.
+    try:
+        task: Task = cloudpickle.loads(sent)
+    except ImportError as error:
+        lacking = f"a Python package of the worker is not installed here ({error}). Install the worker's packages there, too."
+
+        def refuse(_piece: bytes) -> bytes:
+            raise SetupError(lacking)
+
+        return refuse
+    return task
 
 
 def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
@@ -122,7 +141,9 @@ def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
 def _write_error(error: EvenhandError) -> str:
     problems = [[one.field, one.message] for one in error.problems] if isinstance(error, InvalidInput) else None
     kind = next((kind for kind, found in _KINDS.items() if isinstance(error, found)), "setup")
-    return msgspec.json.encode({"kind": kind, "text": str(error), "problems": problems}).decode()
+    # What is missing or out of reach here is often there for the worker.
+    text = f"On an executor of Spark: {error}" if kind == "setup" else str(error)
+    return msgspec.json.encode({"kind": kind, "text": text, "problems": problems}).decode()
 
 
 def _read_error(stored: str) -> EvenhandError:

@@ -111,6 +111,20 @@ def counts(result: Result) -> list[tuple[object, ...]]:
     return sorted((one.data, one.comparison.label, one.part, repr(sorted(one.cells.items()))) for one in kept)
 
 
+def payload_counts(result: Result) -> list[tuple[object, ...]]:
+    """Every count table of the payload, with strata by their labels: stored ones are in the order in which records came."""
+    found: list[tuple[object, ...]] = []
+    for one in result.tables:
+        if one.data == "payload":
+            cells: dict[str, Any] = dict(one.cells)
+            strata, size = cells.pop("strata"), 2 * len(cells["groups"])
+            of_strata = [
+                (strata["labels"][no // size], no % size, count) for no, count in zip(strata["places"], strata["counts"], strict=True)
+            ]
+            found.append((one.comparison.label, one.part, repr(sorted(cells.items())), sorted(of_strata)))
+    return sorted(found)
+
+
 def assert_same_figures(expected: Figures, found: Figures) -> None:
     """Asserts that both have the same figures, to 1e-12."""
     assert expected.keys() == found.keys()
