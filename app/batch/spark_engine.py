@@ -51,7 +51,7 @@ class SparkEngine:
             self._session = _open_session(url)
             self.slots = _count_slots(self._session)
         except (PySparkException, OSError, RuntimeError) as error:
-            raise SetupError(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}") from error
+            raise SetupError(without_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
         """Yields the answers of one wave of pieces after the other. Spark repeats the pieces of an executor that dies.

@@ -11,6 +11,7 @@ _SECRET_NAME = re.compile(r"passw|secret|authorization|api[_-]?key|credential|to
 _API_KEY = re.compile(r"(evk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+")  # the public prefix stays: it says which key
 _SIGNING_SECRET = re.compile(r"(whsec_)[A-Za-z0-9+/=_-]+")
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*):[^\s/@]+@")
+_URL_TOKEN = re.compile(r"([;?&](?:access_)?token=)[^;?&\s)'\"]+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 
 
@@ -20,10 +21,11 @@ def mask_secrets(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def without_secrets(text: str) -> str:
-    """Returns `text` with API keys, signing secrets, passwords in URLs and authorization values masked."""
+    """Returns `text` with API keys, signing secrets, passwords and tokens in URLs and authorization values masked."""
     text = _API_KEY.sub(rf"\1{MASK}", text)
     text = _SIGNING_SECRET.sub(rf"\1{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\1:{MASK}@", text)
+    text = _URL_TOKEN.sub(rf"\1{MASK}", text)
     return _BEARER.sub(rf"\1 {MASK}", text)
 
 

@@ -68,3 +68,9 @@ def test_every_line_is_json_with_the_request_id_and_no_secret() -> None:
 def test_an_unknown_level_names_the_variable() -> None:
     with pytest.raises(InvalidInput, match="EVENHAND_LOG_LEVEL"):
         configure_logging("loud")
+
+
+def test_a_token_in_the_address_of_a_spark_is_masked() -> None:
+    said = "No Spark can be used at EVENHAND_SPARK_URL (sc://spark:15002/;token=s3cr3t-t0ken;user_id=eve): no answer"
+
+    assert without_secrets(said) == said.replace("s3cr3t-t0ken", "***")
