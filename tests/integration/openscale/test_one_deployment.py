@@ -28,7 +28,7 @@ class Checked:
     """A subscription whose fairness was checked once."""
 
     def __init__(self, service: RunningService, url: str) -> None:
-        self.service, self.client = service, service.client
+        self.service, self.client, self.url = service, service.client, url
         self.id = added(self.client, "subscriptions", subscription(url=url))["metadata"]["id"]
         self.address = f"/v1/deployments/{self.id}"
         self.instance = added(self.client, "monitor_instances", fairness(self.id))["metadata"]["id"]
@@ -44,6 +44,7 @@ class Checked:
         labelled = [{"sex": sex, "income": income, "age": age, "approved": int(income > 30_000)} for sex, income, age in rows]
         added(self.client, f"data_sets/feedback.{self.id}/records", labelled)
         self.run = added(self.client, f"monitor_instances/{self.instance}/runs", {"triggered_by": "user"})["metadata"]["id"]
+        self.runs = [self.run]
         self.check = ended(service, self.address, {"id": self.run})
 
     def figure(self, metric: str, data: str, scope: str, attribute: str | None = "sex") -> dict[str, Any]:
@@ -66,6 +67,17 @@ def checked(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> I
         with running_service(database, tmp_path_factory.mktemp("one")) as service, serve(RuleScorer()) as model, working(database):
             yield Checked(service, model.url)
         database.close()
+
+
+@pytest.fixture(scope="module")
+def checked_twice(checked: Checked) -> Checked:
+    """Another subscription, checked once more. Tests run in any order, and those of `checked` count its one check."""
+    twice = Checked(checked.service, checked.url)
+    twice.runs.insert(0, added(twice.client, f"monitor_instances/{twice.instance}/runs", {})["metadata"]["id"])
+    # The first run of the instance began by itself, and may be the one that was asked for then.
+    for run in read(twice.client, f"monitor_instances/{twice.instance}/runs")["runs"]:
+        ended(twice.service, twice.address, {"id": run["metadata"]["id"]})
+    return twice
 
 
 def test_a_subscription_is_a_deployment_of_rest_v1(checked: Checked) -> None:
@@ -244,29 +256,28 @@ def test_a_filter_of_measurements_that_is_none_is_refused(checked: Checked, sent
         assert (answer.status_code, answer.json()["errors"][0]["message"][:7]) == (422, "filter:"), answer.text
 
 
-def test_runs_come_in_pages_each_run_once(checked: Checked) -> None:
-    path = f"monitor_instances/{checked.instance}/runs"
-    other = added(checked.client, path, {})["metadata"]["id"]
-    ended(checked.service, checked.address, {"id": other})
-    pages = [read(checked.client, path, limit=1)]
+def test_runs_come_in_pages_each_run_once(checked_twice: Checked) -> None:
+    path = f"monitor_instances/{checked_twice.instance}/runs"
+    pages = [read(checked_twice.client, path, limit=1)]
     while "next" in pages[-1]:
-        pages.append(checked.client.get(f"/openscale{pages[-1]['next']['url']}").json())
+        pages.append(checked_twice.client.get(f"/openscale{pages[-1]['next']['url']}").json())
     found = [one["metadata"]["id"] for page in pages for one in page["runs"]]
 
-    # The first run of the instance began by itself, and may be the one that was asked for then.
-    assert found[:2] == [other, checked.run]
+    assert found[:2] == checked_twice.runs
     assert len(set(found)) == len(found) == pages[0]["total_count"] <= 3
-    assert checked.client.get(f"{BASE}/{path}", params={"start": "none"}).status_code == 404
+    assert checked_twice.client.get(f"{BASE}/{path}", params={"start": "none"}).status_code == 404
 
 
-def test_measurements_of_many_checks_are_read_with_few_statements(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measurements_of_many_checks_are_read_with_few_statements(checked_twice: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, id_, run = checked_twice.client, checked_twice.id, checked_twice.run
+    runs = read(client, f"monitor_instances/{checked_twice.instance}/runs")["total_count"]
     for kind in ("fairness", "quality"):
         with counted(monkeypatch) as one:
-            first = read(checked.client, f"monitor_instances/{kind}.{checked.id}/measurements", run_id=checked.run)["measurements"]
+            first = read(client, f"monitor_instances/{kind}.{id_}/measurements", run_id=run)["measurements"]
         with counted(monkeypatch) as many:
-            listed = read(checked.client, f"monitor_instances/{kind}.{checked.id}/measurements")["measurements"]
+            listed = read(client, f"monitor_instances/{kind}.{id_}/measurements")["measurements"]
 
-        assert (len(first), len(listed), len(many)) == (1, 2, len(one))
+        assert (len(first), len(listed), len(many)) == (1, runs, len(one))
 
 
 def test_more_intervals_than_an_answer_holds_are_refused(checked: Checked) -> None:
