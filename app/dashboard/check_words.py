@@ -34,8 +34,7 @@ VIEWS: Mapping[ViewKind, tuple[str, str]] = {
         (
             "Logged records and copies with only the attribute changed, scored by the same model. Shares, perfect equality and OpenScale's"
             " fairness count every copy as a record, as OpenScale does. The counterfactual (balanced) disparate impact counts every record"
-            " once on each side: as it is, and as its copies are. Intervals of the shares come from resampled records, those of “Debiased”"
-            " from a formula: they may differ a little."
+            " once on each side: as it is, and as its copies are."
         ),
     ),
     ViewKind.PAYLOAD: (

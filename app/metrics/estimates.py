@@ -16,6 +16,9 @@ from .intervals import Interval, Z, proportion
 DRAWS = 2000
 """Resamples per table."""
 
+RESAMPLING = "resampling"
+"""Interval method of figures from resampled records."""
+
 CHUNK = 2**21
 """Max cells × draws held in memory at once (16 MB)."""
 
@@ -221,7 +224,7 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float | None) -> 
     limits = [_take_middle(drawn[~np.isnan(drawn)], highest) for drawn in worlds]
     lower = min(value, *(low for low, _ in limits))
     upper = max(value, *(high for _, high in limits))
-    return Interval(lower, upper if np.isfinite(upper) else None, "resampling")
+    return Interval(lower, upper if np.isfinite(upper) else None, RESAMPLING)
 
 
 def _take_middle(drawn: FloatArray, highest: float | None) -> tuple[float, float]:

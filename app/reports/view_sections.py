@@ -35,8 +35,7 @@ _MEANINGS = {
         "The model was asked again about copies of the same records in which the attribute is changed, one attribute at a time. Compared:"
         " every record counts once on each side, as it is and as its copies are, so what is left of a difference is due to that change."
         " Shares, perfect equality (the favourable rate of all reference records, original and copied) and OpenScale's fairness (the share"
-        " of a group over it) count every copy as a record, as OpenScale does. Their intervals come from resampled records, those of the"
-        " figures before mitigation from a formula: they may differ a little."
+        " of a group over it) count every copy as a record, as OpenScale does."
     ),
     ViewKind.TRAINING: "How often each group has the favourable label in the training data, as it is stored now.",
     ViewKind.DEBIASED: "The outcomes of the same records before mitigation and after it, as logged and counterfactual.",

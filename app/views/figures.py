@@ -10,6 +10,7 @@ from datetime import datetime
 from ..details import SIDES, Details
 from ..domain.checks import DataSet, Measurement, Scope
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.estimates import RESAMPLING
 from ..metrics.sides import mirror_of
 from ..metrics.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
 from .check_views import CheckOfView
@@ -31,7 +32,7 @@ INTERVALS: Mapping[str, str] = {
     "log_ratio": "the log interval of a ratio of two proportions (Katz)",
     "log_ratio_wilson": "Wilson's limits of both proportions, combined on the scale of logarithms (MOVER), as a count is below 10",
     "log_ratio_adjusted": "the log interval of a ratio (Katz), with half a record added to each count, as all records of a group are alike",
-    "resampling": "2,000 resamples of the records, each with all its copies",
+    RESAMPLING: "2,000 resamples of the records, each with all its copies",
     "posterior_moments": "variance and skewness of the shares in each stratum (delta method, Cornish-Fisher)",
     "posterior_draws": "2,000 draws of the chances that the counts come from (multinomial, Jeffreys' prior)",
     "noncentral_chi_square": "limits of the noncentrality of a sum of squares over the groups",

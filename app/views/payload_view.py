@@ -8,6 +8,7 @@ from ..checks.gaps import NO_ENDPOINT
 from ..checks.sub_ranges import inside
 from ..domain.checks import DataSet, Scope
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.estimates import RESAMPLING
 from ..metrics.tables import BalancedCells, GroupCounts
 from .check_source import CheckSource, CountedCheck
 from .check_views import AttributeView
@@ -38,6 +39,10 @@ UNEQUAL = (
 EARLIER_DEFINITION = (
     "The counterfactual disparate impact of this check was measured by release 0.1, which counted every copy as a record. It is OpenScale's"
     " fairness; checks since then count every record once on each side."
+)
+INTERVALS_DIFFER = (
+    "Intervals of the shares come from resampled records, those of the counterfactual shares before mitigation, in the view Debiased, from"
+    " a formula: they may differ a little."
 )
 NOT_SCORED = "Records that were not scored, because the model refuses copies of them: {records}. They are on neither side. Why: {because}"
 OTHER_REVISIONS = "{records:,} records were scored by another revision of the model. They have no copies and are in no group of this view."
@@ -122,6 +127,14 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
         *((OTHER_REVISIONS.format(records=others),) if others else ()),
         *notes_on_refused(source.window),
     )
+
+
+def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
+    """Returns the note that these shares and those before mitigation have different intervals, of a check where that is so."""
+    # Release 0.1 had one definition for both, and so the same intervals.
+    has_both = DataSet.DEBIASED in source.counted.data_sets and not is_of_earlier_definition(source)
+    methods = {group.outcomes.interval_method for one in with_copies for group in one.groups}
+    return (INTERVALS_DIFFER,) if has_both and RESAMPLING in methods else ()
 
 
 def notes_on_refused(window: Mapping[str, Any]) -> tuple[str, ...]:

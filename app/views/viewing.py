@@ -32,6 +32,7 @@ from .payload_view import (
     OPENSCALE,
     RATE,
     notes_on_copies,
+    notes_on_intervals,
     payload_attributes,
     perturbed_attributes,
     why_not_perturbed,
@@ -149,7 +150,7 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
     match view.kind:
         case ViewKind.PAYLOAD_PERTURBED:
             attributes = perturbed_attributes(source)
-            notes += notes_on_copies(source, attributes)
+            notes += notes_on_copies(source, attributes) + notes_on_intervals(source, attributes)
         case ViewKind.DEBIASED:
             attributes, balanced, mode = debiased_attributes(source), balanced_attributes(source), mode_of(source)
             notes += notes_on_mitigation(source) + notes_on_copies(source, balanced)

@@ -13,7 +13,7 @@ from app.domain.checks import DataSet, Scope
 from app.metrics.catalogue import CATALOGUE
 from app.store.overviews.overview import GroupKey, trends
 from app.views.check_views import ViewKind
-from app.views.payload_view import EARLIER_DEFINITION
+from app.views.payload_view import EARLIER_DEFINITION, INTERVALS_DIFFER
 from app.views.series import Series, SeriesWanted, series_of
 from app.views.viewing import check_view
 from tests.builders.applicants import applicants
@@ -111,6 +111,7 @@ def test_the_view_of_an_earlier_check_says_what_its_figures_are(stage: Scene) ->
     with stage.database.transaction() as session:
         view = check_view(session, stage.deployment, result.run, ViewKind.PAYLOAD_PERTURBED)
     assert EARLIER_DEFINITION in view.notes
+    assert INTERVALS_DIFFER not in view.notes
     women = next(group for group in view.attributes[0].groups if group.group == "female")
     assert women.comparison is not None
     assert women.openscale_fairness is not None

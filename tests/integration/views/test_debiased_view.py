@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
 from app.domain.checks import DataSet
 from app.domain.deployments import Endpoint
@@ -12,7 +13,8 @@ from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
 from app.store.mitigation.mitigation import put_settings
-from app.views.check_views import CheckView, GroupShare, ViewKind
+from app.views.check_views import AttributeView, CheckView, GroupShare, ViewKind
+from app.views.payload_view import INTERVALS_DIFFER
 from app.views.viewing import check_view, views_of
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody
 from tests.models.serving import ModelServer, serve
@@ -171,3 +173,23 @@ def test_the_rate_after_on_balanced_data_has_no_figure_that_speaks_of_before(sta
     assert tenants.outcomes.figure.data is DataSet.BALANCED
     assert tenants.after is not None
     assert tenants.after.figure is None
+
+
+def test_intervals_of_shares_with_copies_are_said_to_differ_only_where_they_do(stage: Scene) -> None:
+    stage.log(everybody(), NOON)
+    result = stage.check(NOON)
+
+    def methods(views: tuple[AttributeView, ...]) -> set[str | None]:
+        return {one.outcomes.interval_method for view in views for one in view.groups}
+
+    perturbed, debiased = view(stage, result, ViewKind.PAYLOAD_PERTURBED), view(stage, result)
+    assert methods(perturbed.attributes) == {"resampling"}
+    assert methods(debiased.balanced).isdisjoint({"resampling", None})
+    assert (INTERVALS_DIFFER in perturbed.notes, INTERVALS_DIFFER in debiased.notes) == (True, False)
+
+    # The comparison is then of release 0.1, which measured both by one definition.
+    with stage.database.transaction() as session:
+        session.execute(text("UPDATE measurements SET definition = 1"))
+    perturbed, debiased = view(stage, result, ViewKind.PAYLOAD_PERTURBED), view(stage, result)
+    assert methods(debiased.balanced) == methods(perturbed.attributes) == {"resampling"}
+    assert INTERVALS_DIFFER not in perturbed.notes
