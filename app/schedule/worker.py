@@ -6,7 +6,7 @@ How a check is performed is not decided here: that is passed in (`Perform`).
 import secrets
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -31,6 +31,7 @@ from ..errors import (
     EvenhandError,
     InvalidInput,
     LeaseLost,
+    MonthsAway,
     NotFound,
     ScoringFailed,
     SetupError,
@@ -61,6 +62,14 @@ STOP_SECONDS = 10.0
 
 CONNECTIONS_PER_CHECK = 3
 """Connections per check: the check itself, its heartbeat, a spare. A check that waits for its model briefly needs one, for its lease."""
+
+_FAILURES: Mapping[type[EvenhandError], Failure] = {
+    ScoringFailed: Failure.SCORING_FAILED,
+    MonthsAway: Failure.MONTHS_AWAY,
+    InvalidInput: Failure.INVALID_INPUT,
+    CheckTooLong: Failure.TIMED_OUT,
+}
+"""Failures by the errors that checks raise, special errors first."""
 
 log = structlog.get_logger(__name__)
 
@@ -242,8 +251,7 @@ class Worker:
             with self._database.transaction() as session:
                 finish(session, check, state=CheckState.CANCELLED, window=None, alerts_due=False, reason="Cancelled on request.")
         except EvenhandError as error:
-            kinds = {ScoringFailed: Failure.SCORING_FAILED, InvalidInput: Failure.INVALID_INPUT, CheckTooLong: Failure.TIMED_OUT}
-            self._fail(check, str(error), next((kind for found, kind in kinds.items() if isinstance(error, found)), Failure.OTHER))
+            self._fail(check, str(error), next((kind for found, kind in _FAILURES.items() if isinstance(error, found)), Failure.OTHER))
         except Exception:  # a bug met by one check must not stop the others: logged with its traceback, found by the check's id
             log.exception("check_broke")
             reason = f"Evenhand itself failed on this check. The worker's log has the details under check {check.id}."
@@ -251,5 +259,5 @@ class Worker:
 
     def _fail(self, check: CheckRun, reason: str, failure: Failure) -> None:
         with self._database.transaction() as session:
-            alerts_due = self._policy.alerts_follow(check, CheckState.FAILED)
-            fail(session, check, reason=reason, failure=failure, retry_after=self._policy.retry_after(check), alerts_due=alerts_due)
+            alerts_due, pause = self._policy.alerts_follow(check, CheckState.FAILED), self._policy.retry_after(check, failure)
+            fail(session, check, reason=reason, failure=failure, retry_after=pause, alerts_due=alerts_due)

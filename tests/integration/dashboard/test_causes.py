@@ -208,7 +208,8 @@ def test_a_failed_check(
 
 
 @pytest.mark.parametrize(
-    ("failure", "expected"), [("invalid-input", "invalid_input"), ("interrupted", "interrupted"), ("other", "check_failed")]
+    ("failure", "expected"),
+    [("invalid-input", "invalid_input"), ("months-away", "months_away"), ("interrupted", "interrupted"), ("other", "check_failed")],
 )
 def test_each_kind_of_failure_has_its_own_step(service: RunningService, stage: Scene, failure: str, expected: str) -> None:
     log_now(stage, applicants(20, 30, 6))
