@@ -19,11 +19,14 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", ta
 def list_logging_snippets(deployment: ReadableDeployment, session: SessionIn, request: Request) -> SnippetsOut:
     """Returns code to log payload and feedback of this deployment, with its id and columns and the address that this request was sent to.
 
-    The values are those of the newest record, or made up, of the right types, where there is none of the present columns. Records logged
-    with them count in the next check, so put in your own values first.
+    The values are those of the newest record in the database, or made up, of the right types, where there is none of the present columns;
+    `has_values_of_record` says which. Records logged with them count in the next check, so put in your own values first.
     """
     monitor, newest = monitor_of(session, deployment.no), newest_record(session, deployment.no)
     found = snippets_of(deployment, monitor, newest, base_url=str(request.base_url))
     return SnippetsOut(
-        snippets=[SnippetOut(**asdict(one)) for one in found], key_variable=KEY, example=example_body(deployment, monitor, newest)
+        snippets=[SnippetOut(**asdict(one)) for one in found],
+        has_values_of_record=newest is not None and newest.has_columns_of(deployment),
+        key_variable=KEY,
+        example=example_body(deployment, monitor, newest),
     )

@@ -81,7 +81,7 @@ class _Example:
 
     def __init__(self, deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> None:
         self._outputs = deployment.outputs
-        self._real = newest if newest is not None and newest.schema_version == deployment.schema.version else None
+        self._real = newest if newest is not None and newest.has_columns_of(deployment) else None
         self._features = _choose_cells(deployment.schema.features, monitor)
         if self._real is not None:
             names = (column.name for column in deployment.schema.features)

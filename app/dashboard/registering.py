@@ -46,7 +46,7 @@ CREDENTIALS = {
 def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
     """Returns the form, for people who may register deployments."""
     principal.require(Permission.MANAGE)
-    return page(request, "new_deployment.html", form_values() | {"steps": steps_of(session, None, None, None)})
+    return page(request, "new_deployment.html", form_values() | {"steps": steps_of(session, None, None, has_records=False)})
 
 
 def form_values() -> dict[str, Any]:

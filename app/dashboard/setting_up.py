@@ -10,7 +10,6 @@ from ..domain.checks import CheckState
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..store.checks import checks
-from ..store.records.newest import NewestRecord
 
 
 class ConfigurePart(StrEnum):
@@ -58,8 +57,11 @@ class Step:
     is_optional: bool = False
 
 
-def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor | None, newest: NewestRecord | None) -> tuple[Step, ...]:
-    """Returns the steps of a deployment; of one that is not registered yet, none is done."""
+def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool) -> tuple[Step, ...]:
+    """Returns the steps of a deployment; of one that is not registered yet, none is done.
+
+    `has_records`: some were logged, wherever they are now.
+    """
     is_checked = deployment is not None and bool(checks.page(session, deployment.no, limit=1, state=CheckState.SUCCEEDED))
     return (
         Step(
@@ -85,7 +87,7 @@ def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor |
             is_done=deployment is not None and deployment.endpoint is not None,
             is_optional=True,
         ),
-        _step_of_records(deployment, newest, is_checked=is_checked),
+        _step_of_records(deployment, has_records=has_records, is_checked=is_checked),
         Step(
             name=StepName.CHECK,
             title="First check",
@@ -96,10 +98,10 @@ def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor |
     )
 
 
-def _step_of_records(deployment: Deployment | None, newest: NewestRecord | None, *, is_checked: bool) -> Step:
+def _step_of_records(deployment: Deployment | None, *, has_records: bool, is_checked: bool) -> Step:
     if deployment is None or deployment.payload is None:
         why = "Your program logs what the model is asked and what it answers. Checks read what is logged."
-        return Step(name=StepName.LOG, title="Log", why=why, parts=(ConfigurePart.LOG,), is_done=newest is not None)
+        return Step(name=StepName.LOG, title="Log", why=why, parts=(ConfigurePart.LOG,), is_done=has_records)
     # A check that succeeded has read records, whatever was listed since.
     why = "Checks read the records in files, where they lie. Nothing is logged."
     return Step(name=StepName.LOG, title="Files", why=why, parts=(ConfigurePart.LOG,), is_done=is_checked)

@@ -31,10 +31,15 @@ class SnippetsOut(Out):
         {
             "snippets": [{"logs": "payload", "form": "records", "language": "sh", "code": _CODE, "asks_model": False}],
             "key_variable": "EVENHAND_KEY",
+            "has_values_of_record": False,
             "example": {"records": [{"id": "example-1", "features": {"Age": 31}, "prediction": 1}]},
         }
     )
 
     snippets: list[SnippetOut]
+    has_values_of_record: bool = Field(
+        description="True: the values are those of the newest record in the database. False: they are examples of the right types, because"
+        " no record there has the present columns; none was logged with them, or their months lie in files."
+    )
     example: dict[str, Any] = Field(description="The body of one such record, for a try that stores nothing.")
     key_variable: str = Field(description="The variable of the environment from which the code takes the API key. The code holds none.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ...domain.deployments import Deployment
 from ...domain.records import Prediction
 from ...domain.values import Scalar
 from ..tables import PayloadRecordRow
@@ -20,6 +21,10 @@ class NewestRecord:
     model_revision: str
     features: Sequence[Scalar | None]
     answer: Prediction
+
+    def has_columns_of(self, deployment: Deployment) -> bool:
+        """Returns whether its columns are the present ones of the deployment."""
+        return self.schema_version == deployment.schema.version
 
 
 def newest_record(session: Session, deployment_no: int) -> NewestRecord | None:

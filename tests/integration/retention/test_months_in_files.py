@@ -1,5 +1,6 @@
 """Readers of records say that a month lies in files, or refuse: none gives a part of a period as the whole of it."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -118,6 +119,30 @@ def test_nothing_is_said_when_the_month_is_back(client: httpx.Client, cold: Scen
 
     assert client.get(f"{BASE}/payload-records").json()["months_in_files"] is None
     assert client.get(f"{BASE}/payload-records/ada-1").status_code == 200
+
+
+def test_code_to_log_says_whether_its_values_are_those_of_a_record(database: Database, tmp_path: Path, cold: Scene) -> None:
+    with running_service(database, tmp_path) as service, service.new_client(headers={"Accept": "text/html"}) as browser:
+        browser.post("/login", data={"key": service.admin_key}, headers={"Sec-Fetch-Site": "same-origin"})
+
+        def found() -> tuple[bool, str, bool]:
+            has_values: bool = service.client.get(f"{BASE}/logging-snippets").json()["has_values_of_record"]
+            page = browser.get(f"{PAGES}/configure/log").text
+            (words,) = re.findall(r"The values are (.+?): replace", page)
+            return has_values, words, "First record received ✓" in page
+
+        here = found()
+        execute(cold, "UPDATE payload_records SET schema_version = schema_version + 1")
+        of_other_columns = found()
+        execute(cold, "UPDATE payload_records SET schema_version = schema_version - 1")
+        store(cold, tmp_path / "files")
+        away = found()
+        parts = browser.get(f"{PAGES}/configure").text
+
+    assert here == (True, "those of the newest record", True)
+    assert of_other_columns == (False, "examples, because the newest record has other columns", True)
+    assert away == (False, "examples, because no record is at hand: those of 2026-03 lie in files", True)
+    assert ("Records are logged" in parts, "No record has come yet" in parts) == (True, False)
 
 
 def test_a_report_to_a_regulator_of_the_month_is_refused_and_one_of_later_times_is_not(client: httpx.Client) -> None:
