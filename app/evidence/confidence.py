@@ -41,6 +41,11 @@ class RunningInterval:
         size = len(GRIDS[scale])
         return cls(scale, np.zeros(4), np.zeros(size), np.zeros(size))
 
+    @property
+    def records(self) -> tuple[int, int]:
+        """Returns the monitored and the reference's records."""
+        return round(self.counts[1]), round(self.counts[3])
+
     def ends(self) -> tuple[float | None, float | None]:
         """Returns both ends; None for an open end."""
         lower, upper = (float(end[0]) for end in _find_ends(self.below[None], self.above[None], self.scale))

@@ -16,7 +16,7 @@ from typing import Any
 from ..details import Details
 from .source import ReportSource
 
-FORMAT = 2
+FORMAT = 3
 """Number of this form of the data; it grows with every change of a member."""
 
 

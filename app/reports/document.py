@@ -1,7 +1,7 @@
 """Parts of a report in any format: sections of paragraphs, lists, tables and figures. All texts are plain texts."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
@@ -97,7 +97,8 @@ class FirstPage:
 
     `about` says which check the headline is about. `owner` is that of the deployment when the report is made; None: nobody is named.
     `attribute` and `group` are those of the headline, the group by its display name; None where it is about none. `note` is on its
-    interval; it may be empty.
+    interval; it may be empty. `windows` say of which records the headline is, and what longer times show. `categories` are the names of
+    the groups and references of that page by their labels in tables of people.
     """
 
     about: str
@@ -113,6 +114,8 @@ class FirstPage:
     attribute: str | None = None
     group: str | None = None
     note: str = ""
+    windows: tuple[str, ...] = ()
+    categories: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from ..charts.ratio_pictures import axis_svg
-from ..views.forest import is_on_ratios
-from ..views.forest_headline import word_forest
+from ..domain.texts import TOGETHER
+from ..views.forest import Forest, is_on_ratios
+from ..views.forest_headline import SHARED_RECORDS, capitalise, word_forest
 from ..views.headlines import VERDICT_WORDS, headlines, summary
 from ..views.renaming import rename_evidence
 from .document import FirstPage
@@ -55,16 +56,26 @@ def first_page(source: ReportSource) -> FirstPage:
         owner=source.deployment.owner,
         attribute=attribute,
         group=group,
-        note=f"{headline.note[:1].upper()}{headline.note[1:]}." if headline.note else "",
+        note=f"{capitalise(headline.note)}." if headline.note else "",
+        windows=headline.windows,
+        categories=dict(name_categories(forest)),
         since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group, most=most)),
     )
+
+
+def name_categories(forest: Forest) -> Iterator[tuple[str, str]]:
+    """Yields the label that each group and each reference has in tables of people, with its name on this page."""
+    for row in forest.rows:
+        yield TOGETHER.join(row.parts), row.name
+        yield TOGETHER.join(forest.words.parts(row.attribute, row.reference)), row.reference_name
 
 
 def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
     """Yields the verdicts of the check's headlines; of a period, those of all its checks before them."""
     if not source.is_of_check:
         counted = count_verdicts(source.histories)
-        yield describe_verdicts(counted) if counted else NONE_MEASURED
+        are_topped_up = bool(counted) and any(one.is_topped_up for one in source.forest.checks)
+        yield (describe_verdicts(counted) if counted else NONE_MEASURED) + (f" {capitalise(SHARED_RECORDS)}." if are_topped_up else "")
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
         counts = [f"{VERDICT_WORDS[grade].capitalize()}: {first_of(names)}." for grade, names in summary(shown)]
         of = "of this check" if source.is_of_check else f"of the newest check, which ended its span on {moment(source.check.span.end)}"

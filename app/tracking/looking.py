@@ -38,7 +38,9 @@ class ComparisonState:
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm.
     `log_evidence`, `log_fairness` and `log_threshold` are natural logarithms of factors. `reason` says why nothing can be computed; then
     there is no figure. An unfair one `is_quiet` if it got no new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm,
-    if enough evidence has ended it: the end of the hour in which it was enough, and the most likely first hour back inside.
+    if enough evidence has ended it: the end of the hour in which it was enough, and the most likely first hour back inside. `interval` is
+    of the hours from `interval_from` to `until`, those since the last alarm or its end, and of `interval_records`, the monitored and the
+    reference's; None where each record is compared with its own copies.
     """
 
     figure_id: str | None
@@ -55,6 +57,8 @@ class ComparisonState:
     latest: datetime | None = None
     alarm_at: datetime | None = None
     interval: tuple[float | None, float | None] = (None, None)
+    interval_from: datetime | None = None
+    interval_records: tuple[int, int] | None = None
     more_hours: int | None = None
     log_evidence: float = 0.0
     log_fairness: float = 0.0
@@ -230,6 +234,8 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
         latest=None if opened is None else start_of(opened.since.latest),
         alarm_at=None if opened is None else start_of(opened.alarm + 1),
         interval=(lower, upper),
+        interval_from=start_of(at.state.chapter),
+        interval_records=at.state.interval.records,
         more_hours=more,
         log_evidence=follower.log_evidence,
         log_fairness=follower.log_fairness,

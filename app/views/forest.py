@@ -44,6 +44,7 @@ class StripPoint:
     value: float | None
     verdict: str | None
     carried_forward: bool
+    is_topped_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +280,7 @@ def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]
                 value=None if check.no not in kept else kept[check.no].value,
                 verdict=None if check.no not in kept else kept[check.no].verdict,
                 carried_forward=check.carried_forward,
+                is_topped_up=check.is_topped_up,
             )
             for check in oldest_first[start:]
         )

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Final, TypeAlias
 
+from ..clock import HOUR
 from ..domain.checks import DataSet
 from ..domain.group_words import GroupWords
 from ..evidence.sentences import State
@@ -13,7 +14,7 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate
 from ..metrics.choice import interval_for_choice
 from ..metrics.figure_text import format_figure
-from ..metrics.rounding import digits_apart
+from ..metrics.rounding import digits_apart, join_of, write_minus
 from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from .figures import judged_figure, sentence_of
@@ -25,6 +26,8 @@ _HUNDREDTHS: Final = 2
 _FAVOURED: Final = "favourable"
 """Rate whose ratio says how many times as often a group gets the favourable outcome."""
 
+SHARED_RECORDS: Final = "checks share records: hours with few are topped up with earlier ones"
+
 _FROM_BEFORE: Final = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
 Ends: TypeAlias = tuple[float | None, float | None]
@@ -35,12 +38,14 @@ Ends: TypeAlias = tuple[float | None, float | None]
 class ForestHeadline:
     """Headline: the `lead`, its 95 % interval (may be empty), and further `parts`. `note` says which interval that is.
 
-    `row` is the row that it is about; None where it is about none.
+    `windows` say of how many records the figure is, and its interval over many hours. `row` is the row that it is about; None where it is
+    about none.
     """
 
     lead: str
     interval: str = ""
     note: str = ""
+    windows: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     row: ForestRow | None = None
 
@@ -61,13 +66,14 @@ class Clause:
     """Figure as a clause without a full stop, and its 95 % interval, which is empty where the clause has it or there is none.
 
     `own_interval` is the figure's own, where `interval` is another one; all numbers have equally many decimals. `note` says which
-    interval it is; empty where nothing was chosen.
+    interval it is; empty where nothing was chosen. `is_turned`: it says the ratio from the reference's side.
     """
 
     text: str
     interval: str = ""
     own_interval: str = ""
     note: str = ""
+    is_turned: bool = False
 
 
 def word_forest(forest: Forest) -> ForestHeadline:
@@ -88,14 +94,15 @@ def word_forest(forest: Forest) -> ForestHeadline:
         return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
 
     clause = allow_for_choice(forest, row)
-    parts = (*say_history(forest, row), *age)
+    parts, windows = (*say_history(forest, row), *age), tuple(say_windows(forest, row, is_turned=clause.is_turned))
     # A row is as grave as its gravest figure, so no other comparison is outside its limits either.
     if row.verdict is Verdict.FAIR:
         unjudged = sum(other.verdict is not Verdict.FAIR for other in forest.rows)
         fair = "No comparison with a verdict is outside its limits" if unjudged else "Every comparison is inside its limits"
         lead = f"{fair}. Nearest to a limit: {clause.text}"
-        return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, parts=parts, row=row)
-    return ForestHeadline(lead=capitalise(clause.text), interval=clause.interval, note=clause.note, parts=parts, row=row)
+    else:
+        lead = capitalise(clause.text)
+    return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=parts, row=row)
 
 
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
@@ -104,17 +111,24 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     own = word_figure(row, figure, forest.words)
     if forest.compared == 1 or one.value is None:
         return own
-    of_choice = f"for the choice of this comparison from {forest.compared}"
+    of_kinds = f"{forest.compared} figures{_divide_compared(forest)}"
+    chosen = f"this one of {of_kinds} was picked as the worst, and by chance the worst of several looks worse than it is"
     found = interval_for_choice(CATALOGUE[one.metric].measure, one.details, point=one.value, chosen_from=forest.compared)
     if found is None:
-        return replace(own, note=f"{'95 % interval; it' if own.interval else 'its interval'} does not allow {of_choice}")
+        return replace(own, note=f"the 95 % interval of this figure alone: {chosen}, and the interval does not allow for that")
     shown = word_figure(row, figure, forest.words, ends=(found.lower, found.upper))
     if own.interval:
-        return replace(shown, note=f"95 % interval; it allows {of_choice}; the verdict goes by its own interval, {shown.own_interval}")
+        return replace(shown, note=f"95 % interval, made wider because {chosen}; the verdict uses the figure's own, {shown.own_interval}")
     # The sentence of such a figure has its own interval.
     text = format_figure(one.value, found.lower, found.upper)
     ends = f"{text.lower} and more" if found.upper is None else text.interval
-    return replace(own, note=f"the 95 % interval that allows {of_choice} is {ends}; the verdict goes by its own interval")
+    return replace(own, note=f"{chosen}: with that allowed for, the 95 % interval is {ends}; the verdict uses the figure's own")
+
+
+def _divide_compared(forest: Forest) -> str:
+    """Returns how many of the figures are as logged and how many counterfactual, in brackets; nothing where all are of one kind."""
+    logged = sum(row.logged is not None for row in forest.rows)
+    return f" ({logged} as logged, {forest.compared - logged} counterfactual)" if 0 < logged < forest.compared else ""
 
 
 def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends: Ends | None = None) -> Clause:
@@ -145,9 +159,48 @@ def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends
     if is_balanced:
         first, second = (words.role(row.attribute, group) for group in groups)
         text = f"scored as {first}, the same records {words.favourable} {times} when scored as {second}"
-        return Clause(text=text, interval=interval, own_interval=own)
+        return Clause(text=text, interval=interval, own_interval=own, is_turned=bool(seen))
     first, second = (words.subject(row.attribute, group) for group in groups)
-    return Clause(text=f"{first} {words.favourable} {times} {second}", interval=interval, own_interval=own)
+    return Clause(text=f"{first} {words.favourable} {times} {second}", interval=interval, own_interval=own, is_turned=bool(seen))
+
+
+def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[str]:
+    """Yields of how many records the row's leading figure is, and its 95 % interval over many hours where evidence has one.
+
+    One check is a small part of these hours, so that their figures of one group differ. `is_turned`: the ratio is seen from the
+    reference's side.
+    """
+    if forest.check is not None and row.n is not None and row.n_reference is not None:
+        sizes = _say_sizes(row, row.n, row.n_reference)
+        scored = ", each scored as both" if row.leading.measurement.data is DataSet.BALANCED and not row.is_unseen else ""
+        yield f"In this check (up to {_say_moment(forest, forest.check.measured_at)}): {sizes}{scored}."
+    one, state = row.leading.measurement, row.evidence
+    if one.value is None or state is None or state.until is None or state.interval_from is None or state.interval == (None, None):
+        return
+    metric, (lower, upper) = CATALOGUE[one.metric], state.interval
+    seen = turned(one.value, lower, upper) if is_turned else None
+    value, lower, upper = (one.value, lower, upper) if seen is None else (seen.value, seen.lower, seen.upper)
+    marks = (metric.ideal, one.lower_limit, one.upper_limit)
+    digits = max(digits_apart(end, marks, _HUNDREDTHS) for end in (lower, upper) if end is not None)
+    low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in (lower, upper))
+    ends = f"up to {high}" if low is None else f"{low} and more" if high is None else f"{low}{join_of(lower or 0.0)}{high}"
+    what = "times as often" if is_ratio(metric) else f"({metric.title.lower()})"
+    hours = (state.until - state.interval_from) // HOUR
+    over = f"Over the {hours:,} hour{'' if hours == 1 else 's'} from {_say_moment(forest, state.interval_from)}"
+    is_outside = (lower is not None and value < lower) or (upper is not None and value > upper)
+    varies = "; the figure of a single check varies more" if is_outside else ""
+    records = "" if state.interval_records is None else f", {_say_sizes(row, *state.interval_records)}"
+    yield f"{over} to {_say_moment(forest, state.until)}{records}: {ends} {what} (95 % interval){varies}."
+
+
+def _say_sizes(row: ForestRow, monitored: int, reference: int) -> str:
+    return f"{monitored:,} records of {row.name} and {reference:,} of {row.reference_name}"
+
+
+def _say_moment(forest: Forest, at: datetime) -> str:
+    """Returns the moment in UTC, with its year where that is not the check's."""
+    year = None if forest.check is None else forest.check.at.astimezone(UTC).year
+    return f"{day_of(at, year)} {at.astimezone(UTC):%H:%M} UTC"
 
 
 def capitalise(text: str) -> str:
@@ -162,12 +215,16 @@ def day_of(at: datetime, year: int | None = None) -> str:
 
 
 def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
-    """Returns in how many of the checks the figure had that verdict: `70 of the last 72 checks`, or of all where there are not more."""
+    """Returns in how many of the checks the figure had that verdict: `70 of the last 72 checks`, or of all where there are not more.
+
+    Checks that are topped up with earlier records are no independent measurements, which is said.
+    """
     if len(strip) == 1:
         return "the only check" if strip[0].verdict == verdict else "no check"
     # There may be more checks than those that are shown.
     shown = f"the last {len(strip)}" if len(strip) >= STRIP_CHECKS else f"{len(strip)}"
-    return f"{sum(one.verdict == verdict for one in strip)} of {shown} checks"
+    shared = f" ({SHARED_RECORDS})" if any(one.is_topped_up for one in strip) else ""
+    return f"{sum(one.verdict == verdict for one in strip)} of {shown} checks{shared}"
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:

@@ -44,6 +44,7 @@ def checks_up_to(session: Session, check: CheckRun) -> list[RecentCheck]:
         carried_forward=check.is_carried_forward,
         monitor_version=check.monitor_version,
         unseen={name: window[name] for name in ("correlated_features", "attributes_unseen_by_model") if name in window},
+        is_topped_up=bool(window.get("additional_records")),
     )
     before = recent_checks(session, check.deployment_no, most=STRIP_CHECKS, until=check.span.end)
     return [own, *(one for one in before if one.at < own.at)][:STRIP_CHECKS]

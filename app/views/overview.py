@@ -212,7 +212,8 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
 def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
     """Returns the position of the deployment under that sort.
 
-    By severity, the graver of its state and its last verdict counts: a stale or failing deployment does not hide that it was unfair.
+    By severity, the graver of its state and its last verdict counts: a stale or failing deployment does not hide that it was unfair. It
+    comes after all that are so now.
     """
     name = one.name.casefold()
     match sort:
@@ -224,7 +225,8 @@ def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
         case OverviewSort.SEVERITY:
             known = one.state if one.worst is None else _JUDGED.get(_verdict(one.worst), one.state)
             rank = min(_URGENCY[one.state], _URGENCY[known])
-            return OverviewPlace(rank=float(rank), nearness=-one.worst.beyond if one.worst else 0.0, name=name, no=one.no)
+            earlier = 0.0 if _URGENCY[one.state] == rank else 0.5
+            return OverviewPlace(rank=rank + earlier, nearness=-one.worst.beyond if one.worst else 0.0, name=name, no=one.no)
 
 
 def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime) -> DeploymentOverview:

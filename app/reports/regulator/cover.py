@@ -7,7 +7,7 @@ from typing import Any
 
 from ..document import Fact, FirstPage, Made
 from ..numbers import count
-from .windows import say_windows
+from .windows import WINDOWS, add_period
 
 NOT_OVER = "The period was not over when this report was made: records and checks that come later are not in it."
 SOURCE = "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran on them"
@@ -26,8 +26,9 @@ def extend_cover(first: FirstPage, data: Mapping[str, Any], made: Made) -> First
     facts = [replace(one, name="Records of the check") if one.name == "Population" else one for one in first.facts]
     is_over = datetime.fromisoformat(data["period"]["end"]) <= made.at
     own = [one for one in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER) if one]
-    notes = (*say_windows(first, data), *first.notes)
-    return replace(first, facts=(*list_cover_facts(data), *facts), cautions=(*first.cautions, *own), notes=notes)
+    notes = first.notes if first.group is None else (WINDOWS, *first.notes)
+    cautions = (*first.cautions, *own)
+    return replace(first, facts=(*list_cover_facts(data), *facts), cautions=cautions, notes=notes, windows=add_period(first, data))
 
 
 def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:

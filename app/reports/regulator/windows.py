@@ -1,17 +1,21 @@
 """Sentences on the time that each figure of a regulator's report is of: one check on the first page, the whole period in the annex."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ...metrics.rounding import digits_apart
 from ..document import FirstPage
-from ..numbers import count, interval, number
+from ..numbers import count
 
 WINDOWS = (
-    "Headline, verdict and groups of this page are those of the newest check of the period. The tables of people in the annex count every"
-    " record of the period, as logged, so their figures for the same group may differ from these."
+    "Verdict and groups of this page are those of the newest check of the period. The tables of people in the annex count every record of"
+    " the period, as logged, so their figures for the same group may differ from these."
 )
 OF_PERIOD = "Counted over the whole period. The first page has the figures of the newest check alone."
+
+_HUNDREDTHS = 2
+_MARKS = (0.8, 1.0, 1.25)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +43,26 @@ def find_ratio(sheets: Mapping[str, Any], attribute: str | None, group: str | No
     return None
 
 
-def say_windows(first: FirstPage, data: Mapping[str, Any]) -> Iterator[str]:
-    """Yields of which records the figures of the first page and of the annex are, and the period's figure for the headline's group."""
+def add_period(first: FirstPage, data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns of which records the headline is, with the period's figure for its group after those of the check."""
     if first.group is None:
-        return
-    yield WINDOWS
-    ratio = find_ratio(data["sheets"], first.attribute, first.group)
-    if ratio is not None:
-        ends = "" if ratio.ends == (None, None) else f" (95 % interval {interval(*ratio.ends)})"
-        yield (
-            f"Over the whole period, as logged: the favourable rate of {first.group} ({first.attribute}) is {number(ratio.value)} times"
-            f" that of {ratio.compared_with}{ends}, of {count(ratio.records)} records of {first.group}."
-        )
+        return first.windows
+    # Tables of people call them `women × aged 18–25`.
+    label = next((label for label, name in first.categories.items() if name == first.group), first.group)
+    ratio = find_ratio(data["sheets"], first.attribute, label)
+    if ratio is None:
+        return first.windows
+    against = first.categories.get(ratio.compared_with, ratio.compared_with)
+    return (*first.windows[:1], say_ratio(first.group, replace(ratio, compared_with=against)), *first.windows[1:])
+
+
+def say_ratio(group: str, ratio: PeriodRatio) -> str:
+    """Returns the period's figure for a group as a sentence, with as few digits as show it on its side of 0.8, 1 and 1.25."""
+    numbers = [one for one in (ratio.value, *ratio.ends) if one is not None]
+    digits = max(digits_apart(one, _MARKS, _HUNDREDTHS) for one in numbers)
+    lower, upper = (None if end is None else f"{end:.{digits}f}" for end in ratio.ends)
+    ends = "" if lower is None else f" ({lower}{' and more' if upper is None else f'–{upper}'})"
+    return (
+        f"Over the whole period, as logged: the rate of {group} ({count(ratio.records)} records) is {ratio.value:.{digits}f} times"
+        f" that of {ratio.compared_with}{ends}."
+    )

@@ -15,7 +15,8 @@ from ...domain.checks import DataSet
 class RecentCheck:
     """A check with figures. `measured_at` is the end of the span that they were measured on, before any carrying forward.
 
-    `unseen` are the members of its window about attributes that the model does not see.
+    `unseen` are the members of its window about attributes that the model does not see. `is_topped_up`: it also has
+    records of earlier hours.
     """
 
     no: int
@@ -25,6 +26,7 @@ class RecentCheck:
     carried_forward: bool
     monitor_version: int | None
     unseen: Mapping[str, Any]
+    is_topped_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +46,13 @@ class RecentFigure:
 # Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
 _CHECKS = text("""
     SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL AS carried_forward, n.monitor_version,
-           n.unseen
+           n.unseen, n.is_topped_up
     FROM (
         SELECT DISTINCT ON (c.span_end) c.no, c.id, c.span_end AS at, c."window"->>'carried_from' AS origin, c.monitor_version,
                jsonb_strip_nulls(jsonb_build_object(
                    'correlated_features', c."window"->'correlated_features',
-                   'attributes_unseen_by_model', c."window"->'attributes_unseen_by_model')) AS unseen
+                   'attributes_unseen_by_model', c."window"->'attributes_unseen_by_model')) AS unseen,
+               coalesce((c."window"->>'additional_records')::numeric, 0) > 0 AS is_topped_up
         FROM checks c
         WHERE c.deployment_no = :deployment_no AND c.state = 'succeeded' AND c.span_end <= coalesce(:until, 'infinity'::timestamptz)
           AND (c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')

@@ -70,7 +70,7 @@ def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verd
 
     assert "sex: female" in told
     assert "counterfactual (balanced), 50 records" in told
-    assert re.search(r"0\.12 \(0\.0\d to 0\.[23]\d\) , an interval that allows for the choice from 2 comparisons", told)
+    assert re.search(r"0\.12 \(0\.0\d to 0\.[23]\d\) , made wider because this one of 2 figures was picked as the worst", told)
     assert "unfair" in told
 
 
@@ -248,14 +248,16 @@ def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choic
 
     assert lower < worst["lower"] < worst["upper"] < upper
     own = f"{worst['lower']:.2f} to {worst['upper']:.2f}"
-    assert f"({lower:.2f} to {upper:.2f}) , an interval that allows for the choice from 3 comparisons" in words(table)
-    assert f"comparisons; the verdict goes by its own interval, {own}" in words(table)
+    assert f"({lower:.2f} to {upper:.2f}) , made wider because this one of 3 figures was picked as the worst" in words(table)
+    assert f"picked as the worst; the verdict uses the figure's own, {own}" in words(table)
     assert (
-        f'title="95 % interval that allows for the choice of this comparison from 3; the verdict goes by its own interval, {own}"' in table
+        "title=\"95 % interval, made wider because this one of 3 figures was picked as the worst; the verdict uses the figure's own,"
+        f' {own}"' in table
     )
     assert f"({own})" not in words(table)
     assert f'/checks/{worst["check_id"]}"' in table
-    note = "95 % interval; it allows for the choice of this comparison from 3; the verdict goes by its own interval,"
+    note = "95 % interval, made wider because this one of 3 figures was picked as the worst, and by chance the worst of several looks"
+    note += " worse than it is; the verdict uses the figure's own,"
     assert f"({lower:.2f}–{upper:.2f}): {note} {own.replace(' to ', '–')}" in headline
 
 
@@ -281,7 +283,7 @@ def test_a_balanced_figure_has_an_interval_that_allows_for_the_choice(reader: ht
 
     assert worst["data"] == "balanced"
     assert lower < worst["lower"] < worst["upper"] < upper
-    assert f"({lower:.2f} to {upper:.2f}) , an interval that allows for the choice from 2 comparisons" in words(reader.get("/").text)
+    assert f"({lower:.2f} to {upper:.2f}) , made wider because this one of 2 figures was picked as the worst" in words(reader.get("/").text)
 
 
 def test_where_the_choice_is_not_allowed_for_the_overview_says_so(database: Database, checked: Scene, reader: httpx.Client) -> None:
@@ -290,10 +292,10 @@ def test_where_the_choice_is_not_allowed_for_the_overview_says_so(database: Data
         session.connection().exec_driver_sql("UPDATE measurements SET details = details - 'pairs_both'")
     table, headline = reader.get("/").text, words(reader.get(f"/deployments/{checked.deployment.id}").text)
 
-    assert "(0.06 to 0.25) , an interval that does not allow for the choice from 2 comparisons" in words(table)
+    assert "(0.06 to 0.25) , which does not allow for the choice of the worst of 2 figures" in words(table)
     # The headline of the page is about the figure as logged, whose counts allow for the choice.
-    assert "it allows for the choice of this comparison from 2; the verdict goes by its own interval" in headline
-    assert 'title="95 % interval; it does not allow for the choice of this comparison from 2"' in table
+    assert "made wider because this one of 2 figures (1 as logged, 1 counterfactual) was picked as the worst" in headline
+    assert 'title="95 % interval of this figure alone: it does not allow for the choice of the worst of 2 figures"' in table
 
 
 def test_the_interval_of_a_single_comparison_needs_no_words(database: Database, reader: httpx.Client) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import html
 import io
 import json
 import re
@@ -45,7 +46,9 @@ def test_the_first_page_says_the_headline_of_the_deployments_page_and_shows_ever
     text = reported.text("/report.html", **PERIOD)
 
     headline = word_forest(forest)
-    assert f'<p>{headline.text}</p>\n<p class="meta">{headline.note[:1].upper()}{headline.note[1:]}.</p>' in text
+    assert "records of female × 30-45 and" in headline.windows[0]
+    note = f'<p class="meta">{headline.note[:1].upper()}{headline.note[1:]}.</p>'
+    assert f"<p>{headline.text}</p>\n<p>{' '.join(headline.windows)}</p>\n{note}" in html.unescape(text)
     assert [row.name for row in forest.rows] == re.findall('<th scope="row">([^<]*) <span class="attribute">', text)
     assert {"female", "30-45", "female × 30-45"} <= {row.name for row in forest.rows}
     assert text.count('<td class="plot"><svg ') == len(forest.rows)

@@ -271,7 +271,9 @@ def names(found: Overview) -> list[str]:
 def test_each_sort_has_its_order_and_a_failure_does_not_hide_a_verdict(several: Scene) -> None:
     now = NOON + 3 * HOUR
 
-    assert names(look(several, now)) == ["unfair-2", "unfair-1", "waiting", "a-model"]
+    # The last check of unfair-2, which is further out, failed: what is unfair now comes before what was so earlier.
+    assert look(several, now).deployments[1].state is DeploymentState.FAILING
+    assert names(look(several, now)) == ["unfair-1", "unfair-2", "waiting", "a-model"]
     assert names(look(several, now, sort=OverviewSort.LAST_CHECK)) == ["unfair-2", "a-model", "unfair-1", "waiting"]
     assert names(look(several, now, sort=OverviewSort.NAME)) == ["a-model", "unfair-1", "unfair-2", "waiting"]
 
@@ -280,7 +282,7 @@ def test_filters_leave_what_they_say_and_counts_stay(several: Scene) -> None:
     states = frozenset({DeploymentState.WAITING, DeploymentState.FAIR})
 
     assert names(look(several, states=states)) == ["waiting", "a-model"]
-    assert names(look(several, text=" UNFAIR ")) == ["unfair-2", "unfair-1"]
+    assert names(look(several, text=" UNFAIR ")) == ["unfair-1", "unfair-2"]
     assert names(look(several, text="a MODEL", states=states)) == ["waiting", "a-model"]
     assert look(several, text="%").next_step == "No deployment fits the filter. Leave the text, the owner or the state out."
     assert look(several, states=states).counts[DeploymentState.UNFAIR] == 1

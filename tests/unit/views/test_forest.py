@@ -3,6 +3,8 @@
 import re
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from app.domain.checks import DataSet
 from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
@@ -12,7 +14,8 @@ from app.views.forest_headline import NO_FIGURES, ForestHeadline, word_forest
 from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import MONITOR, NAMED, NOW, checks_of, figure_of, forest_of, recent_of
 
-YOUNG_WOMEN = {"attribute": "sex × age", "group": "female × 18-25", "reference": "male × 26-75"}
+OF_YOUNG_WOMEN = {"attribute": "sex × age", "group": "female × 18-25"}
+YOUNG_WOMEN = OF_YOUNG_WOMEN | {"reference": "male × 26-75"}
 
 
 def headline_of(*figures: object, **more: object) -> ForestHeadline:
@@ -59,7 +62,10 @@ def test_a_counterfactual_figure_is_about_the_same_records() -> None:
 
     assert found.lead == "Scored as women, the same records are rated No Risk 0.12 times as often as when scored as men"
     assert found.text.endswith(" (0.06–0.25) · unfair in the only check")
-    assert found.note == "95 % interval; it does not allow for the choice of this comparison from 2"
+    assert found.note == (
+        "the 95 % interval of this figure alone: this one of 2 figures (1 as logged, 1 counterfactual) was picked as the worst, and by"
+        " chance the worst of several looks worse than it is, and the interval does not allow for that"
+    )
 
 
 def test_copies_of_an_attribute_that_the_model_does_not_see_are_not_called_the_same_records() -> None:
@@ -152,8 +158,10 @@ def test_other_metrics_keep_their_own_sentence() -> None:
 def test_the_interval_allows_for_the_choice_from_several_comparisons() -> None:
     found = headline_of(figure_of(), figure_of(0.9, "fair", attribute="age", group="18-25", reference="26-75"), monitor=NAMED)
 
-    assert (
-        found.note == "95 % interval; it allows for the choice of this comparison from 2; the verdict goes by its own interval, 0.15–0.46"
+    # Both figures are as logged.
+    assert found.note == (
+        "95 % interval, made wider because this one of 2 figures was picked as the worst, and by chance the worst of several looks"
+        " worse than it is; the verdict uses the figure's own, 0.15–0.46"
     )
     assert found.interval != "0.15–0.46"
 
@@ -175,7 +183,8 @@ def test_the_interval_of_a_counterfactual_figure_allows_for_the_choice() -> None
     found = headline_of(logged, balanced, monitor=NAMED)
 
     assert found.note == (
-        "95 % interval; it allows for the choice of this comparison from 2; the verdict goes by its own interval, 0.31–0.51"
+        "95 % interval, made wider because this one of 2 figures (1 as logged, 1 counterfactual) was picked as the worst, and by"
+        " chance the worst of several looks worse than it is; the verdict uses the figure's own, 0.31–0.51"
     )
     # 95 % for both at once: each end at 97.5 %.
     assert found.interval == "0.30–0.53"
@@ -186,9 +195,11 @@ def test_a_metric_that_has_a_sentence_of_its_own_has_the_interval_in_a_note() ->
     found = headline_of(figure_of(-0.74, **of), figure_of(0.0, "fair", attribute="age", **of), metric=of["metric"])
 
     assert found.interval == ""
-    ends = re.fullmatch(r"the 95 % interval that allows for (.*) is −0\.8\d+ to −0\.5\d+; the verdict goes by its own interval", found.note)
-    assert ends is not None
-    assert ends[1] == "the choice of this comparison from 2"
+    assert re.fullmatch(
+        r"this one of 2 figures was picked as the worst, and by chance the worst of several looks worse than it is: with that allowed for,"
+        r" the 95 % interval is −0\.8\d+ to −0\.5\d+; the verdict uses the figure's own",
+        found.note,
+    )
 
 
 def test_a_fair_headline_allows_for_the_choice_as_well() -> None:
@@ -196,7 +207,75 @@ def test_a_fair_headline_allows_for_the_choice_as_well() -> None:
     found = headline_of(figure_of(0.9, **near), figure_of(1.0, attribute="age", group="18-25", **near), monitor=NAMED)
 
     assert found.lead.startswith("Every comparison is inside its limits. Nearest to a limit: ")
-    assert found.note.startswith("95 % interval; it allows for the choice of this comparison from 2")
+    assert found.note.startswith("95 % interval, made wider because this one of 2 figures was picked as the worst")
+
+
+MANY_HOURS = {
+    "interval": (0.42, 0.52),
+    "interval_from": NOW - timedelta(hours=71),
+    "interval_records": (1950, 9000),
+    "until": NOW - timedelta(hours=1),
+    "hours": 72,
+}
+
+
+def test_the_records_of_the_check_and_the_interval_over_many_hours_are_said_next_to_the_headline() -> None:
+    found = headline_of(figure_of(**YOUNG_WOMEN), monitor=NAMED, states=[comparison_of(State.UNFAIR, **MANY_HOURS, **OF_YOUNG_WOMEN)])
+
+    # By hand: 26 of 100 is below 0.42.
+    check, many_hours = found.windows
+    assert check == "In this check (up to 22 Nov 12:00 UTC): 50 records of women under 26 and 100 of men over 25."
+    assert many_hours == (
+        "Over the 70 hours from 19 Nov 13:00 UTC to 22 Nov 11:00 UTC, 1,950 records of women under 26 and 9,000 of men over 25:"
+        " 0.42–0.52 times as often (95 % interval); the figure of a single check varies more."
+    )
+
+
+def test_the_interval_over_many_hours_is_seen_from_the_side_of_the_headline() -> None:
+    state = comparison_of(State.UNDECIDED, direction=UnfairSide.ABOVE, limit=1.25, **MANY_HOURS | {"interval": (1.6, 2.5)})
+    found = headline_of(figure_of(2.0, lower=1.6, upper=2.5, counts=((80, 100), (20, 50))), monitor=NAMED, states=[state])
+
+    # 1 / 2.5 and 1 / 1.6; 0.50 lies between.
+    assert found.lead.startswith("Men are rated No Risk 0.50 times as often as women")
+    assert found.windows[1].endswith("1,950 records of women and 9,000 of men: 0.40–0.62 times as often (95 % interval).")
+
+
+OPEN_ENDS = [((None, 0.3), "up to 0.30 times"), ((0.2, None), "0.20 and more times"), ((0.798, 0.9), "0.798–0.900")]
+
+
+@pytest.mark.parametrize(("ends", "said"), OPEN_ENDS)
+def test_open_ends_and_ends_near_a_limit_are_shown_as_they_are(ends: tuple[float | None, float | None], said: str) -> None:
+    found = headline_of(figure_of(), states=[comparison_of(State.UNDECIDED, **MANY_HOURS | {"interval": ends})])
+
+    assert said in found.windows[1]
+
+
+def test_without_an_interval_over_hours_only_the_check_is_said() -> None:
+    nothing_yet = comparison_of(State.UNDECIDED, **MANY_HOURS | {"interval": (None, None)})
+    balanced = figure_of(0.12, data=DataSet.BALANCED)
+
+    assert len(headline_of(figure_of()).windows) == 1
+    assert len(headline_of(figure_of(), states=[nothing_yet]).windows) == 1
+    assert headline_of(balanced).windows[0].endswith("50 records of female and 100 of male, each scored as both.")
+    assert headline_of(checks=[]).windows == ()
+
+
+def test_a_difference_over_many_hours_has_the_name_of_its_metric() -> None:
+    of = {"metric": "statistical_parity_difference", "lower": -0.85, "upper": -0.6, "lower_limit": -0.1, "upper_limit": 0.1}
+    state = comparison_of(State.UNFAIR, metric=of["metric"], limit=-0.1, **MANY_HOURS | {"interval": (-0.8, -0.7)})
+    found = headline_of(figure_of(-0.74, **of), metric=of["metric"], states=[state])
+
+    assert found.windows[1].endswith(": −0.80 to −0.70 (statistical parity difference) (95 % interval).")
+
+
+def test_checks_that_share_records_are_not_counted_as_if_they_were_independent() -> None:
+    recent = recent_of(figure_of(), ["unfair", "unfair"])
+    topped_up = headline_of(figure_of(), checks=checks_of(2, is_topped_up=True), recent=recent)
+    alone = headline_of(figure_of(), checks=checks_of(1, is_topped_up=True))
+
+    assert topped_up.parts[0] == "unfair in 2 of 2 checks (checks share records: hours with few are topped up with earlier ones)"
+    assert headline_of(figure_of(), checks=checks_of(2), recent=recent).parts[0] == "unfair in 2 of 2 checks"
+    assert alone.parts[0] == "unfair in the only check"
 
 
 def test_the_gravest_row_is_first_and_of_equals_the_one_further_out() -> None:
