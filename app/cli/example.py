@@ -17,7 +17,7 @@ from rich.console import Console
 from ..errors import EvenhandError, SetupError
 from ..example.client import Stopped
 from ..example.keys import fresh_key
-from ..example.model_server import model_listener
+from ..example.model_address import SERVER, model_listener
 from ..example.performance import Performance
 from ..settings import Settings
 from .children import ChildSpec
@@ -63,7 +63,7 @@ def _run_story(
     keys: queue.SimpleQueue[str] = queue.SimpleQueue()
     model = ChildSpec(
         name="model",
-        command=python_module(model_listener.__module__, str(listener.fileno())),
+        command=python_module(SERVER, str(listener.fileno())),
         inherited_files=(listener.fileno(),),
     )
     # Loopback has to be allowed by name where an allow-list, or a service that other machines reach, would refuse the model.

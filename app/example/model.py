@@ -3,18 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from .applicants import BAD, FEATURES, GOOD, applicants, past_decisions
-
-SEED = 20_260_101
-TRAINING_ROWS = 5_000
-DECISION = "decision"
+from .applicants import BAD, FEATURES, GOOD
+from .past import DECISION, training_data
 
 LABELS = (GOOD, BAD)
 """Decoded predictions, at positions 0 and 1."""
@@ -32,13 +28,6 @@ class CreditRiskModel:
         probabilities = self._pipeline.predict_proba(pd.DataFrame(values, columns=list(fields))[list(FEATURES)])
         predictions = probabilities.argmax(axis=1)
         return [[int(no), row, LABELS[no]] for no, row in zip(predictions, probabilities.tolist(), strict=True)]
-
-
-def training_data() -> pd.DataFrame:
-    """Returns past applicants with the past decision in the column DECISION; the same ones every time."""
-    random = np.random.default_rng(SEED)
-    people = applicants(TRAINING_ROWS, random)
-    return pd.DataFrame(people).assign(**{DECISION: past_decisions(people, random)})
 
 
 def train() -> CreditRiskModel:

@@ -12,8 +12,8 @@ from ..clock import HOUR, hour_of
 from ..errors import SetupError
 from .applicants import BAD, FEATURES, GOOD
 from .client import Evenhand, ModelClient, Stopped
-from .model import DECISION, training_data
-from .model_server import OUTPUTS
+from .model_address import OUTPUTS
+from .past import DECISION, training_data
 from .telling import Steps
 from .traffic import Label, hour_of_visits, payload_records
 

@@ -22,7 +22,7 @@ import pytest
 from app.clock import hour_of
 from app.embedded import embedded_postgres
 from app.embedded.postmaster import postmaster_of
-from app.example.model import TRAINING_ROWS
+from app.example.past import TRAINING_ROWS
 from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -1,0 +1,30 @@
+"""The address and the answers of the watched model, for those who start and ask it: to load the model takes two seconds longer."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+SERVER = f"{__package__}.model_server"
+"""The module that serves on a `model_listener`. It is not imported here: scikit-learn, which it loads, is what takes long."""
+
+OUTPUTS = {"prediction": "prediction", "probability": "probability", "label": "predictedLabel"}
+"""Names of the columns in the model's response."""
+
+PORT_FILE = "example-model.port"
+
+
+@contextlib.contextmanager
+def model_listener(folder: Path) -> Iterator[socket.socket]:
+    """Yields a listening socket on loopback; on the port of the last run if it is free, so that the stored endpoint stays right."""
+    remembered = folder / PORT_FILE
+    port = 0
+    with contextlib.suppress(OSError, ValueError):
+        port = int(remembered.read_text(encoding="ascii"))
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+    except (OSError, OverflowError):
+        listener = socket.create_server(("127.0.0.1", 0))
+    with listener:
+        remembered.write_text(str(listener.getsockname()[1]), encoding="ascii")
+        yield listener
