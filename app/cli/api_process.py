@@ -1,50 +1,7 @@
 """The process that answers HTTP. The supervisor starts it with a listening socket that outlives it."""
 
-import asyncio
-import socket
-import sys
-import threading
-from functools import partial
-from typing import cast
-
-import uvicorn
-
-from ..dashboard.rendering import compile_templates
-from ..main import create_app
-from .http_bounds import Connections, HttpBounds, raise_open_file_limit
-from .repeating_protocol import RepeatingProtocol
-from .startup import service_settings, spare_loaded_objects
-
-STOP_SECONDS = 10  # less than the supervisor waits
-
-SWITCH_SECONDS = 0.0005
-"""Seconds after which a thread that renders or stores lets the event loop go on. By Python's own 0.005 a call of a model, which needs
-several passes of the loop, would be late by several times that."""
-
-
-def main() -> None:
-    """Serve on the socket whose descriptor is the only argument, until SIGTERM."""
-    settings = service_settings()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    listener = socket.socket(fileno=int(sys.argv[1]))
-    connections = Connections(HttpBounds.of(settings).within(raise_open_file_limit()))
-    config = uvicorn.Config(
-        create_app(settings),
-        loop="uvloop",
-        http=cast("type[asyncio.Protocol]", partial(RepeatingProtocol, connections=connections)),
-        ws="none",  # its protocol would take over a connection and drop our bounds
-        timeout_keep_alive=settings.keep_alive_seconds,
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # addresses reported by a proxy are not trusted here; the gate reads the scheme itself
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
-    spare_loaded_objects()
-    threading.Thread(target=compile_templates, name="templates", daemon=True).start()
-    uvicorn.Server(config).run(sockets=[listener])
-
-
 if __name__ == "__main__":
+    # Not at the top: each process that makes reports loads this file as its parent's main module, and needs nothing of the API.
+    from .api_server import main
+
     main()
