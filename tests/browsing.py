@@ -36,6 +36,13 @@ FOR_EVER = 2**31 - 1
 
 Scheme = Literal["light", "dark"]
 
+_COLOURS_SETTLE = """async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const passing = document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime !== Infinity);
+  await Promise.allSettled(passing.map((one) => one.finished));
+}"""
+"""A page hears of other colours before it draws its next frame, and may go from one to the other little by little."""
+
 
 def chromium() -> str:
     """The program; skips the test where there is none, but not in CI, which has to install it.
@@ -80,6 +87,12 @@ class Visit:
     def settle(self) -> None:
         """Waits until nothing loads and no chart is being drawn."""
         self.page.wait_for_load_state("networkidle")
+        self._wait_for_charts()
+
+    def use_scheme(self, scheme: Scheme) -> None:
+        """Changes the colours that the person prefers, and waits until the page and its charts have them."""
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.evaluate(_COLOURS_SETTLE)
         self._wait_for_charts()
 
     def _wait_for_charts(self) -> None:
