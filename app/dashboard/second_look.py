@@ -1,4 +1,4 @@
-"""Page of the records that need a second look: the largest gap first, with buttons that store a person's label."""
+"""Page of the records that need a second look: the largest score difference first, with buttons that store a person's label."""
 
 import json
 from typing import Annotated, Final, Literal
@@ -11,7 +11,7 @@ from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..domain.outcomes import outcome_label
 from ..store.deployments.monitors import monitor_of
-from ..store.records.flagged_records import FlaggedFilter, FlagPlace, flagged_page
+from ..store.records.flagged_records import FlaggedFilter, FlagPlace, count_flags, flagged_page
 from ..store.records.months_away import months_in_files
 from ..store.records.transactions import labels_of
 from ..views.second_look import known_gap, pick_labels, totals_of, why
@@ -25,6 +25,8 @@ from .rendering import page
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 SHOWN: Final = 50
+MOST_COUNTED: Final = 1000
+"""Max flags that are counted for the line that says how many there are."""
 MAX_LABELS: Final = 6
 """Max buttons of a record; a label of more classes is sent as a file."""
 
@@ -32,6 +34,13 @@ Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 
 DIRECTIONS = {"lifted": "would be favourable", "lowered": "would be unfavourable"}
 KINDS = {"changed": "the model was asked again", "likely": "the bias detector expects it"}
+
+
+def say_flags(listed: int, total: int, *, is_all: bool) -> str:
+    """Returns how many flags the page lists, and of how many; those are counted up to `MOST_COUNTED`."""
+    flags = "1 flag" if listed == 1 else f"{listed:,} flags"
+    of = " in all" if is_all else f" of more than {MOST_COUNTED:,}" if total > MOST_COUNTED else f" of {total:,}"
+    return f"{flags}{of}, over all hours of this model revision; a record has one for each attribute that it is flagged for."
 
 
 class ChosenFlags(BaseModel):
@@ -77,6 +86,8 @@ def second_look_page(
         "attributes": sorted({one.feature for one in monitor.attributes} | {chosen.attribute} - {""}) if monitor else [],
         "chosen": chosen,
         "query": query,
+        "say_flags": say_flags,
+        "total": count_flags(session, deployment.no, wanted, most=MOST_COUNTED + 1),
         "further": None if last is None else query | {"gap": repr(last.gap), "record_no": last.record_no, "at": last.attribute},
         "check": check,
         "totals": totals,

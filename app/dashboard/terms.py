@@ -153,10 +153,10 @@ TERMS: Final = (
     ),
     Term(
         "score-gap",
-        "Gap of a record",
+        "Score difference of a record",
         "How far apart the model's scores of a record are: as it was logged, and with reference values of one attribute. Only records that "
-        "a check flagged for a second look have a gap; of several attributes it is the largest. A record without one comes last when "
-        "records are sorted by gap.",
+        "a check flagged for a second look have one; of several attributes it is the largest. A record without one comes last when "
+        "records are sorted by it. The API and files call it gap; a gap on other pages is of the favourable rates of two groups.",
     ),
     Term("fair", "Verdict: fair", "The figure lies inside the limits. There may be a gap all the same, smaller than the limits allow."),
     Term(

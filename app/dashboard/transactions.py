@@ -1,7 +1,7 @@
 """The logged records of a deployment, and one record with its counterfactuals."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
@@ -32,26 +32,39 @@ router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_i
 
 SHOWN: Final = 50
 
-SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest gap first"}
+SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
 
 
-def say_count(listed: int, window: Mapping[str, object] | None, *, is_narrowed: bool, is_all: bool, is_whole: bool = True) -> str:
-    """Returns how many records the page lists: of all that a check with this window read, where no filter narrows them further.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRecords:
+    """Length of a list, as far as it is known. `is_all`: no other page has more. `is_whole`: no month of theirs lies in files.
 
-    `is_all` says that no other page has more; of others nobody knows how many fit a filter before they are searched. `is_whole` says that
-    no month of theirs lies in files.
+    Of a filter (`is_narrowed`) nobody knows how many fit before they are searched, unless a check has counted them: `fitting`.
     """
+
+    is_narrowed: bool
+    is_all: bool
+    is_whole: bool = True
+    fitting: int | None = None
+
+
+def say_count(listed: int, window: Mapping[str, object] | None, known: ListedRecords) -> str:
+    """Returns how many records the page lists: of all that a check with this window read, where no filter narrows them further."""
     records = f"{listed:,} record{'' if listed == 1 else 's'}"
-    read = None if is_narrowed else WindowCounts.of(window).records
-    if read is not None and not is_all:
+    read = None if known.is_narrowed else WindowCounts.of(window).records
+    if read is not None and not known.is_all:
         return f"{records} of the {read:,} that the check read."
-    fit = f" fit{'s' if listed == 1 else ''} the filter" if is_narrowed else ""
-    every = " in all" if is_whole else " in the database"
-    return f"{records}{fit or every}." if is_all else f"{records} on this page{fit}. Other pages may have more."
+    # Records may have been erased since the check counted them.
+    if known.fitting is not None and listed < known.fitting and not known.is_all:
+        return f"{records} on this page of the {known.fitting:,} that fit the filter, as the check counted them."
+    fit = f" fit{'s' if listed == 1 else ''} the filter" if known.is_narrowed else ""
+    every = " in all" if known.is_whole else " in the database"
+    return f"{records}{fit or every}." if known.is_all else f"{records} on this page{fit}. Other pages may have more."
 
 
 _WORDS = {
     "say_count": say_count,
+    "ListedRecords": ListedRecords,
     "among_of": among_of,
     "local": local,
     "words": record_words,
@@ -91,12 +104,12 @@ def transactions_page(
     monitor = monitor_of(session, deployment.no)
     query, by_gap = query_of(wanted), wanted.sort is RecordSort.GAP
     here = {} if wanted.after is None else {"cursor": write_record_cursor(wanted.after)}
-    older = None if found.next_place is None else "?" + urlencode(query | {"cursor": write_record_cursor(found.next_place)})
     counted, totals = totals_of(session, deployment, monitor, check)
     values = {
         "deployment": deployment,
         "counted": counted,
         "totals": totals,
+        "fitting": next((one.records for one in totals if one.query == query), None),
         "check": check,
         "has_read": has_read,
         "found": found,
@@ -107,7 +120,7 @@ def transactions_page(
         "group_words": GroupWords.of(monitor),
         "choices": [] if monitor is None else choices_of(session, deployment.no, monitor, wanted),
         **_WORDS,
-        "older": older,
+        "older": found.next_place and "?" + urlencode(query | {"cursor": write_record_cursor(found.next_place)}),
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "is_first": wanted.after is None,
         "is_filtered": bool(query.keys() - {"sort"}),

@@ -1,6 +1,7 @@
 """Records that need a second look, in words: how many records of each group would be decided otherwise, and the reason for each flag."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -27,10 +28,22 @@ MAX_SENTENCES = 5
 """Max groups that the totals name; those with most records come first."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipTotal:
+    """Sentence on the `records` of a group whose outcome a copy would make favourable, of those that a check asked about.
+
+    `query` is the filter of the list that has exactly these.
+    """
+
+    sentence: str
+    records: int
+    query: Mapping[str, str]
+
+
 def totals_of(
     session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
-) -> tuple[CheckRun | None, list[str]]:
-    """Returns a check and sentences such as `71 of 222 women would be rated No Risk only as men`, from the copies that the model got.
+) -> tuple[CheckRun | None, list[FlipTotal]]:
+    """Returns a check and sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, from the copies.
 
     It is the given check, or else the newest that succeeded. There is no sentence where it asked about no copies, and none about an
     attribute that the model does not see, whose copies change other columns.
@@ -48,15 +61,20 @@ def totals_of(
             continue
         gained, records = one.details.counts.get("flipped"), one.details.counts.get("n")
         if gained is not None and records and one.group in {label_of(value) for value in attribute.monitored}:
-            found.append((int(gained), _word_total(attribute, one.group, int(gained), int(records), words)))
-    found.sort(key=lambda total: -total[0])
-    return check, [sentence for _, sentence in found[:MAX_SENTENCES]]
+            sentence = _word_total(attribute, one.group, int(gained), int(records), words)
+            query = {"check": check.id, "attribute": attribute.feature, "group": one.group, "changed": "gained"}
+            found.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
+    return check, sorted(found, key=lambda total: -total.records)[:MAX_SENTENCES]
 
 
 def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records: int, words: GroupWords) -> str:
-    favourable = "get the favourable outcome" if words.names.favourable is None else f"be {words.names.favourable}"
-    many = f"{gained:,} of {records:,}" if gained else f"None of {records:,}"
-    return f"{many} {words.subject(attribute.feature, group)} would {favourable} only {_word_change(attribute, words)}."
+    name, groups, change = words.names.favourable, words.subject(attribute.feature, group), _word_change(attribute, words)
+    if not gained:
+        not_so, so = ("got another outcome", "have got the favourable one") if name is None else (f"was not {name}", "have been")
+        return f"Of {records:,} {groups}, none that {not_so} would {so} {change}."
+    be = "was" if gained == 1 else "were"
+    not_so, so = ("did not get the favourable outcome", "have got it") if name is None else (f"{be} not {name}", "have been")
+    return f"{gained:,} of {records:,} {groups} {not_so}, and would {so} {change}."
 
 
 def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 import psycopg
-from sqlalchemy import ColumnElement, Select, and_, delete, false, not_, or_, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, and_, delete, false, func, not_, or_, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...domain.deployments import RecordSchema
@@ -124,6 +124,24 @@ def flagged_page(
     session: Session, deployment_no: int, wanted: FlaggedFilter, *, after: FlagPlace | None, limit: int
 ) -> Page[FlaggedPayload]:
     """Returns at most `limit` flags with their records, largest gap first, then by record and attribute, after that position."""
+    conditions = _conditions_of(wanted)
+    if after is not None:
+        further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (after.record_no, after.attribute)
+        # The first condition is implied by the others, but lets the index be used.
+        conditions.append(and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further)))
+    statement = _select_flags(deployment_no).where(*conditions).limit(limit)
+    with session.execute(statement, execution_options={"yield_per": _AT_ONCE}) as rows:
+        return fill_page((_build_flagged(flag, record, schema) for flag, record, schema in rows), _size_of)
+
+
+def count_flags(session: Session, deployment_no: int, wanted: FlaggedFilter, *, most: int) -> int:
+    """Returns how many flags the list has, counted up to `most`."""
+    rows = _select_flags(deployment_no).with_only_columns(FlaggedRecordRow.record_no).order_by(None)
+    counted = select(func.count()).select_from(rows.where(*_conditions_of(wanted)).limit(most).subquery())
+    return session.execute(counted).scalar_one()
+
+
+def _conditions_of(wanted: FlaggedFilter) -> list[ColumnElement[bool]]:
     columns = {
         FlaggedRecordRow.model_revision: wanted.model_revision,
         FlaggedRecordRow.attribute: wanted.attribute,
@@ -135,13 +153,7 @@ def flagged_page(
         conditions.append(FlaggedRecordRow.logged_at >= wanted.since)
     if wanted.until is not None:
         conditions.append(FlaggedRecordRow.logged_at < wanted.until)
-    if after is not None:
-        further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (after.record_no, after.attribute)
-        # The first condition is implied by the others, but lets the index be used.
-        conditions.append(and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further)))
-    statement = _select_flags(deployment_no).where(*conditions).limit(limit)
-    with session.execute(statement, execution_options={"yield_per": _AT_ONCE}) as rows:
-        return fill_page((_build_flagged(flag, record, schema) for flag, record, schema in rows), _size_of)
+    return conditions
 
 
 def _size_of(found: FlaggedPayload) -> int:

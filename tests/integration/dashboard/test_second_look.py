@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.dashboard.second_look import MOST_COUNTED, say_flags
 from app.domain.deployments import Endpoint
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.monitors import MonitoredAttribute
@@ -50,19 +51,28 @@ def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, rea
             said.append(statements(reader.get(f"{PAGE}/transactions").text))
             refused = women - rich
             truth.append(
-                f"{refused} of {women} women would be rated No Risk only as men."
+                f"{refused} of {women} women were not rated No Risk, and would have been as men."
                 if refused
-                else f"None of {women} women would be rated No Risk only as men."
+                else f"Of {women} women, none that was not rated No Risk would have been as men."
             )
     of_check = [statements(reader.get(f"{PAGE}/transactions", params={"check": one["id"]}).text) for one in checks_of(reader)]
 
     assert tmp_path
+    # Each sentence leads to exactly the records that it counts.
+    page = reader.get(f"{PAGE}/transactions", params={"check": checks_of(reader)[1]["id"]}).text
+    (of_women,) = re.findall(r'<strong data-statement><a href="([^"]*)">24 of 41', page)
+    listed = reader.get(html.unescape(of_women)).text
+    assert "24 records fit the filter." in words(listed)
+    assert len(set(re.findall(r"<code><bdi>(1-[^<]*)</bdi></code>", listed))) == 24
     assert [one[0] for one in said[:2]] == truth[:2]
     assert truth[2] in said[2]
     # No age changes an outcome.
     assert all(
         any(
-            re.fullmatch(r"None of \d+ records with age 30-39 would be rated No Risk only with age as in the reference \(40-49\)\.", one)
+            re.fullmatch(
+                r"Of \d+ records with age 30-39, none that was not rated No Risk would have been with age as in the reference \(40-49\)\.",
+                one,
+            )
             for one in each
         )
         for each in said
@@ -109,6 +119,8 @@ def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_ma
     assert re.findall(r"<code><bdi>(.*?)</bdi></code>", page) == [one["record"]["id"] for one in listed]
     assert all(one["why"] in words(page) for one in listed)
     assert page.count("data-label-form") == 15
+    assert "15 flags in all, over all hours of this model revision;" in words(page)
+    assert "A record has one label, which cannot be changed or taken back here." in words(page)
     assert f'value="{html.escape(json.dumps(first), quote=True)}"'.replace("&quot;", "&#34;") in page
     assert labelled.count("data-label-form") == 14
     assert "labelled" in words(labelled)
@@ -116,3 +128,13 @@ def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_ma
     assert "No flagged record fits this filter." in filtered
     assert sent == sent_after
     assert reader.get(f"{PAGE}/second-look?gap=nan").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("listed", "total", "is_all", "expected"),
+    [(1, 1, True, "1 flag in all"), (50, 120, False, "50 flags of 120"), (50, MOST_COUNTED + 1, False, "50 flags of more than 1,000")],
+)
+def test_the_line_above_the_list_says_of_how_many_flags(listed: int, total: int, expected: str, *, is_all: bool) -> None:
+    said = say_flags(listed, total, is_all=is_all)
+
+    assert said == f"{expected}, over all hours of this model revision; a record has one for each attribute that it is flagged for."
