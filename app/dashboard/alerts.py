@@ -56,7 +56,7 @@ class ChosenAlerts(BaseModel):
 def alerts_page(
     request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: Before, chosen: Annotated[ChosenAlerts, Query()]
 ) -> Response:
-    """Returns the alerts of every deployment that the person may see, newest first."""
+    """Returns the alerts of every deployment that the person may see, the gravest of each page first."""
     wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
     values = {"listed": _list_alerts(session, wanted, chosen, before_no), "chosen": chosen, "states": STATES, "now": now}
     return page(request, "alerts.html", values)
@@ -139,7 +139,7 @@ class Listed:
 
 
 def _list_alerts(session: Session, wanted: AlertFilter, chosen: ChosenAlerts, before_no: int) -> Listed:
-    """Returns the alerts of a page, newest first."""
+    """Returns the alerts of a page, the gravest first; pages go on by age."""
     found, cursor = cut(alerts.alerts_page(session, wanted, limit=SHOWN + 1, before_no=before_no or None), SHOWN, lambda alert: alert.no)
     listed = list_lines(session, found, wanted.state)
     names = people(session, (who for one in listed for line in one.lines for who in line.assignees))

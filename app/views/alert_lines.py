@@ -9,7 +9,10 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert, AlertState, RuleKind
 from ..domain.checks import DataSet
+from ..metrics.catalogue import CATALOGUE
 from ..metrics.rounding import digits_apart, join_of, write_minus
+from ..metrics.verdicts import GRAVEST, Verdict
+from ..metrics.worst import how_far_out
 from ..store.alerts.alerts import counterparts_of
 
 _JOINED: Final = (DataSet.PAYLOAD, DataSet.BALANCED)
@@ -45,6 +48,11 @@ class AlertLine:
         return self.first.state
 
     @property
+    def gravity(self) -> tuple[int, int, float]:
+        """Returns the sort key of the line, the gravest first: its state, the verdict, then how far the figure is beyond its limit."""
+        return min(gravity_of(one) for one in self.alerts)
+
+    @property
     def open_ids(self) -> tuple[str, ...]:
         """Returns the ids of the alerts that are not acknowledged."""
         return tuple(one.id for one in self.alerts if one.state is AlertState.OPEN)
@@ -72,7 +80,7 @@ class AlertLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertsOfDeployment:
-    """Lines of one deployment, newest first."""
+    """Lines of one deployment, the gravest first, of equals the newest."""
 
     deployment_id: str
     deployment_name: str
@@ -103,7 +111,10 @@ class _LineKey:
 
 
 def list_lines(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[AlertsOfDeployment]:
-    """Returns the alerts of a page, newest first, as lines by deployment; a line is on the page that its newest alert is on."""
+    """Returns the alerts of a page, newest first, as lines by deployment; a line is on the page that its newest alert is on.
+
+    Lines and deployments of the page are in the order of their gravity, and newest first of equals. The pages themselves go on by age.
+    """
     numbers = {one.no for one in found}
     every = {one.no: one for one in (*found, *counterparts_of(session, found, state))}
     by_key: dict[_LineKey, list[Alert]] = {}
@@ -114,10 +125,31 @@ def list_lines(session: Session, found: Sequence[Alert], state: AlertState | Non
         if alerts[0].no in numbers:
             line = AlertLine(alerts=tuple(sorted(alerts, key=lambda one: one.subject.data is not DataSet.PAYLOAD)))
             by_deployment.setdefault(alerts[0].deployment_no, []).append(line)
+    ordered = [sorted(lines, key=lambda line: line.gravity) for lines in by_deployment.values()]
     return [
         AlertsOfDeployment(deployment_id=lines[0].first.deployment_id, deployment_name=lines[0].first.deployment_name, lines=tuple(lines))
-        for lines in by_deployment.values()
+        for lines in sorted(ordered, key=lambda lines: lines[0].gravity)
     ]
+
+
+def gravity_of(alert: Alert) -> tuple[int, int, float]:
+    """Returns the sort key of an alert, the gravest first: its state, the verdict, then how far the figure is beyond its limit.
+
+    Of evidence, which has an interval alone, the end next to the limit counts. An alert that is about no figure comes after those that are;
+    one that is over has no gravity.
+    """
+    place = _GRAVEST.index(alert.state)
+    metric = CATALOGUE.get(alert.subject.metric or "")
+    if alert.state is AlertState.RESOLVED or metric is None:
+        return place, len(GRAVEST), 0.0
+    lower_limit, upper_limit = (_number(alert.facts.get(name)) for name in ("lower_limit", "upper_limit"))
+    value, verdict = _number(alert.facts.get("value")), alert.facts.get("verdict")
+    if alert.kind is RuleKind.EVIDENCE:
+        verdict, ends = Verdict.UNFAIR, alert.facts.get("interval")
+        if isinstance(ends, list):
+            value = _number(ends[0] if lower_limit is None else ends[1])
+    known = Verdict(verdict) if isinstance(verdict, str) else None
+    return place, GRAVEST.index(known), 0.0 if value is None else -how_far_out(value, metric, (lower_limit, upper_limit))
 
 
 def figure_of(alert: Alert) -> AlertFigure:
