@@ -140,7 +140,10 @@ class ReportedAlert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondPage:
-    """The second page: time, alerts and actions, method, limits, and the origin of the report. `axis` is SVG, empty without rows."""
+    """The second page: time, alerts and actions, method, limits, and the origin of the report. `axis` is SVG, empty without rows.
+
+    `carried` says what carries the gap of a group; it is empty where nothing was attributed.
+    """
 
     time_notes: tuple[str, ...]
     axis: str
@@ -150,6 +153,7 @@ class SecondPage:
     method: tuple[str, ...]
     limits: tuple[str, ...]
     origin: tuple[Fact, ...]
+    carried: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

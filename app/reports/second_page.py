@@ -3,8 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from ..charts.printed_timeline import time_axis_svg
+from ..checks.attributing.sentences import sum_up_gap
 from ..domain.alerts import Alert
+from ..domain.attributions import AttributedGap
 from ..metrics.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
+from ..views.forest import ForestRow
+from ..views.renaming import rename_gap
 from .days import name_step
 from .document import ReportedAlert, SecondPage
 from .evidence import MEANING
@@ -31,6 +35,8 @@ METHOD = (
     ),
     MEANING,
 )
+
+NO_CAUSE = "This is arithmetic on the model's answers and says nothing about causes."
 
 LIMITS_IN_SHORT = (
     "A difference between groups is a correlation: it does not say why they differ, nor that anybody was wronged.",
@@ -69,7 +75,26 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
         method=METHOD,
         limits=LIMITS_IN_SHORT,
         origin=tuple(list_origin(source, digest)),
+        carried=say_carried(source),
     )
+
+
+def say_carried(source: ReportSource) -> str:
+    """Returns what carries the gap of the worst group that the attribution is about, in one sentence; nothing where there is none."""
+    run = source.attribution
+    gaps = () if run is None or run.result is None else run.result.gaps
+    found = next((gap for row in source.forest.rows for gap in gaps if is_gap_of(row, gap)), None)
+    if run is None or found is None:
+        return ""
+    gap = rename_gap(source.forest.words, found)
+    group = gap.monitored.label or found.attribute
+    window = f"records of {moment(run.span.start)} to {moment(run.span.end)}, attributed on {moment(run.finished_at)}"
+    return f"What carries the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
+
+
+def is_gap_of(row: ForestRow, gap: AttributedGap) -> bool:
+    """Returns whether the gap is that of the row's group."""
+    return (gap.attribute, gap.monitored.label) == (row.attribute, row.group)
 
 
 def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:

@@ -7,11 +7,13 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert
+from ..domain.attributions import AttributionRun, AttributionState
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..store.alerts.alerts import alerts_between
+from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks.checks import get
 from ..store.checks.ended_checks import checks_waiting_for_alerts
 from ..store.checks.recent import RecentFigure, recent_figures
@@ -56,6 +58,7 @@ class ReportSource:
     `is_of_check` tells a report on that check from one on the span. `recent` are the figures of the groups in the checks before.
     `alerts` are those of the span as they are now; `waiting` checks have no alerts yet. `absent` says why the check has no figures;
     `carried` names the check whose figures it has, where that is another. `missing` are notes on records that are in no figure.
+    `attribution` is the newest of a window that begins before the end of `span`.
     """
 
     deployment: Deployment
@@ -74,6 +77,7 @@ class ReportSource:
     absent: str | None
     carried: str | None
     missing: tuple[str, ...]
+    attribution: AttributionRun | None
 
 
 def read_check(session: Session, deployment: Deployment, check: CheckRun) -> ReportSource:
@@ -129,4 +133,5 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
         absent=None if view is None else view.reason,
         carried=None if origin is None else CARRIED.format(check_id=origin),
         missing=() if check is None else notes_of_check(session, check),
+        attribution=newest_of_gaps(session, no, state=AttributionState.DONE, before=span.end),
     )

@@ -36,6 +36,13 @@ def say_gap(gap: AttributedGap) -> Iterator[str]:
         yield NOT_ANSWERED
 
 
+def sum_up_gap(gap: AttributedGap) -> str:
+    """Returns in one sentence what the gap is carried by."""
+    if gap.hybrids is not None:
+        return next(_say_shares(gap.hybrids))
+    return next(_say_cells(gap.cells)) if gap.cells else NOT_ANSWERED
+
+
 def say_change(change: ChangedGap) -> str:
     """Returns why a gap changed, with the boundary of the model revision if there is one."""
     at, before, after = f"{change.at:%Y-%m-%d %H:%M} UTC", change.before.gap, change.after.gap

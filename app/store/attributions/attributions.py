@@ -1,7 +1,7 @@
 """Asks for attributions, and reads them. Running them is in `leases.py`."""
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -149,11 +149,18 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
         session.execute(nights.values(nightly_since=later).execution_options(synchronize_session=False))
 
 
-def newest_of_gaps(session: Session, deployment_no: int, *, state: AttributionState | None = None) -> AttributionRun | None:
-    """Returns the newest attribution of a window's gaps, in that state if one is given; those for alerts are left out."""
+def newest_of_gaps(
+    session: Session, deployment_no: int, *, state: AttributionState | None = None, before: datetime | None = None
+) -> AttributionRun | None:
+    """Returns the newest attribution of a window's gaps; those for alerts are left out.
+
+    With `state` those in that state, with `before` those whose window begins before that moment.
+    """
     wanted = [AttributionRow.deployment_no == deployment_no, AttributionRow.trigger != AttributionTrigger.ALERT]
     if state is not None:
         wanted.append(AttributionRow.state == state)
+    if before is not None:
+        wanted.append(AttributionRow.span_start < before)
     found = _read(session, _rows().where(*wanted).order_by(AttributionRow.no.desc()).limit(1))
     return found[0] if found else None
 

@@ -7,9 +7,12 @@ from sqlalchemy import select
 
 from app.domain.endpoint_health import OPEN_FOR, OPENS_AFTER
 from app.security.principals import Role
+from app.store.database.engine import Database
 from app.store.deployments.endpoint_health import record_no_answer
 from app.store.tables import DeploymentRow
 from app.tracking.updating import update_evidence
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.scenes import NOON, scene
 from tests.service import RunningService
 
 HOSTILE = "<script>alert(1)</script>"
@@ -204,3 +207,19 @@ def test_the_steps_lead_from_nothing_to_the_first_check(service: RunningService,
     assert "First record received ✓" in reader.get(f"{ADDRESS}?step=log").text
     assert reader.get(f"{ADDRESS}?step=none").status_code == 422
     assert reader.get(f"{ADDRESS}/check").status_code == reader.get(f"{ADDRESS}/none").status_code == 404
+
+
+def test_a_missing_owner_and_purpose_are_said(database: Database, service: RunningService, reader: httpx.Client) -> None:
+    stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
+    stage.log(applicants(20, 20, 4), NOON)
+    stage.check(NOON)
+    address = "/deployments/a-model/configure"
+    missing = reader.get(address).text
+    service.client.patch("/v1/deployments/a-model", json={"owner": "Loans", "purpose": "Decide on loans"}).raise_for_status()
+    named = reader.get(address).text
+
+    assert "Everything is set up" in missing
+    assert "Everything is set up" in named
+    for said in ("No owner is named, which every report says.", "No purpose is stated, which reports for a regulator say."):
+        assert f'{said} <a href="{address}/model">Set it' in missing
+        assert said not in named
