@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..charts.log_axis import LogAxis
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import both_sides, is_ratio
-from ..store.overviews.overview import TrendPoint
+from ..store.overviews.figures import TrendPoint
 from ..views.judging import WorstGroup
 from .wording import verdict
 

@@ -10,7 +10,8 @@ from ..domain.checks import CheckRun, CheckState, Failure, WindowCounts
 from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen, WorkerState
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..store.overviews.overview import Compared, EndedCheck, OverviewEntry, Success
+from ..store.overviews.figures import Compared
+from ..store.overviews.overview import EndedCheck, OverviewEntry, Success
 
 QUEUED_AFTER = timedelta(minutes=1)
 """Time after its end by which an hour's check is queued: until then the next check is that of the hour that has just ended."""

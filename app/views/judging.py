@@ -1,10 +1,10 @@
 """Chooses the figure that a deployment is judged by: the gravest of its newest check. The overview says what follows from it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+import msgspec
 from sqlalchemy.orm import Session
 
 from ..details import Details
@@ -16,19 +16,14 @@ from ..metrics.sides import Disadvantaged
 from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.verdicts import GRAVEST, Limits, Verdict
 from ..metrics.worst import distance_under
-from ..store.overviews.overview import (
-    Compared,
-    GroupFigure,
-    OverviewEntry,
-    RankedFigure,
-    RankedKey,
-    Success,
-    group_figures,
-    ranked_figures,
-)
+from ..store.overviews.figures import Compared, GroupFigure, RankedFigure, RankedKey, group_figures, ranked_figures
+from ..store.overviews.overview import OverviewEntry, Success
 
 HEADLINE = "disparate_impact"
 """Metric that deployments are judged by here, on payload and balanced data."""
+
+FEW = 2
+"""Most figures whose distances are all measured, which takes less time than to find the ends of their values first."""
 
 FURTHEST = 1e6
 """Max distance beyond the limits that is used for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
@@ -46,8 +41,7 @@ _JUDGED_ON: Mapping[str, frozenset[str]] = {
 """Data sets that deployments are judged on, by metric: payload and balanced data, or labels where the metric needs them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorstGroup:
+class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
     """The group with the gravest verdict; if several have it, the one furthest out. `no` is the store's number of the measurement."""
 
     no: int
@@ -141,16 +135,15 @@ class WorstGroup:
             compared=figure.compared,
         )
 
-    def allow_for_choice(self, chosen_from: int, details: Details) -> "WorstGroup":
+    def allow_for_choice(self, chosen_from: int, details: Details | None) -> "WorstGroup":
         """Returns the figure, whose details these are, with the interval that allows for the choice from so many figures."""
-        if self.value is None or chosen_from <= 1:
+        if self.value is None or details is None or chosen_from <= 1:
             return self
         found = interval_for_choice(CATALOGUE[self.metric].measure, details, point=self.value, chosen_from=chosen_from)
-        return replace(self, for_choice=found)
+        return msgspec.structs.replace(self, for_choice=found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedBy:
+class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
     """The gravest figure of a deployment, the number of figures that it is judged by, and how many of them have a verdict on fairness."""
 
     worst: WorstGroup | None = None
@@ -181,19 +174,18 @@ def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedB
 
     beyond = Distances()
     # Many figures are ranked, and only those of the gravest verdict by their distance; one per deployment is read in full.
-    worst = {}
+    chosen = {}
     for no, ranked in figures.items():
-        gravity = min(_GRAVITY[one.verdict] for one in ranked)
-        gravest = [one for one in ranked if _GRAVITY[one.verdict] == gravity]
-        worst[no] = beyond.furthest(of_check[no][1], gravest)
-    figures_of = {figure.no: figure for figure in group_figures(session, [one.no for one in worst.values()])}
+        verdicts = [one.verdict for one in ranked]
+        gravity = min(map(_GRAVITY.__getitem__, verdicts))
+        worst = beyond.furthest(of_check[no][1], [one for one in ranked if _GRAVITY[one.verdict] == gravity])
+        chosen[no] = worst, len(ranked), sum(map(_ON_FAIRNESS.__contains__, verdicts))
+    figures_of = {figure.no: figure for figure in group_figures(session, [worst.no for worst, *_ in chosen.values()])}
     judged_by = {}
-    for no, ranked in figures.items():
+    for no, (worst, groups, judged) in chosen.items():
         success, metric = of_check[no]
         judged_by[no] = JudgedBy(
-            worst=WorstGroup.of(figures_of[worst[no].no], metric, success, beyond.of(metric, worst[no])),
-            groups=len(ranked),
-            judged=sum(one.verdict in _ON_FAIRNESS for one in ranked),
+            worst=WorstGroup.of(figures_of[worst.no], metric, success, beyond.of(metric, worst)), groups=groups, judged=judged
         )
     return judged_by
 
@@ -206,6 +198,8 @@ class Distances:
 
     def furthest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
         """Returns the figure furthest beyond its limits, the first of equals. Expects at least one."""
+        if len(figures) <= FEW:
+            return figures[0] if len(figures) == 1 else max(figures, key=partial(self.of, metric))
         # The distance grows to both sides of a point between the limits, so that only the ends of the values can be furthest out.
         ends: dict[Limits, tuple[RankedFigure, RankedFigure]] = {}
         for one in figures:

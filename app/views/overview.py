@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
 from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckState
@@ -16,16 +17,8 @@ from ..domain.workers import WorkersSeen
 from ..metrics.verdicts import Verdict
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
-from ..store.overviews.overview import (
-    EndedCheck,
-    GroupKey,
-    OverviewEntry,
-    TrendPoint,
-    Unacknowledged,
-    figure_details,
-    overview_entries,
-    trends,
-)
+from ..store.overviews.figures import GroupKey, TrendPoint, listed_details, trends
+from ..store.overviews.overview import EndedCheck, OverviewEntry, Unacknowledged, overview_entries
 from .advice import advice_of
 from .causes import (
     Because,
@@ -80,8 +73,7 @@ class OverviewSort(StrEnum):
     LAST_CHECK = "last_check"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeploymentOverview:
+class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
     """One deployment. `cause` and `reason` say why it is in its state, `next_step` what to do; None where there is nothing to say.
 
     `groups` is the number of figures of groups, `judged` how many of them have a verdict on fairness. `records` is the number of records
@@ -99,14 +91,14 @@ class DeploymentOverview:
     groups: int
     judged: int
     last_check: EndedCheck | None
-    records: int
     open_alerts: int
+    records: int = 0
     owner: str | None = None
     unacknowledged: Unacknowledged | None = None
     newest_record_at: datetime | None = None
     trend: tuple[TrendPoint, ...] = ()
     evidence: EvidenceCounts | None = None
-    words: GroupWords = field(default_factory=GroupWords)
+    words: GroupWords = msgspec.field(default_factory=GroupWords)
 
 
 class OverviewPlace(NamedTuple):
@@ -140,7 +132,7 @@ class Overview:
     """Deployments asked for, in order, and how many deployments that the caller may see are in each state.
 
     `next_step` is set only if no deployment is registered, or none fits the filter. `every` has all that the caller may see, whatever the
-    filter, in no order, without trends, evidence and intervals that allow for the choice.
+    filter, in no order, without records, trends, evidence and intervals that allow for the choice.
     """
 
     deployments: tuple[DeploymentOverview, ...]
@@ -152,7 +144,7 @@ class Overview:
 
 def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Overview:
     """Returns the state of each deployment that the caller may see."""
-    found = overview_entries(session, now=now, only_no=wanted.only_no)
+    found = overview_entries(session, only_no=wanted.only_no)
     judged_by = judge(session, found)
     workers = workers_seen(session)
     due_at = {schedule: next_due(now, schedule) for schedule in (*Schedule, None)}
@@ -181,7 +173,7 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     elif not chosen:
         next_step = "No deployment fits the filter. Leave the text, the owner or the state out."
     return Overview(
-        deployments=tuple(_add_details(session, listed, points=wanted.points)),
+        deployments=tuple(_add_details(session, listed, points=wanted.points, now=now)),
         every=tuple(seen),
         workers=workers,
         counts={state: counts[state] for state in DeploymentState},
@@ -189,8 +181,8 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     )
 
 
-def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, points: int) -> Iterator[DeploymentOverview]:
-    """Yields the listed deployments with what only they show, in three statements: trends, evidence and the wider interval."""
+def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, points: int, now: datetime) -> Iterator[DeploymentOverview]:
+    """Yields the listed deployments with what only they show, in three statements: records, trends, evidence and the wider interval."""
     keys = [
         GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
         for one in listed
@@ -198,12 +190,12 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
     ]
     of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True))
     evidence = evidence_counts(session, [one.no for one in listed])
-    details = figure_details(session, [one.worst.no for one in listed if one.worst is not None])
+    details = listed_details(session, {one.no: one.worst.no if one.worst else None for one in listed}, now=now)
     for one in listed:
-        yield replace(
+        yield msgspec.structs.replace(
             one,
-            # It takes time to compute for hundreds.
-            worst=None if one.worst is None else one.worst.allow_for_choice(one.groups, details[one.worst.no]),
+            worst=None if one.worst is None else one.worst.allow_for_choice(one.groups, details[one.no].figure),
+            records=details[one.no].records,
             trend=tuple(of_deployment.get(one.no, ())),
             evidence=evidence.get(one.no),
         )
@@ -272,7 +264,6 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
         groups=by.groups,
         judged=by.judged,
         last_check=last,
-        records=one.records,
         open_alerts=one.open_alerts,
         unacknowledged=one.unacknowledged,
         words=GroupWords(one.names),

@@ -1,6 +1,7 @@
 """Rows of a statement, fetched at once in the binary form of the wire: less than half the time of rows of SQLAlchemy's."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, cast
 
 import psycopg
@@ -18,6 +19,23 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
     """Returns the rows likewise, with a member for each column."""
     with _connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
+
+
+def array_text(values: Iterable[int | str | datetime | None]) -> str:
+    """Returns the values as Postgres writes an array, for a parameter that the statement casts: `%(nos)s::int[]`.
+
+    A list of hundreds takes psycopg five times as long to convert, as it looks for a type that fits every member.
+    """
+    return "{" + ",".join(map(_member, values)) + "}"
+
+
+def _member(value: int | str | datetime | None) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return str(value) if isinstance(value, int) else value.isoformat()
 
 
 def _connection(session: Session) -> psycopg.Connection:

@@ -1,25 +1,25 @@
-"""The overview of all deployments at once, in a fixed number of statements, however many deployments there are."""
+"""The overview of all deployments at once, in a fixed number of statements, however many deployments there are.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+Its classes are structs, as each page makes several of each deployment: frozen dataclasses take more than twice as long to make.
+"""
+
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from sqlalchemy.orm import Session
 
-from ...details import Details
-from ...domain.checks import CheckState, DataSet, Failure, WindowCounts
+from ...domain.checks import CheckState, Failure, WindowCounts
 from ...domain.display_names import DisplayNames
 from ...domain.monitors import Schedule
-from ..checks.results import omit_columns
-from ..database.rows import read_named_rows, read_rows
+from ..database.rows import read_named_rows
 from ..deployments.monitors import read_names
 
 LAST_HOUR = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedCheck:
+class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The newest ended check of a deployment, cancelled ones aside. `at` is the end of its span.
 
     `next_attempt_at` is set only if it failed and will be tried again.
@@ -35,8 +35,7 @@ class EndedCheck:
     counts: WindowCounts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Success:
+class Success(msgspec.Struct, frozen=True, kw_only=True):
     """The newest check that has measurements.
 
     If they were carried forward, `measured_at` is the end of the span of the check that measured them, and `counts` are of its records.
@@ -67,12 +66,11 @@ class Unacknowledged:
     unassigned: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewEntry:
+class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one deployment. `monitor_version` None: it has no monitor. `picked` are the metrics of its monitor, None = the usual.
 
-    `records` is the number of records logged in this minute and the 60 before it; `newest_record_at` is None if none was ever logged.
-    `under_way` is the state of the check that runs or, if none runs, is queued; None if there is neither.
+    `newest_record_at` is None if no record was ever logged. `under_way` is the state of the check that runs or, if none runs, is
+    queued; None if there is neither.
     """
 
     no: int
@@ -85,89 +83,14 @@ class OverviewEntry:
     success: Success | None
     under_way: CheckState | None
     newest_record_at: datetime | None
-    records: int
     open_alerts: int
     owner: str | None = None
     unacknowledged: Unacknowledged | None = None
-    names: DisplayNames = field(default_factory=DisplayNames)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """The reference of a comparison, and the numbers of records with an outcome on both sides, without their copies.
-
-    `reference_favourable` is how often the reference got the favourable outcome. A member is None if the metric does not store it.
-    """
-
-    reference: str | None
-    monitored_records: int | None
-    reference_records: int | None
-    reference_favourable: float | None
-
-
-class RankedKey(NamedTuple):
-    """The metric by which a deployment is judged, in its newest success. `at` is the end of that check's span."""
-
-    deployment_no: int
-    check_no: int
-    at: datetime
-    metric: str
-
-
-class RankedFigure(NamedTuple):
-    """One metric of one group, as the check of that number measured it: as much as a choice among many figures needs."""
-
-    no: int
-    check_no: int
-    data: str
-    value: float | None
-    verdict: str | None
-    lower_limit: float | None
-    upper_limit: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFigure:
-    """One metric of one group with its sides. `no` is the store's number of the measurement."""
-
-    no: int
-    data: DataSet
-    attribute: str
-    group: str
-    value: float | None
-    lower: float | None
-    upper: float | None
-    n: int
-    verdict: str | None
-    reason: str | None
-    lower_limit: float | None
-    upper_limit: float | None
-    compared: Compared
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupKey:
-    """One series of a group."""
-
-    deployment_no: int
-    metric: str
-    data: DataSet
-    attribute: str
-    group: str
-
-
-class TrendPoint(NamedTuple):
-    """One point of a trend with the limits that applied to it; `value` None is a hole in it."""
-
-    at: datetime
-    value: float | None
-    verdict: str | None
-    lower_limit: float | None
-    upper_limit: float | None
+    names: DisplayNames = msgspec.field(default_factory=DisplayNames)
 
 
 # Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
-_OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')"
+OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')"
 
 
 def _counts_of(side: str, window: str) -> str:
@@ -177,38 +100,33 @@ def _counts_of(side: str, window: str) -> str:
 
 
 _ENTRIES = f"""
-    WITH recent AS MATERIALIZED (
-        SELECT deployment_no, sum(records)::bigint AS records FROM record_counts
-        WHERE minute >= date_trunc('minute', %(since)s::timestamptz) AND minute <= %(now)s
-        GROUP BY deployment_no
-    )
     SELECT d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule, m.config->'metrics' AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
            l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of("last", 'l."window"')},
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
            {_counts_of("success", 'coalesce(o."window", s."window")')},
-           u.state AS under_way, coalesce(greatest(n.logged_at, w.newest), f.newest) AS newest_record_at, coalesce(r.records, 0) AS records,
+           u.state AS under_way, coalesce(greatest(n.logged_at, w.newest), f.newest) AS newest_record_at,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_lines, a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
     FROM deployments d
     LEFT JOIN monitors m ON m.deployment_no = d.no
     LEFT JOIN LATERAL (
         SELECT * FROM checks c
-        WHERE c.deployment_no = d.no AND c.state IN ('succeeded', 'insufficient_data', 'failed') AND {_OF_SERIES}
+        WHERE c.deployment_no = d.no AND c.state IN ('succeeded', 'insufficient_data', 'failed') AND {OF_SERIES}
         ORDER BY c.span_end DESC, c.no DESC LIMIT 1
     ) l ON true
     LEFT JOIN LATERAL (
         SELECT * FROM checks c
-        WHERE c.deployment_no = d.no AND c.state = 'succeeded' AND {_OF_SERIES}
+        WHERE c.deployment_no = d.no AND c.state = 'succeeded' AND {OF_SERIES}
         ORDER BY c.span_end DESC, c.no DESC LIMIT 1
     ) s ON true
     LEFT JOIN checks o ON o.id = s."window"->>'carried_from'
     LEFT JOIN LATERAL (
-        (SELECT c.state FROM checks c WHERE c.deployment_no = d.no AND c.state = 'running' AND {_OF_SERIES} LIMIT 1)
+        (SELECT c.state FROM checks c WHERE c.deployment_no = d.no AND c.state = 'running' AND {OF_SERIES} LIMIT 1)
         UNION ALL
         (SELECT c.state FROM checks c
-         WHERE c.deployment_no = d.no AND c.state = 'queued' AND c.claimable_at IS NOT NULL AND {_OF_SERIES} LIMIT 1)
+         WHERE c.deployment_no = d.no AND c.state = 'queued' AND c.claimable_at IS NOT NULL AND {OF_SERIES} LIMIT 1)
         LIMIT 1
     ) u ON true
     LEFT JOIN LATERAL (
@@ -220,7 +138,6 @@ _ENTRIES = f"""
     LEFT JOIN LATERAL (
         SELECT max(f.newest) AS newest FROM listed_files f WHERE f.deployment_no = d.no AND f.side = 'payload'
     ) f ON d.record_tables IS NOT NULL
-    LEFT JOIN recent r ON r.deployment_no = d.no
     LEFT JOIN (
         SELECT w.deployment_no, count(*) AS open_alerts, count(*) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen,
                count(DISTINCT (w.rule_no, w.rule_id, w.kind, w.metric, w.attribute, w."group",
@@ -235,48 +152,10 @@ _ENTRIES = f"""
     ORDER BY d.no
 """  # noqa: S608 - only the constant above is put in
 
-# The index of series leads to the metric's rows; by check_no alone every other metric would be read, too.
-_RANKED = """
-    SELECT m.no, m.check_no, m.data, m.value, m.verdict, m.lower_limit, m.upper_limit
-    FROM unnest(%(deployment_nos)s::int[], %(check_nos)s::bigint[], %(ats)s::timestamptz[], %(metrics)s::text[])
-         AS wanted(deployment_no, check_no, at, metric)
-    JOIN measurements m ON m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.at = wanted.at
-         AND m.check_no = wanted.check_no
-    WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
-    ORDER BY m.no
-"""
 
-_FIGURES = """
-    SELECT m.no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit,
-           m.details->>'reference' AS reference,
-           CAST(coalesce(m.details->'monitored_own_n', m.details->'monitored_original_n', m.details->'monitored_n') AS int)
-               AS monitored_records,
-           CAST(coalesce(m.details->'reference_own_n', m.details->'reference_original_n', m.details->'reference_n') AS int)
-               AS reference_records,
-           CAST(m.details->'reference_favourable' AS float) AS reference_favourable
-    FROM measurements m WHERE m.no = ANY (%(nos)s)
-"""
-
-_DETAILS = "SELECT no, details FROM measurements WHERE no = ANY (%(nos)s)"
-
-_TRENDS = f"""
-    SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit
-    FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(data)s::text[], %(attributes)s::text[],
-                %(groups)s::text[]) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
-    CROSS JOIN LATERAL (
-        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.definition
-        FROM measurements m JOIN checks c ON c.no = m.check_no
-        WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
-          AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group' AND {_OF_SERIES}
-        ORDER BY m.at DESC, m.no DESC LIMIT %(points)s
-    ) t
-    ORDER BY wanted.place, t.at
-"""  # noqa: S608 - as above
-
-
-def overview_entries(session: Session, *, now: datetime, only_no: int | None) -> list[OverviewEntry]:
+def overview_entries(session: Session, *, only_no: int | None) -> list[OverviewEntry]:
     """Returns every deployment, or that one, oldest first."""
-    rows = read_named_rows(session, _ENTRIES, {"now": now, "since": now - LAST_HOUR, "only_no": only_no})
+    rows = read_named_rows(session, _ENTRIES, {"only_no": only_no})
     return [
         OverviewEntry(
             no=row.no,
@@ -290,7 +169,6 @@ def overview_entries(session: Session, *, now: datetime, only_no: int | None) ->
             success=_read_success(row),
             under_way=None if row.under_way is None else CheckState(row.under_way),
             newest_record_at=row.newest_record_at,
-            records=row.records,
             open_alerts=row.open_alerts,
             names=read_names(row.names),
             unacknowledged=None
@@ -331,64 +209,3 @@ def _read_success(row: Any) -> Success | None:  # noqa: ANN401 - as above
         monitor_version=row.success_version,
         counts=WindowCounts(records=row.success_records, unclassified=row.success_unclassified, needed=row.success_needed),
     )
-
-
-def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFigure]:
-    """Returns for each check the given metric of every group on every data set, in the order measured."""
-    wanted = {f"{name}s": [getattr(key, name) for key in keys] for name in RankedKey._fields}
-    return [RankedFigure._make(row) for row in read_rows(session, _RANKED, wanted)]
-
-
-def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
-    """Returns the figures of those numbers, in no order."""
-    return [
-        GroupFigure(
-            no=row.no,
-            data=DataSet(row.data),
-            attribute=row.attribute,
-            group=row.group,
-            value=row.value,
-            lower=row.lower,
-            upper=row.upper,
-            n=row.n,
-            verdict=row.verdict,
-            reason=row.reason,
-            lower_limit=row.lower_limit,
-            upper_limit=row.upper_limit,
-            compared=Compared(
-                reference=row.reference,
-                monitored_records=row.monitored_records,
-                reference_records=row.reference_records,
-                reference_favourable=row.reference_favourable,
-            ),
-        )
-        for row in read_named_rows(session, _FIGURES, {"nos": list(nos)})
-    ]
-
-
-def figure_details(session: Session, nos: Sequence[int]) -> dict[int, Details]:
-    """Returns the details of the figures of those numbers, by number."""
-    return {no: Details.from_json(omit_columns(details)) for no, details in read_rows(session, _DETAILS, {"nos": list(nos)})}
-
-
-def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
-    """Returns the newest points of each series, at most so many, oldest first; of several checks that end at one moment the newest.
-
-    Points of an earlier definition than that of the newest point are left out: a line through both would compare two figures.
-    """
-    wanted = {
-        "deployment_nos": [key.deployment_no for key in keys],
-        "metrics": [key.metric for key in keys],
-        "data": [key.data.value for key in keys],
-        "attributes": [key.attribute for key in keys],
-        "groups": [key.group for key in keys],
-        "points": points,
-    }
-    rows = read_rows(session, _TRENDS, wanted)
-    # Oldest first, so the last of each place stays.
-    newest = {place: definition for place, definition, *_ in rows}
-    found: list[list[TrendPoint]] = [[] for _ in keys]
-    for place, definition, *point in rows:
-        if definition == newest[place]:
-            found[place - 1].append(TrendPoint._make(point))
-    return found

@@ -231,7 +231,7 @@ def test_a_scan_for_subgroups_is_refused_where_its_hours_reach_the_month(cold: S
 def test_the_newest_record_of_a_deployment_may_lie_in_files(cold: Scene, tmp_path: Path) -> None:
     def newest() -> list[datetime | None]:
         with cold.database.transaction() as session:
-            (of_overview,) = overview_entries(session, now=COUNTED, only_no=None)
+            (of_overview,) = overview_entries(session, only_no=None)
             return [newest_record_at(session, cold.deployment.no), of_overview.newest_record_at]
 
     there = newest()

@@ -1,14 +1,14 @@
 """The small pictures of a row say what its words say."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from app.dashboard.glyphs import WIDTH, glyph, strip
 from app.domain.checks import DataSet
 from app.metrics.intervals import Interval
-from app.store.overviews.overview import Compared, TrendPoint
+from app.store.overviews.figures import Compared, TrendPoint
 from app.views.judging import WorstGroup
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from app.domain.checks import CheckRun, CheckState, Failure, Span, Trigger, WindowCounts
 from app.domain.monitors import Schedule
 from app.domain.workers import WorkersSeen
 from app.metrics.verdicts import Verdict
-from app.store.overviews.overview import Compared, EndedCheck, OverviewEntry, Success
+from app.store.overviews.figures import Compared
+from app.store.overviews.overview import EndedCheck, OverviewEntry, Success
 from app.views.advice import advice_of
 from app.views.causes import (
     Because,
@@ -48,7 +50,6 @@ STANDING = OverviewEntry(
     success=None,
     under_way=None,
     newest_record_at=NOON,
-    records=1,
     open_alerts=0,
 )
 ENDED = EndedCheck(
@@ -92,7 +93,7 @@ def worded(because: Because) -> tuple[Cause, str, str]:
     ("because", "cause", "reason", "step"),
     [
         (
-            of_first_check(replace(STANDING, newest_record_at=None), HOURLY),
+            of_first_check(structs.replace(STANDING, newest_record_at=None), HOURLY),
             "no_records",
             "no payload record was ever logged",
             "Log payload",
@@ -105,23 +106,23 @@ def worded(because: Because) -> tuple[Cause, str, str]:
         (of_first_check(STANDING, replace(OFF, under_way=CheckState.QUEUED)), "check_queued", "A check waits", "Nothing has to be done"),
         (of_first_check(STANDING, replace(OFF, under_way=CheckState.RUNNING)), "check_running", "is running", "Nothing has to be done"),
         (
-            of_stale_figures(replace(STANDING, newest_record_at=NOON - HOUR), SUCCESS, HOURLY),
+            of_stale_figures(structs.replace(STANDING, newest_record_at=NOON - HOUR), SUCCESS, HOURLY),
             *("records_stopped", "No payload record has been logged since 2026-03-02 11:00 UTC", "client that logs still runs"),
         ),
         (
-            of_stale_figures(replace(STANDING, newest_record_at=NOON + HOUR), SUCCESS, replace(HOURLY, workers=SILENT)),
+            of_stale_figures(structs.replace(STANDING, newest_record_at=NOON + HOUR), SUCCESS, replace(HOURLY, workers=SILENT)),
             *("worker_silent", f"no check has measured anything since 2026-03-02 12:00 UTC. {SINCE}", "Start it again"),
         ),
         (
-            of_stale_figures(replace(STANDING, newest_record_at=NOON + HOUR), SUCCESS, OFF),
+            of_stale_figures(structs.replace(STANDING, newest_record_at=NOON + HOUR), SUCCESS, OFF),
             *("not_scheduled", "the newest at 2026-03-02 13:00 UTC", "Ask for a check"),
         ),
         (
-            of_ended_check(replace(ENDED, state=CheckState.INSUFFICIENT_DATA, counts=replace(COUNTS, records=4)), HOURLY),
+            of_ended_check(structs.replace(ENDED, state=CheckState.INSUFFICIENT_DATA, counts=replace(COUNTS, records=4)), HOURLY),
             *("too_few_records", "found 4 records with the present columns; a check needs 10.", "Log 6 more records, or lower"),
         ),
         (
-            of_ended_check(replace(ENDED, state=CheckState.INSUFFICIENT_DATA, counts=replace(COUNTS, records=9)), OFF),
+            of_ended_check(structs.replace(ENDED, state=CheckState.INSUFFICIENT_DATA, counts=replace(COUNTS, records=9)), OFF),
             *(
                 "too_few_records",
                 "found 9 records",
@@ -129,39 +130,44 @@ def worded(because: Because) -> tuple[Cause, str, str]:
             ),
         ),
         (of_ended_check(ENDED, HOURLY), "scoring_failed", "The endpoint answered 500.", "Test the model's endpoint on Configure"),
-        (of_ended_check(replace(ENDED, failure=Failure.INVALID_INPUT), HOURLY), "invalid_input", "500", "change on Configure"),
+        (of_ended_check(structs.replace(ENDED, failure=Failure.INVALID_INPUT), HOURLY), "invalid_input", "500", "change on Configure"),
         (
-            of_ended_check(replace(ENDED, failure=Failure.MONTHS_AWAY), HOURLY),
+            of_ended_check(structs.replace(ENDED, failure=Failure.MONTHS_AWAY), HOURLY),
             "months_away",
             "500",
             "bring the months back with the command",
         ),
-        (of_ended_check(replace(ENDED, failure=Failure.INTERRUPTED), HOURLY), "interrupted", "500", "why they stopped. Then check again."),
-        (of_ended_check(replace(ENDED, failure=None), HOURLY), "check_failed", "500", "workers' log"),
         (
-            of_ended_check(replace(ENDED, next_attempt_at=NOON + HOUR), replace(HOURLY, workers=SILENT)),
+            of_ended_check(structs.replace(ENDED, failure=Failure.INTERRUPTED), HOURLY),
+            "interrupted",
+            "500",
+            "why they stopped. Then check again.",
+        ),
+        (of_ended_check(structs.replace(ENDED, failure=None), HOURLY), "check_failed", "500", "workers' log"),
+        (
+            of_ended_check(structs.replace(ENDED, next_attempt_at=NOON + HOUR), replace(HOURLY, workers=SILENT)),
             *("scoring_failed", "500", f"tried again automatically from 2026-03-02 13:00 UTC on, when a worker answers. {SINCE}"),
         ),
         (
-            of_figures(FIGURE, replace(SUCCESS, counts=replace(COUNTS, unclassified=50)), HOURLY),
+            of_figures(FIGURE, structs.replace(SUCCESS, counts=replace(COUNTS, unclassified=50)), HOURLY),
             *("all_unclassified", "None of the 50 records", "exactly as the model answers"),
         ),
         (
-            of_figures(replace(FIGURE, compared=replace(COMPARED, monitored_records=0)), SUCCESS, HOURLY),
+            of_figures(replace(FIGURE, compared=structs.replace(COMPARED, monitored_records=0)), SUCCESS, HOURLY),
             *("group_without_records", "female of sex has no record with an outcome", "spells the group as the records do"),
         ),
         (
-            of_figures(replace(FIGURE, compared=replace(COMPARED, reference_records=0)), SUCCESS, HOURLY),
+            of_figures(replace(FIGURE, compared=structs.replace(COMPARED, reference_records=0)), SUCCESS, HOURLY),
             *("group_without_records", "male of sex has no record with an outcome", "spells the group as the records do"),
         ),
         (
             of_figures(
-                replace(FIGURE, verdict=Verdict.INSUFFICIENT_DATA, compared=replace(COMPARED, monitored_records=4)), SUCCESS, HOURLY
+                replace(FIGURE, verdict=Verdict.INSUFFICIENT_DATA, compared=structs.replace(COMPARED, monitored_records=4)), SUCCESS, HOURLY
             ),
             *("group_too_small", "female of sex has 4 records with an outcome; 10 are needed", "Log more records of female"),
         ),
         (
-            of_figures(replace(FIGURE, compared=replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY),
+            of_figures(replace(FIGURE, compared=structs.replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY),
             *(
                 "reference_never_favourable",
                 "No record of the reference group male (sex) got the favourable outcome, in 20 records",
@@ -212,8 +218,8 @@ def test_each_cause_comes_with_its_facts_and_a_step_that_fits(because: Because, 
 
 
 def test_more_records_are_not_asked_for_where_they_would_not_help() -> None:
-    of_reference = of_figures(replace(FIGURE, compared=replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY)
-    unclassified = of_figures(FIGURE, replace(SUCCESS, counts=replace(COUNTS, unclassified=50)), HOURLY)
+    of_reference = of_figures(replace(FIGURE, compared=structs.replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY)
+    unclassified = of_figures(FIGURE, structs.replace(SUCCESS, counts=replace(COUNTS, unclassified=50)), HOURLY)
 
     assert [text for because in (of_reference, unclassified) for text in worded(because)[1:] if "Log" in text] == []
 

@@ -1,17 +1,18 @@
 """The lines that need a person: which there are, how grave they are, what each says, and what can be done about it."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.checks import CheckState, DataSet, WindowCounts
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.domain.workers import WorkersSeen
 from app.metrics.intervals import Interval
-from app.store.overviews.overview import Compared, EndedCheck, Unacknowledged
+from app.store.overviews.figures import Compared
+from app.store.overviews.overview import EndedCheck, Unacknowledged
 from app.views.causes import Cause
 from app.views.judging import WorstGroup
 from app.views.needs import MOST_LINES, STEPS, Needs, lasting, needs_of

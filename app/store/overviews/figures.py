@@ -1,0 +1,209 @@
+"""Figures that an overview shows: the one that each deployment is judged by, and its trend. Each function is one statement."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy.orm import Session
+
+from ...details import Details
+from ...domain.checks import DataSet
+from ..checks.results import omit_columns
+from ..database.rows import array_text, read_named_rows, read_rows
+from .overview import LAST_HOUR, OF_SERIES
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """The reference of a comparison, and the numbers of records with an outcome on both sides, without their copies.
+
+    `reference_favourable` is how often the reference got the favourable outcome. A member is None if the metric does not store it.
+    """
+
+    reference: str | None
+    monitored_records: int | None
+    reference_records: int | None
+    reference_favourable: float | None
+
+
+class RankedKey(NamedTuple):
+    """The metric by which a deployment is judged, in its newest success. `at` is the end of that check's span."""
+
+    deployment_no: int
+    check_no: int
+    at: datetime
+    metric: str
+
+
+class RankedFigure(NamedTuple):
+    """One metric of one group, as the check of that number measured it: as much as a choice among many figures needs."""
+
+    no: int
+    check_no: int
+    data: str
+    value: float | None
+    verdict: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+
+
+class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric of one group with its sides. `no` is the store's number of the measurement."""
+
+    no: int
+    data: DataSet
+    attribute: str
+    group: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    verdict: str | None
+    reason: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+    compared: Compared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedDetails:
+    """Details of a deployment that is listed: its records logged in this minute and the 60 before it, and those of its figure."""
+
+    records: int
+    figure: Details | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupKey:
+    """One series of a group."""
+
+    deployment_no: int
+    metric: str
+    data: DataSet
+    attribute: str
+    group: str
+
+
+class TrendPoint(NamedTuple):
+    """One point of a trend with the limits that applied to it; `value` None is a hole in it."""
+
+    at: datetime
+    value: float | None
+    verdict: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+
+
+# The index of series leads to the metric's rows; by check_no alone every other metric would be read, too.
+_RANKED = """
+    SELECT m.no, m.check_no, m.data, m.value, m.verdict, m.lower_limit, m.upper_limit
+    FROM unnest(%(deployment_nos)s::int[], %(check_nos)s::bigint[], %(ats)s::timestamptz[], %(metrics)s::text[])
+         AS wanted(deployment_no, check_no, at, metric)
+    JOIN measurements m ON m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.at = wanted.at
+         AND m.check_no = wanted.check_no
+    WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
+    ORDER BY m.no
+"""
+
+_FIGURES = """
+    SELECT m.no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit,
+           m.details->>'reference' AS reference,
+           CAST(coalesce(m.details->'monitored_own_n', m.details->'monitored_original_n', m.details->'monitored_n') AS int)
+               AS monitored_records,
+           CAST(coalesce(m.details->'reference_own_n', m.details->'reference_original_n', m.details->'reference_n') AS int)
+               AS reference_records,
+           CAST(m.details->'reference_favourable' AS float) AS reference_favourable
+    FROM measurements m WHERE m.no = ANY (%(nos)s::bigint[])
+"""
+
+_LISTED = """
+    SELECT wanted.deployment_no, coalesce(r.records, 0) AS records, m.details
+    FROM unnest(%(deployment_nos)s::int[], %(figure_nos)s::bigint[]) AS wanted(deployment_no, figure_no)
+    LEFT JOIN (
+        SELECT deployment_no, sum(records)::bigint AS records FROM record_counts
+        WHERE minute >= date_trunc('minute', %(since)s::timestamptz) AND minute <= %(now)s
+          AND deployment_no = ANY (%(deployment_nos)s::int[])
+        GROUP BY deployment_no
+    ) r ON r.deployment_no = wanted.deployment_no
+    LEFT JOIN measurements m ON m.no = wanted.figure_no
+"""
+
+_TRENDS = f"""
+    SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit
+    FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(data)s::text[], %(attributes)s::text[],
+                %(groups)s::text[]) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.definition
+        FROM measurements m JOIN checks c ON c.no = m.check_no
+        WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
+          AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group' AND {OF_SERIES}
+        ORDER BY m.at DESC, m.no DESC LIMIT %(points)s
+    ) t
+    ORDER BY wanted.place, t.at
+"""  # noqa: S608 - as above
+
+
+def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFigure]:
+    """Returns for each check the given metric of every group on every data set, in the order measured."""
+    wanted = {f"{name}s": array_text(getattr(key, name) for key in keys) for name in RankedKey._fields}
+    return [RankedFigure._make(row) for row in read_rows(session, _RANKED, wanted)]
+
+
+def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
+    """Returns the figures of those numbers, in no order."""
+    return [
+        GroupFigure(
+            no=row.no,
+            data=DataSet(row.data),
+            attribute=row.attribute,
+            group=row.group,
+            value=row.value,
+            lower=row.lower,
+            upper=row.upper,
+            n=row.n,
+            verdict=row.verdict,
+            reason=row.reason,
+            lower_limit=row.lower_limit,
+            upper_limit=row.upper_limit,
+            compared=Compared(
+                reference=row.reference,
+                monitored_records=row.monitored_records,
+                reference_records=row.reference_records,
+                reference_favourable=row.reference_favourable,
+            ),
+        )
+        for row in read_named_rows(session, _FIGURES, {"nos": array_text(nos)})
+    ]
+
+
+def listed_details(session: Session, figures: Mapping[int, int | None], *, now: datetime) -> dict[int, ListedDetails]:
+    """Returns the details of deployments by number. `figures` has the number of the figure that each is judged by, None for no figure."""
+    values = {"deployment_nos": array_text(figures), "figure_nos": array_text(figures.values()), "now": now, "since": now - LAST_HOUR}
+    return {
+        no: ListedDetails(records=records, figure=None if details is None else Details.from_json(omit_columns(details)))
+        for no, records, details in read_rows(session, _LISTED, values)
+    }
+
+
+def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
+    """Returns the newest points of each series, at most so many, oldest first; of several checks that end at one moment the newest.
+
+    Points of an earlier definition than that of the newest point are left out: a line through both would compare two figures.
+    """
+    wanted = {
+        "deployment_nos": [key.deployment_no for key in keys],
+        "metrics": [key.metric for key in keys],
+        "data": [key.data.value for key in keys],
+        "attributes": [key.attribute for key in keys],
+        "groups": [key.group for key in keys],
+        "points": points,
+    }
+    rows = read_rows(session, _TRENDS, wanted)
+    # Oldest first, so the last of each place stays.
+    newest = {place: definition for place, definition, *_ in rows}
+    found: list[list[TrendPoint]] = [[] for _ in keys]
+    for place, definition, *point in rows:
+        if definition == newest[place]:
+            found[place - 1].append(TrendPoint._make(point))
+    return found
