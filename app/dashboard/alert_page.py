@@ -18,8 +18,10 @@ from ..store.alerts.alert_comments import comments_page
 from ..store.alerts.alerts import counterparts_of, get_alert
 from ..store.attributions.attributions import attribution_of_alert
 from ..store.evidence.eras import followed_deployment
+from ..store.records.transactions import RecordCount
 from ..views.alert_lines import figure_of
 from ..views.alert_trend import affected_records, read_affected, read_trend
+from ..views.transactions import RecordsWanted
 from ..web.access import NowIn, Reader, SessionIn
 from ..web.auditing import SHOWS_RECORDS
 from . import record_words
@@ -42,6 +44,16 @@ REASONS: Final = {
 }
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def say_affected(listed: int, count: RecordCount, wanted: RecordsWanted) -> str:
+    """Returns how many affected records there are, and of an alert of evidence of which time."""
+    times = ""
+    if wanted.since is not None and wanted.until is not None:
+        times = f", logged from {wanted.since:%Y-%m-%d %H:%M} to {wanted.until:%Y-%m-%d %H:%M} UTC, when there was enough evidence"
+    if not count.is_least and listed >= count.records:
+        return f"{listed:,} record{'' if listed == 1 else 's'} in all{times}."
+    return f"The newest {listed:,} of {'at least ' if count.is_least else ''}{count.records:,} records{times}."
 
 
 @router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE, SHOWS_RECORDS])
@@ -71,6 +83,8 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "trend": trend,
         "picture": trend and draw_trend(trend.points, metric=str(alert.subject.metric), limits=bounds, begun=trend.begun),
         "records": None if is_in_files else read_affected(session, alert, wanted),
+        "say_affected": say_affected,
+        "wanted": wanted,
         "records_query": "" if wanted is None else urlencode(query_of(wanted)),
         "is_balanced": alert.subject.data is DataSet.BALANCED,
         "record_words": record_words,

@@ -10,13 +10,16 @@ from ..domain.alerts import Alert
 from ..domain.checks import DataSet
 from ..errors import Conflict, InvalidInput, NotFound
 from ..store.checks.recent import recent_checks, recent_figures
+from ..store.records.transactions import RecordCount
 from .forest import ForestSource, StripPoint, collect_strips
-from .transactions import Records, RecordsWanted, records_of
+from .transactions import Records, RecordsWanted, count_of, records_of
 
 AROUND: Final = timedelta(hours=48)
 """Time before and after an alert that its trend shows."""
 _MOST_CHECKS: Final = 2 * 48 + 1
 SHOWN_RECORDS: Final = 5
+MOST_COUNTED: Final = 10_000
+"""Max affected records that are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +79,20 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
     )
 
 
-def read_affected(session: Session, alert: Alert, wanted: RecordsWanted | None) -> Records | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffectedRecords:
+    """Newest records that an alert is about, and how many there are."""
+
+    records: Records
+    count: RecordCount
+
+
+def read_affected(session: Session, alert: Alert, wanted: RecordsWanted | None) -> AffectedRecords | None:
     """Returns the newest affected records; None where there are none to ask for, or the monitor no longer has the group."""
     try:
-        return None if wanted is None else records_of(session, alert.deployment_no, wanted)
+        if wanted is None:
+            return None
+        count = count_of(session, alert.deployment_no, wanted, most=MOST_COUNTED)
+        return AffectedRecords(records=records_of(session, alert.deployment_no, wanted), count=count)
     except (InvalidInput, Conflict, NotFound):
         return None

@@ -21,7 +21,16 @@ from ..errors import Conflict, InvalidInput
 from ..store.records.months_away import months_in_files
 from ..store.records.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace
 from ..store.records.records_by_gap import find_by_gap
-from ..store.records.transactions import StoredCopy, StoredRecord, copies_of, find_records, flags_of, shown_record
+from ..store.records.transactions import (
+    RecordCount,
+    StoredCopy,
+    StoredRecord,
+    copies_of,
+    count_records,
+    find_records,
+    flags_of,
+    shown_record,
+)
 from .check_window import CheckWindow, WindowPart, window_of_check
 from .record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
 from .second_look import known_gap
@@ -122,6 +131,21 @@ def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> R
         place = page[-1].place if is_full else found.looked_through_to
     in_files = _months_without(session, deployment_no, condition, wanted.after, place)
     return Records(records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=place, in_files=in_files)
+
+
+def count_of(session: Session, deployment_no: int, wanted: RecordsWanted, *, most: int) -> RecordCount:
+    """Returns how many records fit, at most `most`, whatever page is asked for; those of months in files are not counted.
+
+    Raises:
+        NotFound, InvalidInput, Conflict: as `records_of`.
+    """
+    window = None if wanted.check_id is None else window_of_check(session, deployment_no, wanted.check_id)
+    if window is not None and window.oldest is None:
+        return RecordCount(records=0, is_least=False)
+    condition = filter_of(wanted, open_lens(session, deployment_no), window)
+    counted = count_records(session, deployment_no, condition, most=most)
+    is_whole = _months_without(session, deployment_no, condition, None, None) is None
+    return counted if is_whole else replace(counted, is_least=True)
 
 
 def months_of_filter(session: Session, deployment_no: int, wanted: RecordsWanted) -> MonthsInFiles | None:

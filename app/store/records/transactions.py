@@ -84,11 +84,7 @@ _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, after: RecordPlace | None, limit: int) -> FoundRecords:
     """Returns at most `limit` records, newest first, after that position, from as many as one request looks through."""
     statement = bound_statement(deployment_no, wanted, after)
-    # A filter that few records pass would otherwise read the whole log.
-    stop = _place(session, statement, SCANNED if wanted.changed is None else SCANNED_WITH_COPIES) if wanted.is_selective else None
-    if stop is not None:
-        statement.add("(r.logged_at, r.record_no) >= (:stop_at, :stop_no) AND r.logged_at >= :stop_at")
-        statement.values |= {"stop_at": stop.logged_at, "stop_no": stop.record_no}
+    stop = _stop_within(session, statement, wanted)
     add_filters(statement, wanted)
     rows = session.execute(
         text(
@@ -105,6 +101,34 @@ def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, 
     records = [StoredRecord(**{name: getattr(row, name) for name in StoredRecord.__dataclass_fields__}) for row in rows]
     # `available` was counted before the page was cut to its size.
     return FoundRecords(records=records, looked_through_to=stop, is_cut=bool(rows) and len(rows) < rows[0].available)
+
+
+def _stop_within(session: Session, statement: Statement, wanted: RecordFilter) -> RecordPlace | None:
+    """Bounds the statement to as many records as one request looks through; returns where it stops, None where it comes to the end."""
+    # A filter that few records pass would otherwise read the whole log.
+    stop = _place(session, statement, SCANNED if wanted.changed is None else SCANNED_WITH_COPIES) if wanted.is_selective else None
+    if stop is not None:
+        statement.add("(r.logged_at, r.record_no) >= (:stop_at, :stop_no) AND r.logged_at >= :stop_at")
+        statement.values |= {"stop_at": stop.logged_at, "stop_no": stop.record_no}
+    return stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordCount:
+    """Number of records that pass a filter; there may be more where it `is_least`."""
+
+    records: int
+    is_least: bool
+
+
+def count_records(session: Session, deployment_no: int, wanted: RecordFilter, *, most: int) -> RecordCount:
+    """Returns how many records pass the filter, at most `most`, among as many of the newest as one request looks through."""
+    statement = bound_statement(deployment_no, wanted, None)
+    is_cut = _stop_within(session, statement, wanted) is not None
+    add_filters(statement, wanted)
+    counted = text(f"SELECT count(*) FROM (SELECT FROM payload_records r WHERE {statement.where} LIMIT :most) AS found")  # noqa: S608 - constants
+    records = int(session.execute(counted, statement.values | {"most": most}).scalar_one())
+    return RecordCount(records=records, is_least=is_cut or records >= most)
 
 
 def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:

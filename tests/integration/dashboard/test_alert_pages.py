@@ -118,6 +118,9 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(servic
     assert "&lt;b&gt;Prices&lt;/b&gt;\nchanged." in page
     records = re.findall(r'href="(/deployments/a-model/transactions/[^"]+)"', page)
     assert len(records) == 5
+    # Of 60 women in the check's hour 6 are rich; as men, all would be approved.
+    assert "The newest 5 of 54 records." in said
+    assert "The newest 5 of 54 records." in words(reader.get(f"/alerts/{alerts_of(service)['balanced']}").text)
     assert {reader.get(address.replace("&amp;", "&")).status_code for address in records} == {200}
     every = re.search(r'href="(/deployments/a-model/transactions\?[^"]+)"', page)
     assert every is not None

@@ -1,8 +1,13 @@
 """The number of records that a page of the list states."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from app.dashboard.alert_page import say_affected
 from app.dashboard.transactions import ListedRecords, say_count
+from app.store.records.transactions import RecordCount
+from app.views.transactions import RecordsWanted
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,20 @@ def test_it_is_the_whole_number_where_it_is_known(listed: int, read: int | None,
 )
 def test_a_filter_that_the_check_has_counted_says_how_many_fit(listed: int, expected: str, *, is_all: bool) -> None:
     assert say_count(listed, {"records": 400}, ListedRecords(is_narrowed=True, is_all=is_all, fitting=59)) == expected
+
+
+@pytest.mark.parametrize(
+    ("listed", "count", "expected"),
+    [
+        (1, RecordCount(records=1, is_least=False), "1 record in all"),
+        (5, RecordCount(records=5, is_least=False), "5 records in all"),
+        (5, RecordCount(records=1059, is_least=False), "The newest 5 of 1,059 records"),
+        (5, RecordCount(records=5, is_least=True), "The newest 5 of at least 5 records"),
+    ],
+)
+def test_an_alert_says_of_how_many_affected_records_it_shows_the_newest(listed: int, count: RecordCount, expected: str) -> None:
+    times = {"since": datetime(2026, 11, 23, 10, tzinfo=UTC), "until": datetime(2026, 11, 23, 13, tzinfo=UTC)}
+    of_times = ", logged from 2026-11-23 10:00 to 2026-11-23 13:00 UTC, when there was enough evidence"
+
+    assert say_affected(listed, count, RecordsWanted()) == f"{expected}."
+    assert say_affected(listed, count, RecordsWanted(**times)) == f"{expected}{of_times}."
