@@ -29,6 +29,8 @@ _SCHEMA = """
 """
 """Everything that a test may create, change or drop, by number: what was dropped and created again is another one."""
 
+_OWN_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg_%' AND nspname <> 'information_schema'"
+
 _TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
 
 _VERSIONS = """
@@ -108,15 +110,17 @@ class _Copy:
         tables = self._tables_now()
         self._look = _look(tables)
         self._tables = tables
+        self._schemas = self._schemas_now()
         self._seeded = {table: self._rows(table) for table, size in self._sizes().items() if size is not None}
 
     def is_emptied(self) -> bool:
-        """Takes the rows and new tables of a test away. False if it changed something else, so that the database is of no more use."""
+        """Takes the rows, tables and schemas of a test away. False if it changed something else, so that the database is of no more use."""
         try:
             self._end_connections()
             is_as_before = self._versions_now() == self._versions
             with self._connection.transaction():
                 if not is_as_before:
+                    self._drop_new_schemas()
                     self._drop_new_tables()
                 is_truncated = self._empty()
             # A truncated table has another version.
@@ -137,6 +141,10 @@ class _Copy:
                 lambda: self._connection.execute(f"SELECT NOT EXISTS (SELECT {_OTHERS})", kept).fetchone() == (True,), "connections end"
             )
 
+    def _drop_new_schemas(self) -> None:
+        for schema in self._schemas_now() - self._schemas:
+            self._connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+
     def _drop_new_tables(self) -> None:
         for table in self._tables_now() - self._tables:
             self._connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(sql.Identifier(table)))
@@ -154,6 +162,9 @@ class _Copy:
 
     def _tables_now(self) -> frozenset[str]:
         return frozenset(name for (name,) in self._connection.execute(_TABLES))
+
+    def _schemas_now(self) -> frozenset[str]:
+        return frozenset(name for (name,) in self._connection.execute(_OWN_SCHEMAS))
 
     def _sizes(self) -> dict[str, int | None]:
         """The bytes of each table; None if it has no rows."""
