@@ -25,8 +25,19 @@ def stage(database: Database, memory: SceneMemory, model: str) -> Scene:
     return memory.recall(database, lambda: make_kept_records(database, model))
 
 
+@pytest.fixture(scope="module")
+def counted() -> SceneMemory:
+    """Memory for the scene of `cold`."""
+    return SceneMemory()
+
+
 @pytest.fixture
-def cold(stage: Scene) -> Scene:
-    """The scene, with March counted."""
-    update(stage, COUNTED)
-    return stage
+def cold(database: Database, counted: SceneMemory, model: str) -> Scene:
+    """The scene, with March counted. A test takes this one or `stage`."""
+
+    def make() -> Scene:
+        made = make_kept_records(database, model)
+        update(made, COUNTED)
+        return made
+
+    return counted.recall(database, make)
