@@ -6,14 +6,13 @@ this package's dependencies, and the files at the same path.
 
 import secrets
 import threading
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any
 
 import msgspec
 import pyarrow as pa
+import structlog
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,9 +21,7 @@ from pyspark.sql.functions import spark_partition_id
 from ..errors import EndpointDown, EndpointRefused, EvenhandError, FieldProblem, InvalidInput, ScoringFailed, SetupError
 from ..telemetry.secrets import without_secrets
 from .engines import POLL_SECONDS, Done, Task
-
-PACKAGE = Path(__file__).resolve().parents[1]
-"""The folder of this package, which is sent to the executors."""
+from .spark_sessions import leave_lost_session, open_session
 
 PARTS_A_SLOT = 4
 """Max parts of the pieces that a slot works on one after the other."""
@@ -32,7 +29,19 @@ PARTS_A_SLOT = 4
 MOST_WAVES = 10
 """Max jobs that the pieces of a run are divided into: after each, the progress is known."""
 
-_LOCK = threading.Lock()
+_OF_SPARK = (PySparkException, OSError, RuntimeError)
+"""Errors by which Spark says that it cannot work, or is out of reach."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Collected:
+    """Outcome of a job: its answers, or the error that ended it, and the session that it was given to."""
+
+    session: SparkSession | None = None
+    table: pa.Table | None = None
+    error: BaseException | None = None
 
 
 class SparkEngine:
@@ -47,10 +56,10 @@ class SparkEngine:
     def __init__(self, url: str) -> None:
         if not url:
             raise SetupError("The engine spark needs EVENHAND_SPARK_URL, such as sc://spark:15002 or local[2].")
+        self._url = url
         try:
-            self._session = _open_session(url)
-            self.slots = _count_slots(self._session)
-        except (PySparkException, OSError, RuntimeError) as error:
+            self.slots = self._count_slots()
+        except _OF_SPARK as error:
             raise SetupError(without_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
@@ -68,7 +77,7 @@ class SparkEngine:
             def report_all(pieces: int, before: int = start) -> None:
                 done(before + pieces)
 
-            answers = self._collect(_as_rows(self._session, wave, self.slots), task, report_all, len(wave))
+            answers = self._collect(wave, task, report_all)
             for answer, failure in zip(answers["answer"].to_pylist(), answers["failure"].to_pylist(), strict=True):
                 if failure is not None:
                     raise _read_error(failure)
@@ -76,11 +85,35 @@ class SparkEngine:
 
     def count_rows(self, folder: Path, columns: Sequence[str]) -> int:
         """Returns the number of rows in Parquet files, by Spark's own count of each combination: what this engine is compared with."""
-        counted = self._session.read.parquet(str(folder)).groupBy(*columns).count().toArrow()
+        counted = open_session(self._url).read.parquet(str(folder)).groupBy(*columns).count().toArrow()
         return int(sum(counted["count"].to_pylist()))
 
-    def _collect(self, rows: DataFrame, task: Task, done: Done, pieces: int) -> pa.Table:
-        tag, found = f"evenhand-{secrets.token_hex(8)}", dict[str, Any]()
+    def _count_slots(self) -> int:
+        session = open_session(self._url)
+        try:
+            return count_slots(session)
+        except PySparkException as error:
+            if not leave_lost_session(self._url, session, error):
+                raise
+            return count_slots(open_session(self._url))
+
+    def _collect(self, pieces: Sequence[bytes], task: Task, done: Done) -> pa.Table:
+        found = self._work(pieces, task, done)
+        if found.error is not None and found.session is not None and leave_lost_session(self._url, found.session, found.error):
+            found = self._work(pieces, task, done)
+        if found.table is not None:
+            done(len(pieces))
+            return found.table
+        text = without_secrets(f"{found.error}")[:1000]
+        if isinstance(found.error, _OF_SPARK):
+            raise SetupError(f"Spark gave up the work on the records in files: {text}") from found.error
+        log.error("spark_answers_lost", exc_info=found.error)
+        kind = type(found.error).__name__
+        lost = f"The answers of Spark about the records in files could not be collected ({kind}): {text}"
+        raise SetupError(f"{lost}. The worker's log has the details under spark_answers_lost.") from found.error
+
+    def _work(self, pieces: Sequence[bytes], task: Task, done: Done) -> Collected:
+        tag, found = f"evenhand-{secrets.token_hex(8)}", Collected()
         sent = cloudpickle.dumps(task)
 
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -90,13 +123,14 @@ class SparkEngine:
                     yield _answer(loaded, piece)
 
         def collect() -> None:
-            self._session.addTag(tag)
             try:
-                found["table"] = rows.mapInArrow(work, "answer binary, failure string").toArrow()
-            except (PySparkException, OSError, RuntimeError) as error:
-                found["error"] = error
-            finally:
-                self._session.removeTag(tag)
+                found.session = open_session(self._url)
+                found.session.addTag(tag)
+                rows = as_rows(found.session, pieces, self.slots)
+                found.table = rows.mapInArrow(work, "answer binary, failure string").toArrow()
+                found.session.removeTag(tag)
+            except BaseException as error:  # noqa: BLE001 - a thread has no caller: `_collect` raises it in the check's own
+                found.error = error
 
         # In a thread of its own, so that a check that is cancelled or loses its lease ends the work on the executors.
         thread = threading.Thread(target=collect, name=tag, daemon=True)
@@ -104,15 +138,12 @@ class SparkEngine:
         try:
             while thread.is_alive():
                 thread.join(POLL_SECONDS)
-                done(0 if thread.is_alive() else pieces)
+                done(0)
         except BaseException:
-            self._session.interruptTag(tag)
+            if found.session is not None:
+                found.session.interruptTag(tag)
             raise
-        if "error" in found:
-            text = without_secrets(str(found["error"]))[:1000]
-            raise SetupError(f"Spark gave up the work on the records in files: {text}") from found["error"]
-        table: pa.Table = found["table"]
-        return table
+        return found
 
 
 def _load(sent: bytes) -> Task:
@@ -157,33 +188,13 @@ _KINDS: Mapping[str, type[EvenhandError]] = {"down": EndpointDown, "refused": En
 """Failures of a model by the names under which executors send them, the special ones first."""
 
 
-def _open_session(url: str) -> SparkSession:
-    # One session for each process: a second one in the same process is the first, with its settings.
-    with _LOCK:
-        builder = SparkSession.builder.appName("evenhand")
-        builder = builder.remote(url) if url.startswith("sc:") else builder.master(url)
-        if not url.startswith("sc:"):
-            builder = builder.config("spark.ui.enabled", "false").config("spark.driver.bindAddress", "127.0.0.1")
-        session = builder.getOrCreate()
-        session.addArtifacts(str(_zip_package()), pyfile=True)
-        return session
-
-
-def _count_slots(session: SparkSession) -> int:
+def count_slots(session: SparkSession) -> int:
+    """Returns the number of pieces that the session works on at the same time."""
     # A range has as many partitions as Spark works on at the same time; a Connect server says it in no other way.
     return max(1, int(session.range(0, 1000).select(spark_partition_id().alias("no")).distinct().count()))
 
 
-def _zip_package() -> Path:
-    """Returns a new zip file of this package's code."""
-    target = Path(mkdtemp(prefix="evenhand-spark-")) / "evenhand.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(PACKAGE.rglob("*.py")):
-            archive.write(file, Path(PACKAGE.name) / file.relative_to(PACKAGE))
-    return target
-
-
-def _as_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
+def as_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
     """Returns the pieces as rows, divided among the executors several times, so that one that is slow or dies holds up little."""
     table = pa.table({"piece": pa.array(pieces, pa.binary())})
     return session.createDataFrame(table).repartition(min(len(pieces), slots * PARTS_A_SLOT))

@@ -3,7 +3,6 @@
 Runs where pyspark and Java are there: `scripts/spark test` sets them up, with a master and two workers.
 """
 
-import os
 import shutil
 import sqlite3
 import sys
@@ -24,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.batch import database_table, sql_table
-from app.batch.engines import Engine, LocalEngine, open_engine
+from app.batch.engines import Engine, LocalEngine
 from app.checks.sources import TablePlaces
 from app.domain.deployments import Endpoint, EndpointSource
 from app.domain.monitors import MonitoredAttribute
@@ -36,6 +35,7 @@ from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_o
 from tests.builders.divided import MAX_RECORDS, DividedRecords, assert_same_figures, counts, figures, payload_counts
 from tests.builders.figures import assert_same_payload, payload_figures
 from tests.builders.lakes import Lake, lake_of
+from tests.builders.spark_engines import SPARK_WARNINGS, require_spark, spark_engine
 from tests.builders.sqlite_tables import NAME, SqliteTables, sqlite_tables_of
 from tests.builders.warehouses import warehouse_of
 from tests.models.mlflow_stub import save_rule_model
@@ -43,14 +43,8 @@ from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 
-pytest.importorskip("pyspark", reason="pyspark is not installed; scripts/spark test runs this")
-pytestmark = [
-    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed; scripts/spark test runs this"),
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+require_spark()
+pytestmark = SPARK_WARNINGS
 
 ANYBODY = MonitoredAttribute(feature="sex", monitored=("female",))
 TOGETHER = (("sex", "age"),)
@@ -59,8 +53,7 @@ STEP = timedelta(seconds=1, microseconds=1)
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    """The cluster that scripts/spark started, or a session in this process."""
-    return open_engine("spark", os.environ.get("EVENHAND_TEST_SPARK_URL", "local[2]"))
+    return spark_engine()
 
 
 def on(lake: Lake, engine: Engine) -> Lake:
