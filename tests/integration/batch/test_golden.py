@@ -1,18 +1,22 @@
-"""Adult and the OpenScale credit data: the same figures from Postgres and from files, also when these are counted in batches."""
+"""Adult and the OpenScale credit data: the same figures from Postgres and from files, also counted in batches or on Spark."""
 
 import csv
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.batch.engines import Engine, LocalEngine
+from app.checks.sources import TablePlaces
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
 from tests.builders.lakes import lake_of
+from tests.builders.spark_engines import SPARK_WARNINGS, spark_engine
 from tests.golden import golden
 from tests.scenes import HOUR, NOON, Result, scene
 
@@ -31,8 +35,10 @@ def figures(result: Result) -> dict[tuple[object, ...], Any]:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("open_it", [LocalEngine, pytest.param(spark_engine, marks=SPARK_WARNINGS)], ids=["local", "spark"])
 @pytest.mark.parametrize("case", WATCHED)
-def test_golden_data_give_the_same_figures_from_files(database: Database, tmp_path: Path, case: str) -> None:
+def test_golden_data_give_the_same_figures_from_files(database: Database, tmp_path: Path, case: str, open_it: Callable[[], Engine]) -> None:
+    engine = open_it()
     feature, monitored = WATCHED[case]
     with (golden(case) / "predictions.csv").open() as file:
         rows: list[dict[str, Any]] = [
@@ -54,6 +60,7 @@ def test_golden_data_give_the_same_figures_from_files(database: Database, tmp_pa
     columns = [Column(name=feature, type=FieldType.STRING, kind=FieldKind.CATEGORICAL)]
     stage = scene(database, columns, monitor, endpoint=None)
     lake = lake_of(stage, tmp_path)
+    lake.stage.places = TablePlaces((lake.folder,), engine=engine)
     stage.log(rows, NOON)
     for start in range(0, len(rows), 999):
         lake.write(rows[start : start + 999], NOON)
