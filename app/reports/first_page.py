@@ -75,7 +75,7 @@ def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
     if not source.is_of_check:
         counted = count_verdicts(source.histories)
         are_topped_up = bool(counted) and any(one.is_topped_up for one in source.forest.checks)
-        yield (describe_verdicts(counted) if counted else NONE_MEASURED) + (f" {capitalise(SHARED_RECORDS)}." if are_topped_up else "")
+        yield (describe_verdicts(counted) if counted else NONE_MEASURED) + (f" {SHARED_RECORDS}" if are_topped_up else "")
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
         counts = [f"{VERDICT_WORDS[grade].capitalize()}: {first_of(names)}." for grade, names in summary(shown)]
         of = "of this check" if source.is_of_check else f"of the newest check, which ended its span on {moment(source.check.span.end)}"

@@ -26,7 +26,8 @@ _HUNDREDTHS: Final = 2
 _FAVOURED: Final = "favourable"
 """Rate whose ratio says how many times as often a group gets the favourable outcome."""
 
-SHARED_RECORDS: Final = "checks share records: hours with few are topped up with earlier ones"
+SHARED_RECORDS: Final = "Checks share records: hours with few are topped up with earlier ones."
+"""Sentence that counts of checks need next to them where these are topped up: such checks are no independent measurements."""
 
 _FROM_BEFORE: Final = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
@@ -95,6 +96,9 @@ def word_forest(forest: Forest) -> ForestHeadline:
 
     clause = allow_for_choice(forest, row)
     parts, windows = (*say_history(forest, row), *age), tuple(say_windows(forest, row, is_turned=clause.is_turned))
+    strip = row.leading.strip
+    if row.verdict is Verdict.UNFAIR and len(strip) > 1 and any(one.is_topped_up for one in strip):
+        windows = (*windows, SHARED_RECORDS)
     # A row is as grave as its gravest figure, so no other comparison is outside its limits either.
     if row.verdict is Verdict.FAIR:
         unjudged = sum(other.verdict is not Verdict.FAIR for other in forest.rows)
@@ -215,16 +219,12 @@ def day_of(at: datetime, year: int | None = None) -> str:
 
 
 def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
-    """Returns in how many of the checks the figure had that verdict: `70 of the last 72 checks`, or of all where there are not more.
-
-    Checks that are topped up with earlier records are no independent measurements, which is said.
-    """
+    """Returns in how many of the checks the figure had that verdict: `70 of the last 72 checks`, or of all where there are not more."""
     if len(strip) == 1:
         return "the only check" if strip[0].verdict == verdict else "no check"
     # There may be more checks than those that are shown.
     shown = f"the last {len(strip)}" if len(strip) >= STRIP_CHECKS else f"{len(strip)}"
-    shared = f" ({SHARED_RECORDS})" if any(one.is_topped_up for one in strip) else ""
-    return f"{sum(one.verdict == verdict for one in strip)} of {shown} checks{shared}"
+    return f"{sum(one.verdict == verdict for one in strip)} of {shown} checks"
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:

@@ -10,7 +10,7 @@ from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.metrics.comparisons import Pairs
 from app.metrics.verdicts import Verdict
-from app.views.forest_headline import NO_FIGURES, ForestHeadline, word_forest
+from app.views.forest_headline import NO_FIGURES, SHARED_RECORDS, ForestHeadline, word_forest
 from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import MONITOR, NAMED, NOW, checks_of, figure_of, forest_of, recent_of
 
@@ -273,9 +273,12 @@ def test_checks_that_share_records_are_not_counted_as_if_they_were_independent()
     topped_up = headline_of(figure_of(), checks=checks_of(2, is_topped_up=True), recent=recent)
     alone = headline_of(figure_of(), checks=checks_of(1, is_topped_up=True))
 
-    assert topped_up.parts[0] == "unfair in 2 of 2 checks (checks share records: hours with few are topped up with earlier ones)"
-    assert headline_of(figure_of(), checks=checks_of(2), recent=recent).parts[0] == "unfair in 2 of 2 checks"
+    own = headline_of(figure_of(), checks=checks_of(2), recent=recent)
+
+    assert {topped_up.parts[0], own.parts[0]} == {"unfair in 2 of 2 checks"}
     assert alone.parts[0] == "unfair in the only check"
+    assert topped_up.windows[-1] == "Checks share records: hours with few are topped up with earlier ones."
+    assert [SHARED_RECORDS in one.windows for one in (topped_up, own, alone)] == [True, False, False]
 
 
 def test_the_gravest_row_is_first_and_of_equals_the_one_further_out() -> None:
