@@ -15,7 +15,6 @@ from unittest.mock import patch
 import hypothesis
 import pytest
 import structlog
-from xdist.remote import Producer
 
 from app.embedded import EmbeddedPostgres
 from app.embedded.configuration import TUNING
@@ -35,7 +34,6 @@ from tests.databases import UNSAFE, Databases, address_of, execute
 from tests.examples import many
 from tests.progress import MOST_LOOKS, Watch, lift_limits
 from tests.scenes import NOON, SceneMemory
-from tests.together import GroupScheduling, put_groups_first
 
 lift_limits()
 hash_passwords_cheaply()
@@ -61,17 +59,6 @@ LOGGING: dict[str, Any] = {
 """What tests print. Loggers are never cached: a cached one would not see what another test configures or captures."""
 
 structlog.configure = partial(structlog.configure, cache_logger_on_first_use=False)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:
-    """Deals out groups of files where files would be dealt out."""
-    return GroupScheduling(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts what takes longest first."""
-    put_groups_first(items)
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,7 +7,6 @@ from tests.browsing import Visit, running_browser, visiting
 from tests.example_run import Example, running_example
 from tests.firefox import FirefoxTab, firefox, running_firefox
 from tests.progress import wait_until
-from tests.together import shares_an_example
 
 HOURS = 8
 
@@ -27,7 +26,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def shared_example() -> Iterator[Example]:
-    """The worked example, as `scripts/run` shows it, with enough hours of history for an alert. The tests of a process share it."""
+    """The worked example, as `scripts/run` shows it, with enough hours of history for an alert. All pages' tests share it."""
     with running_example(hours=HOURS) as example:
         # Evidence is counted some time after the checks that the example itself waits for.
         # Four tests acknowledge one each, and whichever comes first must leave some for the others.
@@ -38,14 +37,15 @@ def shared_example() -> Iterator[Example]:
 @pytest.fixture
 def example(browser: Browser, request: pytest.FixtureRequest) -> Example:  # noqa: ARG001 - first, so that no example is run for nothing
     """The worked example where there is a browser to look at it."""
-    return _share_example(request)
+    shared: Example = request.getfixturevalue("shared_example")
+    return shared
 
 
 @pytest.fixture(scope="module")
 def tab(request: pytest.FixtureRequest) -> Iterator[FirefoxTab]:
     """A person's tab in Firefox at the example, logged in."""
     firefox()  # first, so that no example is run for nothing
-    example = _share_example(request)
+    example: Example = request.getfixturevalue("shared_example")
     with running_firefox(example.base_url) as tab:
         tab.log_in(example.key)
         yield tab
@@ -58,9 +58,3 @@ def visit(browser: Browser, example: Example) -> Iterator[Visit]:
         visit.log_in(example.key)
         yield visit
         assert visit.faults == []
-
-
-def _share_example(request: pytest.FixtureRequest) -> Example:
-    assert shares_an_example(request.path), f"Name {request.path.name} in tests/together.py: its tests look at the worked example"
-    shared: Example = request.getfixturevalue("shared_example")
-    return shared
