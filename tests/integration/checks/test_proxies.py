@@ -9,6 +9,7 @@ from sqlalchemy import text
 from app.domain.checks import Trigger
 from app.store.database.engine import Database
 from app.views.check_views import CheckView, ViewKind
+from app.views.payload_view import INTERVALS_DIFFER
 from app.views.viewing import check_view
 from tests.builders.proxies import proxied_world, train, watched_through
 from tests.scenes import HOUR, NOON, Result, Scene
@@ -65,8 +66,9 @@ def test_through_the_recommended_features_the_model_is_found_unfair_without_a_wa
     assert impact(result, "balanced")[0] == pytest.approx(0.474, abs=0.0005)
     assert result.run.window is not None
     assert set(result.run.window["correlated_features"]["group"]) == {"features", "donors"}
-    (note,) = view_of(world, result).notes
-    assert note.startswith("The model does not see group. Its copies take district, priors from training records")
+    unseen, intervals = view_of(world, result).notes
+    assert unseen.startswith("The model does not see group. Its copies take district, priors from training records")
+    assert intervals == INTERVALS_DIFFER
 
 
 def test_through_the_column_of_chance_alone_the_ratio_is_near_one_and_the_check_says_that_this_means_nothing(world: Scene) -> None:

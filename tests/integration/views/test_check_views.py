@@ -13,6 +13,7 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.training_data import Cell, Distribution, TrainingData
 from app.store.database.engine import Database
 from app.views.check_views import AttributeView, CheckView, GroupShare, ViewKind
+from app.views.payload_view import INTERVALS_DIFFER
 from app.views.viewing import check_view, views_of
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.training import put_training, store_training, summary
@@ -330,9 +331,9 @@ def test_the_perturbed_view_of_an_attribute_that_the_model_does_not_see_says_tha
     stage = scene(database, APPLICANT, watched, endpoint=Endpoint(url=server.url), meta=(region,))
     stage.log(({**row, "region": "north" if no % 3 else "south"} for no, row in enumerate(applicants(20, 20, 5))), NOON)
 
-    shown = view(stage, stage.check(NOON).run, ViewKind.PAYLOAD_PERTURBED)
-    assert len(shown.notes) == 1
-    assert shown.notes[0].startswith("The model does not see region, and no correlated features are set for it")
+    unseen, intervals = view(stage, stage.check(NOON).run, ViewKind.PAYLOAD_PERTURBED).notes
+    assert unseen.startswith("The model does not see region, and no correlated features are set for it")
+    assert intervals == INTERVALS_DIFFER
 
 
 def test_where_every_value_is_missing_all_records_stand_in_no_group_and_nothing_is_a_number(stage: Scene) -> None:
