@@ -16,7 +16,7 @@ from ..metrics.verdicts import Verdict
 from ..tracking.looking import ComparisonState
 from ..tracking.wording import list_notes
 from ..views.forest import Forest, ForestRow
-from ..views.forest_headline import SHARED_RECORDS, count_verdicts, day_of, word_figure, word_forest
+from ..views.forest_headline import SHARED_RECORDS, count_verdicts, day_of, share_records, word_figure, word_forest
 from .forest_drawer import LONGEST, find_row, open_drawer, row_query
 
 Label = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")]
@@ -39,7 +39,7 @@ def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attr
         "picture": picture_of(forest),
         "strip_runs": strip_runs,
         "count_verdicts": count_verdicts,
-        "shared_records": SHARED_RECORDS,
+        "shared_records": lambda strip: SHARED_RECORDS if share_records(strip) else "",
         "short_evidence": short_evidence,
         "explain_evidence": explain_evidence,
         "clause_of": lambda one, figure: word_figure(one, figure, forest.words),

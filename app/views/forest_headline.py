@@ -96,8 +96,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
 
     clause = allow_for_choice(forest, row)
     parts, windows = (*say_history(forest, row), *age), tuple(say_windows(forest, row, is_turned=clause.is_turned))
-    strip = row.leading.strip
-    if row.verdict is Verdict.UNFAIR and len(strip) > 1 and any(one.is_topped_up for one in strip):
+    if row.verdict is Verdict.UNFAIR and share_records(row.leading.strip):
         windows = (*windows, SHARED_RECORDS)
     # A row is as grave as its gravest figure, so no other comparison is outside its limits either.
     if row.verdict is Verdict.FAIR:
@@ -225,6 +224,11 @@ def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
     # There may be more checks than those that are shown.
     shown = f"the last {len(strip)}" if len(strip) >= STRIP_CHECKS else f"{len(strip)}"
     return f"{sum(one.verdict == verdict for one in strip)} of {shown} checks"
+
+
+def share_records(strip: Sequence[StripPoint]) -> bool:
+    """Returns whether there are several checks, some of them topped up with records of earlier hours."""
+    return len(strip) > 1 and any(one.is_topped_up for one in strip)
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
