@@ -168,7 +168,9 @@ def measure(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
 
 def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
     """Runs one of the counts in a process of its own; with `spark`, the answer has the peaks of memory of its executors, too."""
-    arguments = [sys.executable, "-P", __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
+    # As this process was started: with `-P` only where PYTHONPATH has the folder of the scripts.
+    python = [sys.executable, *(["-P"] if sys.flags.safe_path else [])]
+    arguments = [*python, __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
     with ExecutorMemory() if "spark" in what else nullcontext() as memory:
         answer = subprocess.run(arguments, check=True, capture_output=True, text=True)  # noqa: S603 - this file
     found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])

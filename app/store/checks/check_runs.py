@@ -3,8 +3,9 @@
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckRun, CheckState, Failure, Progress, Span, Trigger
+from ...domain.checks import CheckRun, CheckState, Progress, Span, Trigger
 from ..tables import CheckRow, DeploymentRow
+from .failures import read_failure
 
 
 def run_rows() -> Select[CheckRow, str]:
@@ -43,6 +44,6 @@ def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
         created_by=row.created_by,
         monitor_version=row.monitor_version,
         model_revision=row.model_revision,
-        failure=None if row.failure is None else Failure(row.failure),
+        failure=read_failure(row.failure, row.narrow_failure),
         traceparent=row.traceparent,
     )

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from ...domain.checks import CheckState, Failure, WindowCounts
 from ...domain.display_names import DisplayNames
 from ...domain.monitors import Schedule
+from ..checks.failures import read_failure
 from ..database.rows import read_named_rows
 from ..deployments.monitors import read_names
 
@@ -102,7 +103,8 @@ def _counts_of(side: str, window: str) -> str:
 _ENTRIES = f"""
     SELECT d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule, m.config->'metrics' AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
-           l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of("last", 'l."window"')},
+           l.failure AS last_failure, l.narrow_failure AS last_narrow_failure, l.claimable_at AS last_claimable_at,
+           {_counts_of("last", 'l."window"')},
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
            {_counts_of("success", 'coalesce(o."window", s."window")')},
@@ -191,7 +193,7 @@ def _read_last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - a row of _ENTRI
         at=row.last_at,
         finished_at=row.last_finished_at,
         reason=row.last_reason,
-        failure=None if row.last_failure is None else Failure(row.last_failure),
+        failure=read_failure(row.last_failure, row.last_narrow_failure),
         next_attempt_at=row.last_claimable_at if state is CheckState.FAILED else None,
         counts=WindowCounts(records=row.last_records, unclassified=row.last_unclassified, needed=row.last_needed),
     )

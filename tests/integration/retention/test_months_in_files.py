@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import select
 
 from app.domain.alerts import FailedChecksCondition, Resolution
 from app.domain.archives import MonthsInFiles
@@ -17,6 +18,7 @@ from app.store.checks.ended_checks import newest_record_at
 from app.store.database.engine import Database
 from app.store.overviews.overview import overview_entries
 from app.store.subgroups.scans import SubgroupSettings, newest_scan
+from app.store.tables import CheckRow
 from app.tracking.subgroups.requests import request_scan
 from app.tracking.subgroups.scanning import run_next_scan
 from tests.builders.alert_history import History
@@ -200,6 +202,9 @@ def test_an_hourly_check_that_lacks_the_month_names_it_and_ends_at_once_and_late
     history.evaluate()
 
     assert (ended.failure, ended.attempts, ended.next_attempt_at) == (Failure.MONTHS_AWAY, 1, None)
+    # A process of the previous release reads this column alone.
+    with cold.database.transaction() as session:
+        assert session.scalar(select(CheckRow.failure).where(CheckRow.no == run.no)) == Failure.INVALID_INPUT
     assert ended.reason is not None
     assert "evenhand archives bring-back --month 2026-03 --deployment a-model" in ended.reason
     assert [(one.rule_id, ended.reason in str(one.facts["sentence"])) for one in history.alerts()] == [("failing", True)]
