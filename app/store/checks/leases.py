@@ -23,7 +23,7 @@ _COLLISIONS = 5
 """Max repetitions of one claim after another worker took the same deployment."""
 
 _NEXT = text("""
-    WITH heads AS (
+    WITH heads AS MATERIALIZED (
         (SELECT DISTINCT ON (deployment_no, trigger) no
          FROM checks
          WHERE claimable_at <= now() AND state <> 'running'
