@@ -3,7 +3,7 @@
 import os
 
 QUICK = "EVENHAND_QUICK_EXAMPLES"
-"""Set by `scripts/test` without arguments: a quarter of the examples, for a developer who waits. CI and `--all` try every one."""
+"""Set by `scripts/test` and `--all`: a quarter of the examples, for a person or a change that waits. `--nightly` tries every one."""
 
 
 def many(examples: int) -> int:

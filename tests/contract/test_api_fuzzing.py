@@ -5,6 +5,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from app.store.database.engine import Database
 from tests.security.fuzzing import cover_the_installation, fuzz_every_operation, fuzz_own_key
 from tests.service import running_service
@@ -19,6 +21,7 @@ def test_no_operation_fails_or_answers_anything_undocumented(database: Database,
     assert own_key.returncode == 0, own_key.stdout
 
 
+@pytest.mark.nightly
 def test_no_combination_of_bounds_of_operations_on_the_installation_fails(database: Database, tmp_path: Path) -> None:
     with running_service(database, tmp_path) as service:
         outcome = cover_the_installation(service, tmp_path)

@@ -188,6 +188,7 @@ def figure(check: dict[str, Any], metric: str, data: str, scope: str, group: str
     return only
 
 
+@pytest.mark.nightly
 def test_balanced_figures_are_those_of_everybody_as_each_group(database: Database, tmp_path: Path) -> None:
     with running_service(database, tmp_path) as service, working(database):
         for world in worlds():

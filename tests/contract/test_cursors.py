@@ -38,6 +38,7 @@ def watched(service: RunningService) -> RunningService:
     return service
 
 
+@pytest.mark.nightly
 def test_a_cursor_that_no_list_made_is_refused_or_leads_to_a_page(watched: RunningService) -> None:
     paths = watched.client.get("/openapi.json").json()["paths"]
     lists = [

@@ -63,6 +63,7 @@ def newcomer(example: Example, folder: Path) -> Iterator[dict[str, str]]:
             model.terminate()
 
 
+@pytest.mark.nightly
 def test_every_page_prints_what_it_shows_and_puts_back_what_it_changes(tmp_path: Path) -> None:
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:

@@ -117,6 +117,7 @@ def test_the_code_holds_no_key_and_the_address_that_was_asked(service: RunningSe
     assert all("EVENHAND_KEY" in snippet["code"] for snippet in answer.json()["snippets"])
 
 
+@pytest.mark.nightly
 def test_a_host_that_is_no_host_does_not_become_a_command(service: RunningService, tmp_path: Path) -> None:
     service.client.post("/v1/deployments", json=deployment()).raise_for_status()
     host = "x';touch${IFS}made;'\"$(touch${IFS}made)\";open('made','w');'"

@@ -27,6 +27,7 @@ FEW = {
 """Kinds of people who are asked for here; `scripts/security matrix` asks for all."""
 
 
+@pytest.mark.nightly
 def test_every_operation_lets_in_those_people_whom_it_should_and_nobody_else(database: Database, tmp_path: Path) -> None:
     with running_issuer() as issuer:
         people = [one for one in people_of(issuer) if one.caller.name in FEW]

@@ -23,14 +23,17 @@ def test_records_survive_a_kill_of_the_api_process(running: Stage) -> None:
     assert_nothing_lost(api_killed(running, 2))
 
 
+@pytest.mark.nightly
 def test_a_check_whose_worker_was_killed_is_done_once_by_the_next(running: Stage) -> None:
     assert_nothing_lost(worker_killed(running, 2))
 
 
+@pytest.mark.nightly
 def test_records_and_checks_survive_a_kill_of_postgres(running: Stage) -> None:
     assert_nothing_lost(postgres_killed(running, 1))
 
 
+@pytest.mark.nightly
 def test_records_and_checks_survive_a_kill_of_everything(running: Stage) -> None:
     assert_nothing_lost(everything_killed(running, 1))
 

@@ -1,8 +1,11 @@
 """A model that is down, slow, or answers nonsense, through the HTTP API."""
 
+import pytest
+
 from tests.crashes.failing import models_fail
 
 
+@pytest.mark.nightly
 def test_a_failed_check_says_what_the_model_did_stores_nothing_and_the_next_one_succeeds() -> None:
     report = models_fail()
 

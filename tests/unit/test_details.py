@@ -29,6 +29,7 @@ def round_trips(results: list[Measured]) -> None:
 
 @settings(max_examples=many(25))
 @given(records() | records(weighted=True))
+@pytest.mark.thorough
 def test_every_figure_of_a_table_is_traced_in_json_and_back(sample: Records) -> None:
     for results in everything(sample).values():
         round_trips(results)

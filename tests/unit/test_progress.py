@@ -60,6 +60,7 @@ def test_what_works_without_an_end_is_ended() -> None:
         work()
 
 
+@pytest.mark.nightly
 def test_what_works_a_third_of_the_time_is_not_ended() -> None:
     with Watch(pause_seconds=0.1, quiet_looks=3).looking() as watch:
         while watch.looks < 20:
@@ -69,6 +70,7 @@ def test_what_works_a_third_of_the_time_is_not_ended() -> None:
             time.sleep(0.02)
 
 
+@pytest.mark.thorough
 def test_what_waits_for_a_process_that_works_is_not_ended() -> None:
     grandchild = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPIN!r}])"
     with subprocess.Popen([sys.executable, "-c", grandchild], start_new_session=True) as child:

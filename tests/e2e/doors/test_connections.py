@@ -3,6 +3,8 @@
 import socket
 from pathlib import Path
 
+import pytest
+
 from app.store.database.engine import Database
 from tests.e2e.doors.sockets import api_process, one_answer, rest, statuses
 from tests.progress import wait_until
@@ -44,6 +46,7 @@ def test_for_a_trusted_proxy_only_the_total_counts(database: Database, tmp_path:
             assert statuses(one_answer(connection)) == [200]
 
 
+@pytest.mark.nightly
 def test_a_client_that_does_not_read_its_answers_loses_its_connection(database: Database, tmp_path: Path) -> None:
     settings = {"max_connections_per_address": 1, "request_body_seconds": 0.5, "keep_alive_seconds": 1}
     with api_process(database, tmp_path, **settings) as door, socket.socket() as connection:

@@ -38,6 +38,7 @@ time.sleep(60)
 
 
 @only_root
+@pytest.mark.nightly
 def test_as_root_the_server_runs_as_the_owner_of_its_data(server: EmbeddedPostgres, folder: Path) -> None:
     data = folder / "data" / "postgres"
 
@@ -47,6 +48,7 @@ def test_as_root_the_server_runs_as_the_owner_of_its_data(server: EmbeddedPostgr
     assert Path(f"/proc/{running_on(data).pid}").stat().st_uid == owner
 
 
+@pytest.mark.nightly
 def test_the_log_can_be_read_by_its_owner_alone(server: EmbeddedPostgres, folder: Path) -> None:
     log = folder / "data" / "postgres.log"
     assert log.stat().st_mode & 0o777 == 0o600
@@ -59,6 +61,7 @@ def test_the_log_can_be_read_by_its_owner_alone(server: EmbeddedPostgres, folder
 
 
 @only_root
+@pytest.mark.nightly
 def test_data_that_nobody_owns_is_handed_over_with_its_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = Account(pwd.getpwnam("nobody").pw_uid, pwd.getpwnam("nobody").pw_gid)
     data = folder / "data" / "postgres"
@@ -74,6 +77,7 @@ def test_data_that_nobody_owns_is_handed_over_with_its_rows(folder: Path, monkey
     assert {path.lstat().st_uid for path in data.rglob("*")} == {data.stat().st_uid}
 
 
+@pytest.mark.nightly
 def test_without_an_account_for_postgres_one_is_made_and_nobody_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"nobody": pwd.getpwnam("nobody")}
     asked: list[list[str]] = []
@@ -91,6 +95,7 @@ def test_without_an_account_for_postgres_one_is_made_and_nobody_is_not_taken(mon
     assert [(command[0], command[-1]) for command in asked] == [("/sbin/useradd", "evenhand")]
 
 
+@pytest.mark.nightly
 def test_where_no_account_can_be_made_root_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.embedded.account.pwd.getpwnam", {"nobody": pwd.getpwnam("nobody")}.__getitem__)
     monkeypatch.setattr("app.embedded.account.shutil.which", lambda _name: None)
@@ -100,6 +105,7 @@ def test_where_no_account_can_be_made_root_is_refused_in_a_sentence(monkeypatch:
 
 
 @only_root
+@pytest.mark.nightly
 def test_data_in_a_closed_home_lies_elsewhere_and_is_found_again(folder: Path) -> None:
     home = folder / "closed"
     home.mkdir(mode=0o700)
@@ -114,6 +120,7 @@ def test_data_in_a_closed_home_lies_elsewhere_and_is_found_again(folder: Path) -
 
 
 @only_root
+@pytest.mark.nightly
 def test_whoever_deletes_the_data_folder_begins_afresh(folder: Path) -> None:
     home = folder / "closed"
     home.mkdir(mode=0o700)
@@ -126,6 +133,7 @@ def test_whoever_deletes_the_data_folder_begins_afresh(folder: Path) -> None:
 
 
 @only_root
+@pytest.mark.nightly
 def test_programs_in_a_closed_folder_are_copied_once_and_the_copy_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = folder / "closed"
     closed.mkdir(mode=0o700)
@@ -139,6 +147,7 @@ def test_programs_in_a_closed_folder_are_copied_once_and_the_copy_runs(folder: P
 
 
 @only_root
+@pytest.mark.nightly
 def test_existing_data_that_became_unreachable_is_refused_not_replaced(server: EmbeddedPostgres, folder: Path) -> None:
     server.stop()
     (folder / "data").chmod(0o700)
@@ -148,6 +157,7 @@ def test_existing_data_that_became_unreachable_is_refused_not_replaced(server: E
 
 
 @only_root
+@pytest.mark.nightly
 def test_an_ordinary_user_runs_it_as_himself_and_kill_minus_nine_of_him_leaves_nothing(folder: Path) -> None:
     user = _ordinary_user(folder)
     data = folder / "home" / "data" / "postgres"
@@ -159,6 +169,7 @@ def test_an_ordinary_user_runs_it_as_himself_and_kill_minus_nine_of_him_leaves_n
 
 
 @only_root
+@pytest.mark.nightly
 def test_root_serves_the_data_of_an_ordinary_user_as_that_user(folder: Path) -> None:
     user = _ordinary_user(folder)
     with _serving_as(user, folder) as serving:
@@ -168,6 +179,7 @@ def test_root_serves_the_data_of_an_ordinary_user_as_that_user(folder: Path) -> 
         assert Path(f"/proc/{running_on(folder / 'home' / 'data' / 'postgres').pid}").stat().st_uid == user.uid
 
 
+@pytest.mark.nightly
 def test_an_account_that_may_enter_uses_the_programs_where_they_are(folder: Path) -> None:
     package = _install_programs_in(folder)
 

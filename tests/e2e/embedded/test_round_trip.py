@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.builders.docs_pages import DOCS, blocks
 from tests.e2e.embedded.commands import EVENHAND, REPOSITORY, environment
@@ -38,6 +39,7 @@ RECORDS = [
 ]
 
 
+@pytest.mark.nightly
 def test_figures_are_the_same_after_a_backup_and_a_restore_elsewhere(folder: Path) -> None:
     here, there = folder / "here", folder / "there"
     for place in (here, there):

@@ -50,6 +50,7 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
     assert not any(_lives(pid) for pid in children)
 
 
+@pytest.mark.nightly
 def test_when_it_is_killed_its_children_end_and_the_next_start_works(folder: Path) -> None:
     port = free_port()
     data = folder / "data" / "postgres"
@@ -83,6 +84,7 @@ def test_a_taken_port_is_told_in_a_sentence(folder: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.nightly
 def test_another_secret_key_than_the_stored_credentials_ends_it_with_a_sentence(folder: Path) -> None:
     with embedded_postgres(folder / "data") as url:
         database = Database(url)
@@ -116,6 +118,7 @@ def test_another_secret_key_than_the_stored_credentials_ends_it_with_a_sentence(
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.nightly
 def test_a_key_is_made_listed_and_revoked_without_a_running_service(folder: Path) -> None:
     with embedded_postgres(folder / "data") as url:
         database = Database(url)
@@ -132,6 +135,7 @@ def test_a_key_is_made_listed_and_revoked_without_a_running_service(folder: Path
     assert postmaster_of(folder / "data" / "postgres") is None
 
 
+@pytest.mark.nightly
 def test_it_says_that_it_listens_when_it_answers_and_its_hint_makes_a_key_from_another_folder(folder: Path) -> None:
     port = free_port()
     elsewhere = folder / "elsewhere"

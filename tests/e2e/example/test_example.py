@@ -167,6 +167,7 @@ def test_it_shows_results_ends_cleanly_and_a_second_run_goes_on_from_there(home:
     assert postmaster_of(home.data / "postgres") is None
 
 
+@pytest.mark.nightly
 def test_cut_short_it_leaves_nothing_running_and_the_next_run_streams_until_ctrl_c(home: Home) -> None:
     with home.running() as first:
         first.wait_for("Began a live stream")

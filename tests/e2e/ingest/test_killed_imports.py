@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from app.store.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows
@@ -16,6 +18,7 @@ from tests.service import running_service
 RECORDS = 30_000
 
 
+@pytest.mark.nightly
 def test_an_import_that_is_killed_again_and_again_stores_each_record_once(database: Database, tmp_path: Path) -> None:
     chance = random.Random(3)
     file = tmp_path / "log.csv"

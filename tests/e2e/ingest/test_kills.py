@@ -67,6 +67,7 @@ def scene() -> Iterator[Scene]:
         server.stop()
 
 
+@pytest.mark.nightly
 def test_nothing_acknowledged_is_lost_or_doubled_when_postgres_is_killed(scene: Scene) -> None:
     with _service(scene), _load(scene):
         for _ in range(KILLS):
@@ -94,6 +95,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_service_is_killed(scen
     _assert_stored_once(scene)
 
 
+@pytest.mark.nightly
 def test_two_processes_on_one_socket_share_the_load_and_one_answers_while_the_other_is_dead(scene: Scene) -> None:
     with _service(scene), _load(scene):
         for _ in range(KILLS):

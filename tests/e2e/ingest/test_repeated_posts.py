@@ -148,6 +148,7 @@ def test_many_connections_at_once_store_each_record_once_and_see_what_is_a_dupli
     assert rows(database, "SELECT count(*), count(DISTINCT record_id) FROM payload_records") == [(threads * posts // 2,) * 2]
 
 
+@pytest.mark.nightly
 def test_a_revoked_key_and_a_bound_key_are_refused_under_a_known_head(database: Database, port: int) -> None:
     with _connected(port) as connection:
         key = _key(database)
@@ -164,6 +165,7 @@ def test_a_revoked_key_and_a_bound_key_are_refused_under_a_known_head(database: 
             assert _post(connection, bound, text, PATH.replace("/d/", "/e/"))[0] == 200
 
 
+@pytest.mark.nightly
 def test_a_changed_deployment_is_noticed_under_a_known_head(database: Database, port: int) -> None:
     with _connected(port) as connection:
         key, admin = _key(database), _key(database, Role.ADMIN)

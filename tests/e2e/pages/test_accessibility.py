@@ -23,7 +23,7 @@ _FOCUSED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_the_tab_key_reaches_the_end_of_a_page_and_every_stop_is_seen(browser: Browser, example: Example, scheme: Scheme) -> None:
     unseen = {}
     with visiting(browser, example.base_url, scheme=scheme) as visit:
@@ -51,6 +51,7 @@ def test_a_figure_opens_over_the_page_and_closing_it_leads_back_to_its_link(visi
     expect(link).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_wide_letters_in_a_narrow_window_do_not_widen_a_page(browser: Browser, example: Example) -> None:
     context = browser.new_context(viewport={"width": NARROW, "height": 640}, reduced_motion="reduce")
     try:
@@ -139,6 +140,7 @@ def _stops(page: Page) -> list[dict[str, object]]:
     raise AssertionError(f"Tab does not leave the page; it is at {stops[-1]}")
 
 
+@pytest.mark.nightly
 def test_an_operation_on_the_page_of_the_api_is_one_stop_of_the_keyboard_and_has_an_address(visit: Visit) -> None:
     page = visit.go("/docs")
     line = page.locator(".opblock").first.locator(".opblock-summary-control")
@@ -156,6 +158,7 @@ def test_an_operation_on_the_page_of_the_api_is_one_stop_of_the_keyboard_and_has
     expect(line).to_have_attribute("aria-expanded", "false")
 
 
+@pytest.mark.nightly
 def test_the_page_of_the_api_can_be_read_in_both_schemes_and_leads_back(visit: Visit) -> None:
     page = visit.go("/docs")
     expect(page.locator(".opblock").first).to_be_visible()

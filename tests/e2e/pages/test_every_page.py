@@ -77,16 +77,24 @@ def walks(browser: Browser, request: pytest.FixtureRequest) -> Walks:
     return Walks(browser, request.getfixturevalue("shared_example"))
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (DESKTOP, "light"),
+        (PHONE, "dark"),
+        pytest.param(DESKTOP, "dark", marks=pytest.mark.nightly),
+        pytest.param(PHONE, "light", marks=pytest.mark.nightly),
+    ],
+)
 def test_every_page_opens_without_a_fault_is_accessible_and_fits_its_window(walks: Walks, width: int, scheme: Scheme) -> None:
     facts = walks.facts(width, scheme)
 
     assert {name: page.wrong for name, page in facts.items() if page.wrong} == {}
 
 
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_no_badge_wraps(walks: Walks, width: int) -> None:
-    facts = walks.facts(width)
+@pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")])
+def test_no_badge_wraps(walks: Walks, width: int, scheme: Scheme) -> None:
+    facts = walks.facts(width, scheme)
 
     assert {name: page.wrapped_badges for name, page in facts.items() if page.wrapped_badges} == {}
 

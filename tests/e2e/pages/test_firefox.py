@@ -1,5 +1,7 @@
 """The pages of the worked example in Firefox: every page, and the drawer of a group."""
 
+import pytest
+
 from tests.example_run import Example
 from tests.firefox import FirefoxTab
 from tests.page_list import DEPLOYMENT, pages
@@ -8,6 +10,7 @@ ESCAPE = "\ue00c"
 """The key as WebDriver writes it."""
 
 
+@pytest.mark.nightly
 def test_every_page_opens_in_firefox_without_a_fault_is_accessible_and_fits(tab: FirefoxTab, shared_example: Example) -> None:
     wrong = {}
     for name, path in pages(shared_example.client).items():
@@ -18,6 +21,7 @@ def test_every_page_opens_in_firefox_without_a_fault_is_accessible_and_fits(tab:
     assert wrong == {}
 
 
+@pytest.mark.nightly
 def test_a_drawer_opens_and_closes_in_firefox_and_its_address_can_be_shared(tab: FirefoxTab) -> None:
     tab.go(DEPLOYMENT)
     tab.click("a[data-row]")

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.example_run import Example
 from tests.firefox import FirefoxTab
 from tests.page_list import DEPLOYMENT
@@ -14,6 +16,7 @@ RECORD = {"sex": "female", "income": 20_000}
 NEW = "/v1/deployments/in-firefox"
 
 
+@pytest.mark.nightly
 def test_a_deployment_is_set_up_in_steps_and_its_first_check_appears_without_a_reload(tab: FirefoxTab, shared_example: Example) -> None:
     client = shared_example.client
     tab.go("/register")
@@ -57,6 +60,7 @@ def test_a_deployment_is_set_up_in_steps_and_its_first_check_appears_without_a_r
     client.delete("/v1/deployments/in-firefox").raise_for_status()
 
 
+@pytest.mark.nightly
 def test_filters_act_at_once_and_have_an_address(tab: FirefoxTab) -> None:
     tab.go("/")
     tab.run("window.isTheSamePage = true")
@@ -72,6 +76,7 @@ def test_filters_act_at_once_and_have_an_address(tab: FirefoxTab) -> None:
     assert tab.wrong() == []
 
 
+@pytest.mark.nightly
 def test_j_and_enter_open_a_deployment_and_control_k_jumps_to_one(tab: FirefoxTab) -> None:
     tab.go("/")
     tab.press("j")
@@ -91,6 +96,7 @@ def test_j_and_enter_open_a_deployment_and_control_k_jumps_to_one(tab: FirefoxTa
     tab.wait_for_page(f"location.pathname === '{DEPLOYMENT}'", "Enter jumps to it")
 
 
+@pytest.mark.nightly
 def test_an_alert_is_acknowledged_with_a_note(tab: FirefoxTab, shared_example: Example) -> None:
     alert = shared_example.client.get("/v1/alerts?state=open&limit=1").json()["alerts"][0]["id"]
     tab.go(f"/alerts/{alert}")
@@ -104,6 +110,7 @@ def test_an_alert_is_acknowledged_with_a_note(tab: FirefoxTab, shared_example: E
     assert tab.wrong() == []
 
 
+@pytest.mark.nightly
 def test_a_report_is_downloaded(tab: FirefoxTab) -> None:
     tab.go(DEPLOYMENT)
     tab.click("a[href$='/report.pdf'][download]")

@@ -99,7 +99,15 @@ def open_an_alert(fleet: Fleet) -> None:
         )
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (DESKTOP, "light"),
+        (PHONE, "dark"),
+        pytest.param(DESKTOP, "dark", marks=pytest.mark.nightly),
+        pytest.param(PHONE, "light", marks=pytest.mark.nightly),
+    ],
+)
 def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, fleet: Fleet, width: int, scheme: Scheme) -> None:
     fleet.end_a_check()
     open_an_alert(fleet)

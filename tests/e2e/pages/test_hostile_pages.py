@@ -120,6 +120,7 @@ def _look(visit: Visit, path: str) -> list[str]:
     return [f"{path}: {fault}" for fault in (*visit.faults, *([f"{found} injected elements"] if found else []))]
 
 
+@pytest.mark.nightly
 def test_no_page_takes_a_text_for_markup_or_script(service: RunningService, stage: Scene) -> None:
     _fill(service, stage)
     with running_browser() as browser, visiting(browser, service.base_url) as visit:

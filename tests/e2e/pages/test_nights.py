@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browsing import DESKTOP, HEIGHTS, PHONE, Visit
@@ -11,6 +12,7 @@ from tests.layout import layout_faults
 API = "/v1/deployments/credit-risk"
 
 
+@pytest.mark.nightly
 def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Example) -> None:
     """First: a changed monitor begins evidence again, and then no hour is counted that could be scanned."""
     page = visit.go("/deployments/credit-risk")
@@ -26,6 +28,7 @@ def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Examp
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
 
 
+@pytest.mark.nightly
 def test_an_attribution_is_started_and_deleted_by_the_page(visit: Visit, example: Example) -> None:
     page = visit.go("/deployments/credit-risk")
     page.get_by_role("button", name="Attribute…").press("Enter")

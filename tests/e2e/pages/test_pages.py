@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browsing import DESKTOP, Visit, visiting
@@ -122,6 +123,7 @@ def test_a_word_opens_with_the_keyboard_and_without_script(browser: Browser, exa
         context.close()
 
 
+@pytest.mark.nightly
 def test_at_twice_the_size_no_page_is_wider_than_the_window(browser: Browser, example: Example) -> None:
     wide = []
     # A window of 1280 px at 200 % shows 640 CSS pixels.

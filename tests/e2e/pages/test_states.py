@@ -34,6 +34,7 @@ def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[Ru
         yield service
 
 
+@pytest.mark.nightly
 def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, service: RunningService) -> None:
     ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
     paths = ["/", *(f"/deployments/{one}" for one in ids)]

@@ -78,6 +78,7 @@ def a_worker(database: Database) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.nightly
 def test_every_page_says_in_both_schemes_that_no_worker_answers(browser: Browser, service: RunningService, width: int) -> None:
     silence_workers(service.database, since=SINCE)
     wrong: dict[tuple[str, Scheme], list[str]] = {}

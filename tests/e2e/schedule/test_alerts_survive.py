@@ -130,6 +130,7 @@ def installation() -> Iterator[Installation]:
             running.close()
 
 
+@pytest.mark.nightly
 def test_a_receiver_that_was_down_is_told_each_alert_once_and_in_order_whatever_is_killed_meanwhile(installation: Installation) -> None:
     with receiving() as receiver:  # down: nobody listens on its port from now on
         channel = {"name": "On-call", "kind": "webhook", "url": receiver.url}

@@ -65,6 +65,7 @@ def service(stage: Scene, tmp_path: Path) -> Iterator[RunningService]:
         yield service
 
 
+@pytest.mark.nightly
 def test_a_report_whose_worker_is_killed_is_kept_once_and_whole(service: RunningService, stage: Scene, tmp_path: Path) -> None:
     environment = {**os.environ, "DATABASE_URL": stage.database.url, "EVENHAND_DATA_DIR": str(tmp_path)}
     command = (sys.executable, "-m", "app.cli", "worker")
@@ -104,6 +105,7 @@ def _waits_for_lock(connection: psycopg.Connection) -> bool:
     return waiting is not None and waiting[0] > 0
 
 
+@pytest.mark.nightly
 def test_processes_with_different_hash_seeds_make_the_same_bytes(stage: Scene) -> None:
     command = (sys.executable, "-c", MAKE_ALL_FORMS, stage.database.url, str(stage.deployment.no))
     made = [

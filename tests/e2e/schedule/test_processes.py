@@ -73,6 +73,7 @@ def freeze(pid: int, database: Database) -> None:
     pytest.fail("the process is always inside a transaction")
 
 
+@pytest.mark.nightly
 def test_a_worker_that_froze_beyond_its_lease_stores_nothing_when_it_wakes(database: Database, database_url: str) -> None:
     (deployment,) = add_deployments(database)
     add_hours(database, deployment, 1)

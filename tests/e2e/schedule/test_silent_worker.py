@@ -24,6 +24,7 @@ def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
         yield service
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_is_seen_as_silent_and_the_next_one_answers(
     service: RunningService, database: Database, tmp_path: Path
 ) -> None:

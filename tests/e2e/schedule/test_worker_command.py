@@ -92,6 +92,7 @@ def test_checks_are_done_before_and_after_a_restart_of_postgres(postgres: Embedd
     assert status == 0
 
 
+@pytest.mark.nightly
 def test_a_check_that_cannot_succeed_ends_with_status_1_and_its_reason(postgres: EmbeddedPostgres, tmp_path: Path) -> None:
     database = Database(postgres.url)
     upgrade(database)

@@ -170,6 +170,7 @@ def test_a_longer_wait_resolves_an_alert_that_it_does_not_cover(history: History
     assert history.alert().resolution is Resolution.RECOVERED
 
 
+@pytest.mark.nightly
 def test_the_ticker_works_out_alerts_by_itself(history: History) -> None:
     history.rule("failing", FailedChecksCondition())
     history.fails(0)
@@ -202,6 +203,7 @@ MONITOR = Monitor(
 )
 
 
+@pytest.mark.nightly
 def test_a_model_that_fails_is_told_and_one_that_is_unfair_when_it_is_back(database: Database) -> None:
     with faulty(Fault.STATUS_422) as model:
         stage = scene(database, COLUMNS, MONITOR, endpoint=Endpoint(url=model.url))

@@ -124,6 +124,7 @@ def test_without_an_endpoint_each_feature_divides_the_gap_and_nothing_is_asked(s
     assert "carried by who applies" in found["sentences"][1]
 
 
+@pytest.mark.nightly
 def test_an_endpoint_that_fails_ends_the_attribution_with_what_to_do(service: RunningService, model: ModelServer) -> None:
     register(service, model.url)
     service.client.patch("/v1/deployments/loans", json={"endpoint": {"url": f"{model.base}/nowhere", "page_size": 100}}).raise_for_status()
@@ -205,6 +206,7 @@ def watch_together(service: RunningService) -> None:
     service.client.put(path, json=changed).raise_for_status()
 
 
+@pytest.mark.thorough
 def test_an_intersection_is_attributed_where_it_is_asked_for(service: RunningService, model: ModelServer) -> None:
     register(service, model.url)
     watch_together(service)

@@ -62,6 +62,7 @@ def test_a_change_that_leaves_no_activity_is_audited_in_the_transaction_of_the_r
     assert (newest["action"], newest["outcome"], newest["route"]) == ("request.made", "done", "POST /v1/deployments")
 
 
+@pytest.mark.thorough
 def test_reads_and_exports_of_records_are_audited_and_reads_of_figures_are_not(service: RunningService) -> None:
     service.client.post("/v1/deployments", json=deployment()).raise_for_status()
     service.client.put(f"{ADDRESS}/fairness-monitor", json=monitor()).raise_for_status()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import psycopg
+import pytest
 
 from app.store.database.engine import Database
 from tests.builders.evidence_worlds import START, log, update, watched, world
@@ -11,6 +12,7 @@ from tests.scenes import HOUR
 from tests.service import RunningService
 
 
+@pytest.mark.thorough
 def test_evidence_is_as_one_computation_says_and_a_record_it_lacks_is_seen(service: RunningService, database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact", "statistical_parity_difference"))
     records = world([1.0] * 20 + [0.3] * 20, seed=1, records=120)

@@ -3,6 +3,8 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from app.clock import hour_of
 from app.tracking.updating import update_evidence
 from tests.service import RunningService
@@ -26,6 +28,7 @@ MONITOR = {
 PATH = "/v1/deployments/loans/evidence"
 
 
+@pytest.mark.thorough
 def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service: RunningService) -> None:
     client = service.client
     assert client.post("/v1/deployments", json=DEPLOYMENT).status_code == 201

@@ -270,6 +270,7 @@ def test_a_deployment_whose_columns_are_called_like_ours_can_be_labelled_too(ser
 
 
 @pytest.mark.parametrize("limit", [None, 2500, 1000, 1, 3000])
+@pytest.mark.thorough
 def test_a_long_file_holds_every_flag_in_order(service: RunningService, limit: int | None) -> None:
     service.client.post("/v1/deployments", json=deployment()).raise_for_status()
     log(service, [record(no % 8) | {"id": f"a-{no}"} for no in range(2600)])

@@ -49,7 +49,7 @@ def test_every_answer_carries_safe_headers(service: RunningService) -> None:
         assert "'unsafe-eval'" not in answer.headers["content-security-policy"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_unknown_addresses_and_methods_are_problems_too(service: RunningService) -> None:
     nothing = service.client.get("/nothing/there")
     method = service.client.put("/v1/deployments")
@@ -148,7 +148,7 @@ def test_a_database_that_went_away_is_answered_503_and_served_again_when_it_is_b
     assert back == [200, 200]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_forty_requests_at_once_all_get_through(service: RunningService) -> None:
     # More than there are connections: those that wait for one must not take the threads of those that hold one.
     def ask(_: int) -> int:

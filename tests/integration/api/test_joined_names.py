@@ -86,7 +86,7 @@ def test_records_of_a_group_are_found(checked: Result, reader: httpx.Client) -> 
     assert {one["id"] for one in found["payload_records"]} == {str(number) for number in range(10)}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_page_opens_and_only_the_intersection_is_called_one(checked: Result, service: RunningService) -> None:
     paths = ["", "/checks", f"/checks/{checked.run.id}", "/transactions", "/transactions/1", "/configure"]
     with service.new_client(headers={"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}) as browser:

@@ -101,7 +101,7 @@ def test_a_parameter_that_a_route_does_not_know_is_refused_by_its_name_with_the_
     assert client.get("/v1/deployments/credit-risk/fairness-monitor").status_code == 200  # nothing was deleted on the way
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_parameter_that_is_no_list_is_refused_where_it_is_given_twice(client: httpx.Client, ways: list[Way]) -> None:
     single = [(way, name) for way in ways for name, is_list in way.parameters.items() if not is_list]
     wrong = {}

@@ -80,6 +80,7 @@ def errors(answer: httpx.Response) -> list[tuple[str, str]]:
     return [(error["field"], error["message"]) for error in answer.json()["errors"]]
 
 
+@pytest.mark.thorough
 def test_of_adult_sex_race_marital_status_and_age_are_proposed_with_the_groups_a_person_would_choose(service: RunningService) -> None:
     found = trained(service.client, list(ADULT), adult(), "income")
 

@@ -23,6 +23,8 @@ from app.tracking.updating import update_deployment
 from tests.builders.statements import counted
 from tests.service import RunningService
 
+pytestmark = pytest.mark.thorough
+
 TEXT = {"type": "string", "kind": "categorical"}
 DEPLOYMENT = {
     "id": "loans",
@@ -131,7 +133,6 @@ def test_a_planted_subgroup_is_found_and_later_hours_confirm_it(watched: Running
     assert "show that its favourable rate is less than 0.8 times that of the others" in after["words"]
     fixed = ("number", "values", "limit", "found_at", "records", "subsets", "p_value", "scan_id")
     assert [one[name] for name in fixed] == [after[name] for name in fixed]
-
     again = scan(watched, features=["age", "region"])
     assert (again["candidate"], len(candidates(watched))) == (1, 1)
     assert [one["id"] for one in watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]] == [again["id"], found["id"]]

@@ -26,6 +26,7 @@ GOLDEN = {
 INTEGERS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 
 
+@pytest.mark.thorough
 def test_the_adult_data_give_the_golden_pre_training_values(service: RunningService) -> None:
     case: Path = golden("A1_adult")
     facets = json.loads((case / "clarify.json").read_text())["facets"]

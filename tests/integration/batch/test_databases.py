@@ -55,7 +55,7 @@ def check_database(divided: DividedRecords, folder: Path, cuts: list[int], *, ma
     return warehouse.check(NOON)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @settings(max_examples=many(2), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=FEW, cuts=st.lists(st.integers(1, 39), max_size=3), size=st.integers(1, 9), order=st.integers(0, 99))
 def test_a_table_of_a_database_has_the_figures_of_logged_records_and_of_files(
@@ -111,6 +111,7 @@ def test_each_record_is_in_one_slice_of_time(warehouse: Warehouse) -> None:
     assert table.earliest("scored_at", span) == min(time for time in times if time >= span.start)
 
 
+@pytest.mark.thorough
 def test_rows_that_come_late_have_their_hours_checked_again(warehouse: Warehouse, database: Database) -> None:
     look = TableAccess(databases=warehouse.stage.places.databases)
     for no in range(3):

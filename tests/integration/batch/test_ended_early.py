@@ -79,6 +79,7 @@ def expected_figures(lake: Lake, server: StoppingServer, folder: Path) -> list[o
     return found
 
 
+@pytest.mark.thorough
 def test_a_cancelled_check_stores_nothing_and_the_next_one_asks_for_the_rest(lake: Lake, server: StoppingServer, tmp_path: Path) -> None:
     expected = expected_figures(lake, server, tmp_path / "other")
     before = [lake.stage.count(table) for table in STORED]
@@ -116,6 +117,7 @@ def test_answers_before_a_failure_of_the_model_are_kept(lake: Lake, server: Stop
     assert server.counts.rows == 1 + NEEDED
 
 
+@pytest.mark.nightly
 def test_of_a_killed_worker_only_the_page_under_way_is_asked_again(
     lake: Lake, server: StoppingServer, database_url: str, tmp_path: Path
 ) -> None:
@@ -141,6 +143,7 @@ def test_of_a_killed_worker_only_the_page_under_way_is_asked_again(
     assert server.counts.rows == NEEDED + PAGE
 
 
+@pytest.mark.thorough
 def test_pages_of_answers_are_put_together_in_one_file(lake: Lake, tmp_path: Path) -> None:
     lake.check(NOON)
     folders = [folder for folder in (tmp_path / "payload" / "_evenhand").iterdir() if folder.is_dir()]

@@ -88,7 +88,7 @@ def write(lake: Lake | Warehouse, rows: Sequence[dict[str, Any]], *, labels: boo
             lake.label([(row["id"], row["truth"])], row["at"] + timedelta(minutes=row["delay"]))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @settings(max_examples=many(10), deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 @given(records=RECORDS, cut=st.integers(0, 41), order=st.randoms(use_true_random=False))
 def test_files_and_tables_have_the_counts_and_states_of_logged_records(
@@ -128,6 +128,7 @@ def test_files_and_tables_have_the_counts_and_states_of_logged_records(
     assert states_of(at_once.stage) == states_of(lake.stage) == states_of(in_database.stage) == states_of(stage)
 
 
+@pytest.mark.thorough
 def test_labels_count_whose_records_come_days_after_they_were_waited_for(database: Database, tmp_path: Path) -> None:
     stage = watched(database, evidence=HORIZON)
     rows = [
@@ -174,6 +175,7 @@ def test_hours_that_no_file_has_reached_are_not_counted_as_empty(lake: Lake) -> 
         assert session.scalars(select(ChangedHourRow.hour)).all() == []
 
 
+@pytest.mark.thorough
 def test_a_file_that_goes_or_cannot_be_read_is_tried_again(lake: Lake, database: Database) -> None:
     falling(lake, [1.0, 0.5, 1.0])
     count(lake)
@@ -214,7 +216,7 @@ def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
         yield service
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_rule_that_a_deployment_starts_with_opens_an_alert_with_its_page_and_report(lake: Lake, service: RunningService) -> None:
     falling(lake, [1.0] * 20 + [0.3] * 15)
     lake.check(START + 34 * HOUR)

@@ -34,7 +34,7 @@ def figures(result: Result) -> dict[tuple[object, ...], Any]:
     }
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("open_it", [LocalEngine, pytest.param(spark_engine, marks=SPARK_WARNINGS)], ids=["local", "spark"])
 @pytest.mark.parametrize("case", WATCHED)
 def test_golden_data_give_the_same_figures_from_files(database: Database, tmp_path: Path, case: str, open_it: Callable[[], Engine]) -> None:

@@ -31,7 +31,7 @@ def endpoint() -> Iterator[Endpoint]:
         yield Endpoint(url=server.url)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @settings(max_examples=many(2), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=FEW, cuts=st.lists(st.integers(1, 39), max_size=4), late=st.integers(0, 11), batch=st.integers(1, 9), order=st.integers(0, 99))
 def test_labels_and_copies_of_any_partition_give_the_figures_of_logged_records(

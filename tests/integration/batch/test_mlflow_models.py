@@ -59,6 +59,7 @@ def check_over_http(database: Database, folder: Path) -> tuple[dict[tuple[object
         return figures(lake.check(NOON)), server.counts.rows
 
 
+@pytest.mark.nightly
 def test_a_loaded_model_gives_the_figures_of_the_same_model_over_http_and_is_asked_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_loaded_model_gives_the_figures_of_the_same_model_over_http_and_is_ask
     assert sum(rows_asked(model)) == asked
 
 
+@pytest.mark.nightly
 def test_a_process_that_ends_is_replaced_once_and_then_the_check_fails_and_keeps_its_answers(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_model_that_cannot_be_loaded_says_what_to_install(database: Database, 
         lake.check(NOON)
 
 
+@pytest.mark.thorough
 def test_a_model_whose_code_raises_while_it_is_loaded_is_named_with_the_error(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +158,7 @@ def test_an_error_of_the_registry_is_told_and_logged_without_its_password(
     assert "s3cret" not in repr(raised.value) + "".join(capfd.readouterr())
 
 
+@pytest.mark.thorough
 def test_an_answer_that_is_too_long_fails_the_check_and_is_not_read_to_its_end(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

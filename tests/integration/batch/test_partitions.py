@@ -62,7 +62,7 @@ def test_a_column_without_a_value_in_one_file_has_the_type_of_the_others(stage: 
     assert whole(found) == whole(in_one.check(NOON))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=people, cuts=st.lists(st.integers(1, 59), max_size=5), batch=st.integers(1, 9), shuffled=st.randoms(use_true_random=False))
 def test_any_partition_in_any_order_gives_the_same_figures(

@@ -77,6 +77,7 @@ def check_tables(divided: DividedRecords, folder: Path, cuts: list[int], *, max_
 
 @settings(max_examples=many(1), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(records=FEW, cuts=st.lists(st.integers(1, 39), max_size=3), size=st.integers(1, 9), order=st.integers(0, 99))
+@pytest.mark.nightly
 def test_a_table_has_the_figures_of_logged_records(
     database: Database, endpoint: Endpoint, records: list[dict[str, Any]], cuts: list[int], size: int, order: int
 ) -> None:
@@ -116,6 +117,7 @@ FORMS = [
     hours=st.integers(1, 40),
     size=st.integers(1, 5),
 )
+@pytest.mark.nightly
 def test_each_time_is_in_its_span_and_hour_to_the_microsecond(
     stage: Scene, times: list[tuple[timedelta, Any]], start: timedelta, hours: int, size: int
 ) -> None:
@@ -150,6 +152,7 @@ def test_each_time_is_in_its_span_and_hour_to_the_microsecond(
         assert sum(one.rows for one in of_hours) == len(moments)
 
 
+@pytest.mark.nightly
 def test_rows_that_come_late_have_their_hours_checked_again(tables: SqliteTables, database: Database) -> None:
     look = tables.stage.places.access
     for no in range(3):

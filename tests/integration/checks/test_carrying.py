@@ -52,6 +52,7 @@ def as_range(stage: Scene, result: Result) -> Result:
 
 
 @pytest.mark.parametrize(("trigger", "end"), [(NOW, 10 * MINUTE), (HOURLY, HOUR)])
+@pytest.mark.thorough
 def test_records_imported_into_earlier_hours_are_in_the_next_check(stage: Scene, trigger: Trigger, end: timedelta) -> None:
     stage.watch(monitor_of(min_records=40))
     stage.log(applicants(20, 20, 20, prefix="fair"), NOON - 4 * HOUR)
@@ -90,6 +91,7 @@ def test_a_record_of_a_lower_number_that_was_committed_later_is_not_overlooked(s
     assert women(second)[1] == 43
 
 
+@pytest.mark.thorough
 def test_what_is_committed_while_a_check_computes_is_new_to_the_next_one(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
 
@@ -131,6 +133,7 @@ def test_a_label_whose_record_was_removed_is_missed_by_the_next_check(stage: Sce
     assert second.get("accuracy", "feedback").n == 1
 
 
+@pytest.mark.thorough
 def test_a_label_counts_once_its_record_is_imported(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     stage.label([("1", 1), ("old3", 0)], NOON)
@@ -178,6 +181,7 @@ def test_without_an_endpoint_a_label_counts_once_it_has_a_prediction(stage: Scen
     assert [one.get("accuracy", "feedback").n for one in (first, second, third)] == [1, 1, 4]
 
 
+@pytest.mark.thorough
 def test_a_check_of_an_earlier_version_without_a_fingerprint_is_not_carried_forward(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     stage.check(NOON, trigger=HOURLY)
@@ -216,6 +220,7 @@ def test_the_records_of_an_hour_beyond_the_maximum_are_counted_anew_in_the_same_
     assert [window(one.run)["logged_in_span"] for one in (first, second)] == [40, 46]
 
 
+@pytest.mark.thorough
 def test_figures_are_carried_over_many_checks_until_what_the_first_one_read_changes(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON - HOUR)
     first = stage.check(NOON - HOUR, trigger=HOURLY)
@@ -247,6 +252,7 @@ def test_the_next_check_of_an_hour_in_which_nothing_more_was_logged_is_carried(
     assert (window(second.run)["records"], window(second.run)["additional_records"]) == (20, 10)
 
 
+@pytest.mark.thorough
 def test_figures_carried_into_a_later_hour_are_said_to_rest_on_earlier_records(stage: Scene) -> None:
     stage.watch(monitor_of(min_records=30))
     stage.log(applicants(20, 20, 5, prefix="before"), NOON - HOUR)

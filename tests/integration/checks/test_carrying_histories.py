@@ -53,7 +53,7 @@ def begun(database: Database, endpoint: Endpoint | None, most: int, seed: int) -
     return history
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("asks", [False, True])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
 @given(chosen=st.lists(steps, min_size=5, max_size=10), most=st.sampled_from((8, 12, 1_000)), seed=st.integers(0, 2**32))

@@ -87,6 +87,7 @@ def test_a_model_that_speaks_of_other_outcomes_fails_the_check_with_an_example(s
     assert stage.count("counterfactuals") == 0
 
 
+@pytest.mark.thorough
 def test_the_order_to_stop_is_heard_while_a_slow_model_keeps_a_page_waiting(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     heard: list[str] = []
@@ -171,6 +172,7 @@ def test_a_model_that_fails_on_the_last_page_leaves_nothing_of_the_first_ones(st
     assert stage.count("counterfactuals") == 0
 
 
+@pytest.mark.nightly
 def test_a_closed_port_is_named_in_the_reason(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     change(stage, endpoint=Endpoint(url=closed_url(), page_size=1000))

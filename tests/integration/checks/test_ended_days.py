@@ -133,7 +133,7 @@ def figures(stage: Scene, monitor: Monitor, wanted: SeriesFilter, *, kept: bool)
     return [roll_up(tables, period, monitor, MitigationSettings()) for period in Period]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(4))
 def test_days_that_were_added_up_equal_their_checks_to_the_last_digit(stage: Scene, seed: int) -> None:
     rng, added = Random(seed), 0

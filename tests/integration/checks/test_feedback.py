@@ -50,6 +50,7 @@ def test_labels_without_their_record_wait_and_accuracy_is_null_with_a_reason(sta
     assert (accuracy.value, accuracy.reason, accuracy.verdict) == (None, "no labelled record is there", "not_computable")
 
 
+@pytest.mark.thorough
 def test_labelled_features_are_scored_once_and_for_all(stage: Scene, server: ModelServer) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     stage.label_features(

@@ -54,7 +54,7 @@ def watched(database: Database, server: RowServer, payload_format: PayloadFormat
     return stage
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("types", [MIXED, WHOLE], ids=["mixed", "whole"])
 def test_a_check_measures_the_same_through_every_format(database: Database, types: dict[str, FieldType]) -> None:
     formats = [row for row in PayloadFormat if types is WHOLE or row.value not in OF_ONE_KIND]

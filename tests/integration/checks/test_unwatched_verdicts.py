@@ -43,7 +43,7 @@ def stored() -> Iterator[tuple[str, float, Limits, Verdict | None]]:
         yield metric.key, value, (lower, upper), found
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_stored_verdicts_become_those_that_a_check_gives_today(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     check = stage.check(NOON).run

@@ -86,7 +86,7 @@ def test_what_is_sent_twice_is_stored_once(service: RunningService) -> None:
     assert stored_ids(service.database) == {"a": 1}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_process_killed_at_fifty_moments_loses_nothing_durable_and_stores_nothing_twice(service: RunningService, tmp_path: Path) -> None:
     folder, chosen = tmp_path / "spool", random.Random(20)
     durable: list[str] = []
@@ -110,6 +110,7 @@ def test_a_process_killed_at_fifty_moments_loses_nothing_durable_and_stores_noth
     assert list(folder.glob("loans/*")) == []
 
 
+@pytest.mark.thorough
 def test_while_the_service_is_away_records_wait_and_then_arrive_once(service: RunningService, tmp_path: Path) -> None:
     with make(service, spool_dir=tmp_path / "spool", flush_interval=0.02, max_queue=1000) as client:
         ids = []
@@ -126,6 +127,7 @@ def test_while_the_service_is_away_records_wait_and_then_arrive_once(service: Ru
     assert stored_ids(service.database) == dict.fromkeys(ids, 1)
 
 
+@pytest.mark.thorough
 def test_workers_of_a_server_that_forks_store_their_records_once_each(service: RunningService, tmp_path: Path) -> None:
     with start(service, FORKING, tmp_path / "spool") as process:
         assert process.wait() == 0

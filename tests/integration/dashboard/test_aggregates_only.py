@@ -72,7 +72,7 @@ def _address(path: str, known: dict[str, str]) -> str:
     return re.sub(r"\{(\w+)(:path)?\}", lambda found: known.get(found[1]) or identity, path)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["key", "session"])
 def test_no_address_shows_a_record_and_those_of_records_name_the_role(service: RunningService, known: dict[str, str], way: str) -> None:
     key = service.key(Role.AGGREGATES)

@@ -191,6 +191,7 @@ def test_too_few_records(service: RunningService, stage: Scene, reader: httpx.Cl
         (None, monitor_of(MonitoredAttribute(feature="income", monitored=("x",), reference=("y",))), "check_failed"),
     ],
 )
+@pytest.mark.nightly
 def test_a_failed_check(
     service: RunningService, stage: Scene, reader: httpx.Client, endpoint: str | None, monitor: Monitor, expected: str
 ) -> None:
@@ -229,6 +230,7 @@ def test_each_kind_of_failure_has_its_own_step(
     assert cause(service)[0] == expected
 
 
+@pytest.mark.nightly
 def test_a_scheduled_check_that_failed_says_when_it_is_tried_again(service: RunningService, stage: Scene, reader: httpx.Client) -> None:
     hour = hour_of(utc_now()) - HOUR
     stage.log(applicants(20, 30, 6), hour)
@@ -251,6 +253,7 @@ def test_a_scheduled_check_that_failed_says_when_it_is_tried_again(service: Runn
     assert both_pages_say(reader, step)
 
 
+@pytest.mark.thorough
 def test_figures_that_are_old_because_nothing_was_logged_or_nothing_was_checked(
     service: RunningService, stage: Scene, reader: httpx.Client
 ) -> None:
@@ -272,6 +275,7 @@ def test_figures_that_are_old_because_nothing_was_logged_or_nothing_was_checked(
     assert "no check has measured anything since" in silent[1]
 
 
+@pytest.mark.thorough
 def test_a_reference_group_in_which_nobody_got_the_favourable_outcome_does_not_ask_for_records(
     service: RunningService, stage: Scene, reader: httpx.Client
 ) -> None:
@@ -328,6 +332,7 @@ def test_a_monitor_whose_metrics_have_no_limits(service: RunningService, stage: 
     assert cause(service)[0] == "no_limits"
 
 
+@pytest.mark.thorough
 def test_a_monitor_that_was_changed_since(service: RunningService, stage: Scene, reader: httpx.Client) -> None:
     log_now(stage, applicants(20, 30, 6))
     check_now(service)

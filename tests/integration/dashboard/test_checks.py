@@ -86,6 +86,7 @@ def first_check(stage: Scene) -> CheckRun:
 KINDS = ["payload_perturbed", "payload", "training", "debiased"]
 
 
+@pytest.mark.thorough
 def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_and_with_copies(
     checked_stage: Scene, check: CheckRun, reader: httpx.Client
 ) -> None:
@@ -140,7 +141,7 @@ def test_every_figure_of_a_view_opens_with_its_formula_and_counts(check_after_tr
     assert all("Formula" in answer.text and 'id="figure"' in answer.text for answer in opened)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_measurement_of_the_check_is_listed_and_opens(check: CheckRun, service: RunningService, reader: httpx.Client) -> None:
     measured = service.client.get(f"/v1{CHECKS}/{check.id}").json()["measurements"]
 
@@ -152,6 +153,7 @@ def test_every_measurement_of_the_check_is_listed_and_opens(check: CheckRun, ser
     assert f"/v1{CHECKS}/{check.id}/measurements.csv" in text
 
 
+@pytest.mark.thorough
 def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     result = stage.check(NOON)
@@ -215,6 +217,7 @@ def test_a_view_that_is_not_there_says_why_and_what_to_do(check: CheckRun, reade
     assert "(not available)" in text
 
 
+@pytest.mark.thorough
 def test_a_check_that_was_carried_forward_says_so_and_links_to_the_one_that_counted(stage: Scene, reader: httpx.Client) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     first = stage.check(NOON, trigger=Trigger.SCHEDULE)
@@ -225,6 +228,7 @@ def test_a_check_that_was_carried_forward_says_so_and_links_to_the_one_that_coun
     assert "carried forward" in words(reader.get(CHECKS).text)
 
 
+@pytest.mark.nightly
 def test_names_that_look_like_markup_are_shown_as_they_are(stage: Scene, reader: httpx.Client) -> None:
     stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", HOSTILE), reference=("male",))))
     rows = applicants(20, 30, 6)

@@ -74,6 +74,7 @@ def test_a_fresh_deployment_says_what_comes_next(reader: httpx.Client) -> None:
 
 
 @pytest.mark.usefixtures("no")
+@pytest.mark.thorough
 def test_what_is_stored_is_shown_without_the_secret_and_with_hostile_names_as_text(service: RunningService, reader: httpx.Client) -> None:
     service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
     service.client.put("/v1/deployments/loans/mitigation", json={"attributes": ["sex"]}).raise_for_status()
@@ -96,6 +97,7 @@ def test_what_is_stored_is_shown_without_the_secret_and_with_hostile_names_as_te
     assert f"postcode {HOSTILE}".replace("<", "&lt;").replace(">", "&gt;") in page
 
 
+@pytest.mark.thorough
 def test_who_may_only_read_sees_everything_and_no_form(service: RunningService, browser: httpx.Client, no: int) -> None:
     service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
 

@@ -104,6 +104,7 @@ def test_names_are_never_markup(service: RunningService, reader: httpx.Client) -
 
 
 @pytest.mark.usefixtures("checked")
+@pytest.mark.thorough
 def test_the_drawer_has_an_address_of_its_own(reader: httpx.Client) -> None:
     closed, opened, other = (reader.get(path).text for path in (PAGE, ROW, f"{PAGE}?attribute=sex&group=nobody"))
     said = words(drawer_of(opened))
@@ -119,6 +120,7 @@ def test_the_drawer_has_an_address_of_its_own(reader: httpx.Client) -> None:
     assert {reader.get(address).status_code for address in addresses} == {200}
 
 
+@pytest.mark.thorough
 def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, reader: httpx.Client) -> None:
     stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))
     hour = hour_of(utc_now()) - HOUR
@@ -136,6 +138,7 @@ def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, read
         assert "read together" not in text
 
 
+@pytest.mark.thorough
 def test_an_alert_is_acknowledged_in_the_drawer(
     service: RunningService, database: Database, stage: Scene, reader: httpx.Client, browser: httpx.Client
 ) -> None:
@@ -223,7 +226,7 @@ def twenty(database: Database) -> Scene:
     return stage
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_of_many_groups_together_one_feature_makes_lines_and_the_other_marks(twenty: Scene, reader: httpx.Client) -> None:
     text = reader.get(PAGE).text
     table = text.partition('class="forest"')[2].partition("</table>")[0]

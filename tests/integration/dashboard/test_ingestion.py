@@ -32,6 +32,7 @@ def test_before_the_first_record_the_page_says_how_to_log(reader: httpx.Client) 
     assert "Nothing asks for attention" not in found
 
 
+@pytest.mark.thorough
 def test_sources_rejections_and_waiting_labels_are_shown(service: RunningService, reader: httpx.Client) -> None:
     good = {"features": {"Age": 33, "Sex": "female", "Owner": True}, "prediction": 1}
     bad = {"features": {"Age": "<b>Anna</b>", "Sex": "female", "Owner": True}, "prediction": 1}
@@ -64,6 +65,7 @@ def test_hours_in_which_nothing_came_in_are_one_line(service: RunningService, re
     assert "Nothing asks for attention" in found
 
 
+@pytest.mark.nightly
 def test_events_that_are_no_calls_are_counted_with_the_reason(service: RunningService, reader: httpx.Client) -> None:
     headers = {"ce-specversion": "1.0", "ce-id": "a", "ce-source": "b", "ce-type": "feedback"}
     service.client.post("/v1/deployments/credit-risk/events", json={}, headers=headers).raise_for_status()

@@ -95,7 +95,7 @@ def stage(database: Database) -> Iterator[Scene]:
         yield staged
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.usefixtures("stage")
 def test_every_address_on_every_page_is_one_that_its_route_takes(reader: httpx.Client) -> None:
     waiting, seen, problems, fetched = ["/"], {"/"}, [], Counter[str]()

@@ -306,6 +306,7 @@ def test_the_issuers_token_is_stored_encrypted_only(service: RunningService, iss
     assert issuer.url
 
 
+@pytest.mark.thorough
 def test_a_log_in_needs_no_memory_and_no_row_until_the_issuer_has_answered(service: RunningService, issuer: LocalIssuer) -> None:
     count = text("SELECT (SELECT count(*) FROM used_log_ins) + (SELECT count(*) FROM users) + (SELECT count(*) FROM sessions)")
     with service.database.transaction() as session:

@@ -146,6 +146,7 @@ def test_a_query_that_cannot_be_is_told_on_a_page(reader: httpx.Client, query: s
 
 
 @pytest.mark.usefixtures("checked")
+@pytest.mark.nightly
 def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reader: httpx.Client) -> None:
     text = reader.get(PAGE).text
     summed_up = reader.get(f"{PAGE}?rollup=day").text
@@ -198,7 +199,7 @@ def test_a_person_who_is_bound_to_one_deployment_sees_no_other(service: RunningS
         assert browser.get(f"/deployments/other{path}").status_code == 404, path
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_statements_of_a_page_do_not_grow_with_what_is_stored(
     service: RunningService, checked: Scene, reader: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def test_every_link_of_every_page_of_the_deployment_keeps_the_range(reader: http
 
 
 @pytest.mark.usefixtures("stage")
+@pytest.mark.thorough
 def test_every_page_that_the_deployments_page_links_to_takes_the_range(reader: httpx.Client) -> None:
     found = set(links(reader.get(f"{PAGE}?{RANGE}&zone=Europe/Berlin&compare=period").text))
 
@@ -70,6 +71,7 @@ def test_every_page_that_the_deployments_page_links_to_takes_the_range(reader: h
 
 
 @pytest.mark.usefixtures("stage")
+@pytest.mark.thorough
 def test_lists_are_cut_to_the_range_and_show_all_without_one(reader: httpx.Client) -> None:
     rows = {
         page: [reader.get(f"{PAGE}{page}{query}").text.count("<tr") for query in ("", f"?{RANGE}", "?range=day", "?range=all")]
@@ -101,6 +103,7 @@ def test_a_single_check_leads_back_to_the_picture_of_all_groups(reader: httpx.Cl
     assert "No check of this time has figures" in none
 
 
+@pytest.mark.thorough
 def test_a_deployment_that_is_hours_old_fills_the_picture_and_a_group_without_figures_says_why(
     reader: httpx.Client, database: Database, server: ModelServer
 ) -> None:
@@ -164,6 +167,7 @@ def test_a_check_that_a_picture_names_by_number_is_found_with_the_range(reader: 
 
 
 @pytest.mark.usefixtures("stage")
+@pytest.mark.thorough
 def test_the_page_reads_the_same_number_of_times_whatever_the_range(reader: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     reader.get(PAGE)  # what is read once in a process
     numbers = []

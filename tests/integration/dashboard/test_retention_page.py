@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from app.retention.erasing import perform_erasures
 from app.security.principals import Role
 from tests.builders.bodies import deployment
@@ -11,6 +13,7 @@ BASE = "/v1/deployments/credit-risk"
 PAGE = "/deployments/credit-risk/retention"
 
 
+@pytest.mark.thorough
 def test_the_page_shows_policy_hold_and_receipts_to_readers_and_forms_to_those_who_may(service: RunningService) -> None:
     service.client.post("/v1/deployments", json=deployment()).raise_for_status()
     reader = service.as_(Role.READ)

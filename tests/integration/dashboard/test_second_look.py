@@ -39,7 +39,7 @@ def statements(page: str) -> list[str]:
     return [html.unescape(re.sub(r"<[^>]*>", "", one)) for one in re.findall(r"<strong data-statement>(.*?)</strong>", page)]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, reader: httpx.Client, tmp_path: Path) -> None:
     # The model approves every man, and a woman only if she is rich: as a man, each woman who is not would be approved.
     with serve(RuleScorer()) as server:
@@ -96,6 +96,7 @@ def test_without_an_endpoint_or_a_check_no_total_is_said(database: Database, rea
     assert "No record is flagged." in after[1].text
 
 
+@pytest.mark.thorough
 def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_may_label(
     database: Database, service: RunningService, reader: httpx.Client, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

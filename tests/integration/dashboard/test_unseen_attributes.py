@@ -50,12 +50,14 @@ def test_a_figure_through_a_column_of_chance_stands_nowhere_without_the_warning(
         assert not [reading for reading in READINGS if reading in said]
 
 
+@pytest.mark.thorough
 def test_a_figure_of_copies_that_change_nothing_stands_nowhere_without_saying_so(world: Scene, reader: httpx.Client) -> None:
     for said in everywhere(world, reader):
         assert LIKE_PAYLOAD in said
         assert not [reading for reading in READINGS if reading in said]
 
 
+@pytest.mark.thorough
 def test_through_real_proxies_there_is_no_warning(world: Scene, reader: httpx.Client) -> None:
     world.watch(watched_through("priors", "district"))
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from sqlalchemy import text
 
 from app.api import gateway as route
@@ -37,6 +38,7 @@ def test_what_could_not_be_kept_is_counted_once_after_a_restart(database: Databa
         assert scene.not_received() == 2
 
 
+@pytest.mark.thorough
 def test_a_process_that_ends_leaves_what_it_cannot_store_in_time_to_the_next(
     database: Database, tmp_path: Path, model: ModelServer
 ) -> None:
@@ -92,6 +94,7 @@ def test_addresses_that_are_never_called_are_refused_at_the_call(scene: GatewayS
     assert scene.predict().json()["type"] == "urn:evenhand:problem:endpoint-refused"
 
 
+@pytest.mark.thorough
 def test_a_changed_endpoint_is_used_within_a_second(scene: GatewayScene) -> None:
     assert scene.predict().status_code == 200
     with faulty(Fault.STATUS_500) as other:

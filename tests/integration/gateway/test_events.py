@@ -54,6 +54,7 @@ def waiting(scene: GatewayScene) -> int:
 
 
 @pytest.mark.parametrize("order", [("request", "response"), ("response", "request")])
+@pytest.mark.thorough
 def test_the_halves_of_kserves_logger_make_records_in_either_order(scene: GatewayScene, order: tuple[str, str]) -> None:
     bodies = {"request": REQUEST, "response": ANSWER}
     assert send(scene, kserve(order[0], "c1", bodies[order[0]])) == {"received": 1, "ignored": 0, "reasons": []}
@@ -152,6 +153,7 @@ def test_what_is_no_half_of_a_call_gets_200_and_is_counted_with_the_reason(
     assert (count["source"], count["outcome"], count["count"], count["reason"]) == ("events", "ignored", 1, found["reasons"][0])
 
 
+@pytest.mark.nightly
 def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewayScene) -> None:
     send(scene, kserve("request", "lonely", REQUEST))
     send(scene, kserve("response", "lost", ANSWER))
@@ -165,6 +167,7 @@ def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewaySc
     wait_until(lambda: scene.orphans() == 2, "the page of ingestion counts both")
 
 
+@pytest.mark.thorough
 def test_a_half_that_comes_again_after_its_call_was_stored_is_no_orphan(scene: GatewayScene) -> None:
     for side, body in (("request", REQUEST), ("response", ANSWER)):
         send(scene, kserve(side, "c1", body))

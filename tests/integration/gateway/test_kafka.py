@@ -70,7 +70,7 @@ def consuming_from(cluster: Cluster, scene: GatewayScene, folder: Path) -> Itera
         client.close()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_halves_of_mlserver_seldon_and_cloudevents_become_records_and_are_committed(scene: GatewayScene, tmp_path: Path) -> None:
     cluster = Cluster()
     for call, (request, answer) in {
@@ -87,6 +87,7 @@ def test_halves_of_mlserver_seldon_and_cloudevents_become_records_and_are_commit
         wait_until(lambda: cluster.committed() == 6, "all offsets are committed")
 
 
+@pytest.mark.nightly
 def test_offsets_are_committed_after_the_records_are_durable_and_not_before(scene: GatewayScene, tmp_path: Path) -> None:
     cluster, tries, seen, store = Cluster(), [], [], CallStore.store
 
@@ -111,6 +112,7 @@ def test_offsets_are_committed_after_the_records_are_durable_and_not_before(scen
     assert scene.await_records(1).keys() == {"a"}
 
 
+@pytest.mark.nightly
 def test_messages_that_are_read_again_are_stored_once(scene: GatewayScene, tmp_path: Path) -> None:
     cluster = Cluster()
     for body in (V2_REQUEST, V2_ANSWER, V2_REQUEST, V2_ANSWER):

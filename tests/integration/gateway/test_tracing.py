@@ -32,6 +32,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[TraceCollector]:
         yield collector
 
 
+@pytest.mark.nightly
 def test_a_trace_leads_from_the_request_through_the_check_to_the_model(
     collector: TraceCollector, database: Database, tmp_path: Path, model: ModelServer
 ) -> None:
@@ -59,6 +60,7 @@ def test_a_trace_leads_from_the_request_through_the_check_to_the_model(
     assert model.counts.traceparents == [f"00-{span.trace_id}-{span.span_id}-01" for span in (passed_on, *asked)]
 
 
+@pytest.mark.nightly
 def test_a_span_has_no_path_and_no_words_of_the_model(collector: TraceCollector, database: Database, tmp_path: Path) -> None:
     with faulty(Fault.STATUS_500) as broken, open_scene(database, tmp_path, broken) as scene, working(database):
         scene.service.client.get("/v1/deployments/loans/payload-records/customer-1815", params={"limit": "anna"})
@@ -108,6 +110,7 @@ def test_a_collector_that_cannot_be_used_is_named_and_the_service_runs(
     assert reason in lines[0]["reason"]
 
 
+@pytest.mark.nightly
 def test_a_collector_that_is_away_costs_no_request(
     monkeypatch: pytest.MonkeyPatch, database: Database, tmp_path: Path, model: ModelServer
 ) -> None:

@@ -101,6 +101,7 @@ def test_bentoml_logs_register_their_deployment(run: Run, service: RunningServic
     assert (found["outputs"]["prediction"], found["model_revision"]) == ("pred", "v7")
 
 
+@pytest.mark.nightly
 def test_a_bias_monitor_of_sagemaker_is_taken_over_with_its_data(run: Run, service: RunningService, tmp_path: Path) -> None:
     service.client.post(
         "/v1/deployments",

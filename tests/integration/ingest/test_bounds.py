@@ -42,6 +42,7 @@ def test_a_record_beyond_the_bound_is_rejected_and_the_others_of_its_batch_are_s
     assert stored_ids(wide.database) == ["10", "20", "250000"]
 
 
+@pytest.mark.thorough
 def test_every_way_in_draws_the_line_at_the_same_byte(wide: RunningService) -> None:
     def native(cells: list[str]) -> dict[str, Any]:
         # An explicit null and an id do not change what is measured beside them.

@@ -108,6 +108,7 @@ def test_a_write_that_another_process_holds_up_does_not_hold_up_the_others(datab
     assert with_commits(database, work) == (WriteOutcome(), True)
 
 
+@pytest.mark.thorough
 def test_services_side_by_side_store_each_id_once_and_their_receipts_add_up(database: Database) -> None:
     make_target(database)
     shuffled = random.Random(7)

@@ -7,6 +7,7 @@ from app.store.database.engine import Database
 from app.store.writing.link import Link, LinkLost
 
 
+@pytest.mark.nightly
 def test_a_broken_connection_is_noticed_even_if_the_event_loop_never_tells(database: Database) -> None:
     """An event loop may drop the watch on a socket that breaks (uvloop does): the wait must end all the same."""
 

@@ -160,6 +160,7 @@ def test_copies_that_cannot_be_scored_leave_the_models_own_answers_marked(servic
     assert "answered 422" in answer["warning"]
 
 
+@pytest.mark.nightly
 def test_copies_that_take_too_long_are_given_up_within_the_callers_time(service: RunningService) -> None:
     with row_server() as server:
         register(service, server, SEX)

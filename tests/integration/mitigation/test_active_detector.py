@@ -57,7 +57,7 @@ def answer_where(service: RunningService, use: str, *applicants: dict[str, Any])
     return answer
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_answer_and_the_record_name_the_training_that_chose(service: RunningService, database: Database) -> None:
     with row_server() as server:
         register(service, server, SEX)

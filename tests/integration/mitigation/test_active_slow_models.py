@@ -1,11 +1,14 @@
 """A model that takes more than half of the time there is still gets all of it, though records and copies are asked about together."""
 
+import pytest
+
 from tests.builders.row_server import row_server
 from tests.integration.mitigation.live import SEX, applicant, ask, register, words
 from tests.models.serving import Reply
 from tests.service import RunningService
 
 
+@pytest.mark.nightly
 def test_a_model_that_needs_most_of_the_time_for_every_call_is_waited_for(service: RunningService) -> None:
     with row_server() as server:
         register(service, server, SEX)
@@ -18,6 +21,7 @@ def test_a_model_that_needs_most_of_the_time_for_every_call_is_waited_for(servic
     assert answer["warning"] is None
 
 
+@pytest.mark.nightly
 def test_records_are_answered_alone_where_the_call_with_their_copies_hangs(service: RunningService) -> None:
     with row_server() as server:
         register(service, server, SEX)
@@ -29,6 +33,7 @@ def test_records_are_answered_alone_where_the_call_with_their_copies_hangs(servi
     assert "could not be scored" in answer["warning"]
 
 
+@pytest.mark.nightly
 def test_the_call_with_the_copies_counts_where_the_one_without_fails_meanwhile(service: RunningService) -> None:
     with row_server() as server:
         register(service, server, SEX)

@@ -95,6 +95,7 @@ def test_parity_reaches_its_goal_on_payload_and_shows_the_balanced_figure_that_i
     assert result.run.window["mitigation"]["mode"] == "parity"
 
 
+@pytest.mark.thorough
 def test_labels_change_nothing_of_what_mitigation_does(stage: Scene) -> None:
     rows = [{**row, "id": f"a{place}"} for place, row in enumerate(everybody())]
     stage.log(rows, NOON)
@@ -140,6 +141,7 @@ def test_a_model_without_probabilities_is_decided_by_the_greater_share(database:
     assert profile.reading is None
 
 
+@pytest.mark.thorough
 def test_new_settings_are_measured_though_nothing_was_logged(stage: Scene) -> None:
     stage.log(everybody(), NOON)
     stage.check(NOON, trigger=Trigger.SCHEDULE)
@@ -188,6 +190,7 @@ def test_the_detector_is_trained_in_checks_only_when_it_is_switched_on(stage: Sc
     assert quality.roc_auc.value > 0.9
 
 
+@pytest.mark.thorough
 def test_records_beyond_the_window_are_marked_by_the_detector_and_those_inside_by_their_copies(stage: Scene) -> None:
     beyond = [row for _ in range(2) for row in everybody()]
     inside = [row for _ in range(6) for row in everybody()]
@@ -215,6 +218,7 @@ def test_records_beyond_the_window_are_marked_by_the_detector_and_those_inside_b
     assert result.run.window["bias_detector"]["likely"] == len(likely)
 
 
+@pytest.mark.thorough
 def test_flags_of_earlier_checks_stay_and_a_new_profile_looks_at_the_whole_window_again(stage: Scene) -> None:
     stage.watch(replace(stage.monitor(), min_records=len(everybody())))
     stage.log(everybody(), NOON)
@@ -237,6 +241,7 @@ def test_flags_of_earlier_checks_stay_and_a_new_profile_looks_at_the_whole_windo
     assert anew == stage.count("flagged_records") == 28 + 9
 
 
+@pytest.mark.thorough
 def test_a_goal_that_could_not_be_learnt_for_want_of_records_is_learnt_once_they_are_there(stage: Scene) -> None:
     rows = UNFAIR.applicants("rent", [place + 0.5 for place in range(100)]) + UNFAIR.applicants(
         "own", [place + 0.5 for place in range(100)]

@@ -21,6 +21,7 @@ def staged(database: Database, url: str) -> Scene:
 
 
 @pytest.mark.parametrize("is_asked_for", [True, False])
+@pytest.mark.thorough
 def test_records_that_were_copied_before_mitigation_was_switched_on_are_flagged_too(database: Database, is_asked_for: bool) -> None:  # noqa: FBT001 - a parameter of the test
     with serve(UNFAIR) as server:
         stage = staged(database, server.url)
@@ -42,6 +43,7 @@ def test_records_that_were_copied_before_mitigation_was_switched_on_are_flagged_
     assert stage.count("flagged_records") == counts(result)["changed"] > 0
 
 
+@pytest.mark.thorough
 def test_flags_of_groups_that_are_watched_no_more_are_taken(database: Database) -> None:
     with serve(UNFAIR) as server:
         stage = staged(database, server.url)

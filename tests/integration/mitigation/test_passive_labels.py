@@ -97,6 +97,7 @@ def test_labels_with_features_of_their_own_count_the_same_in_every_check(stage: 
     assert cells(first) == cells(second)
 
 
+@pytest.mark.thorough
 def test_labels_of_records_whose_copies_tell_nothing_count_with_their_own_outcome(stage: Scene) -> None:
     stage.watch(replace(stage.monitor(), attributes=(replace(HOUSING, reference=("own", "family")),)))
     # As many owners as people with family: from 50 to 59 their copies disagree, and no share is greater.
@@ -125,6 +126,7 @@ def test_labels_of_records_with_a_part_of_their_copies_are_left_out(stage: Scene
     assert details(result)["labels_without_copies"] == 40
 
 
+@pytest.mark.thorough
 def test_a_label_in_the_window_is_not_decided_by_what_was_stored_of_a_part_of_its_copies(stage: Scene) -> None:
     stage.log([*applicants("rent", range(50, 60), "late"), *applicants("own", range(40), "o"), *applicants("family", range(40), "f")], NOON)
     stage.label([(f"late{income}", 0) for income in range(50, 60)], NOON + HOUR / 2)
@@ -138,6 +140,7 @@ def test_a_label_in_the_window_is_not_decided_by_what_was_stored_of_a_part_of_it
     assert cells(first) == cells(second)
 
 
+@pytest.mark.thorough
 def test_parity_reads_the_present_models_probabilities_beside_those_of_another_form(database: Database) -> None:
     goal = ParityGoal(attribute="housing", disparate_impact=1.0, min_group_size=30)
     tenants, owners = applicants("rent", range(50, 90), "late"), applicants("own", range(30, 70), "own")

@@ -31,7 +31,7 @@ def use(stage: Scene, mode: Mode) -> None:
         put_settings(session, stage.deployment.no, MitigationSettings(mode=mode))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", CASES)
 def test_a_check_gives_the_golden_figures_before_and_after_in_both_modes(database: Database, case: str) -> None:
     expected = json.loads((golden(case) / "debias.json").read_text())
@@ -67,6 +67,7 @@ def test_a_check_gives_the_golden_figures_before_and_after_in_both_modes(databas
             assert counts["labels_without_copies"] == 0
 
 
+@pytest.mark.thorough
 def test_the_records_that_would_be_changed_are_flagged(database: Database) -> None:
     case = "A2_openscale_credit_risk"
     expected = json.loads((golden(case) / "debias.json").read_text())
@@ -91,6 +92,7 @@ def test_the_records_that_would_be_changed_are_flagged(database: Database) -> No
             assert row.gap == pytest.approx(abs(row.reference_score - row.own_score))
 
 
+@pytest.mark.thorough
 def test_mitigation_asks_the_model_nothing_beyond_the_copies_of_the_check(adult: tuple[Scene, ModelServer, list[dict[str, Any]]]) -> None:
     stage, server, rows = adult
     stage.watch(replace(stage.monitor(), metrics=("disparate_impact",)))
@@ -109,6 +111,7 @@ def test_mitigation_asks_the_model_nothing_beyond_the_copies_of_the_check(adult:
     assert [one for one in result.measurements if one.data == "debiased" and one.value is not None]
 
 
+@pytest.mark.thorough
 def test_labels_that_come_later_are_compared_by_what_earlier_checks_stored(adult: tuple[Scene, ModelServer, list[dict[str, Any]]]) -> None:
     stage, server, rows = adult
     early, late = rows[:2000], rows[2000:2200]

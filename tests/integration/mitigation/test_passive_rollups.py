@@ -36,7 +36,7 @@ def overall(found: list[RolledUp], attribute: str, metric: str) -> tuple[int, fl
     return one.hours, one.measurement.value, one.measurement.n
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_day_sums_what_each_attribute_changed_for_everybody_over_the_hours_of_the_present_mode(database: Database) -> None:
     outcomes = OutcomeRule(favourable=(1,), unfavourable=(0,))
     monitor = Monitor(outcomes=outcomes, attributes=(HOUSING, INCOME), min_records=20)

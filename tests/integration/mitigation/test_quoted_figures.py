@@ -34,7 +34,7 @@ def changed(result: Result, attribute: str) -> str:
     return str(result.run.window["mitigation"]["attributes"][attribute]["changed"])
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_run_on_adult(database: Database) -> None:
     goal = ParityGoal(attribute="sex", disparate_impact=0.8, min_group_size=100)
     quoted = list(table(PAGE, "Mode | Changed"))

@@ -63,6 +63,7 @@ def check_copies(service: RunningService, subscription_id: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOG_INS)
+@pytest.mark.nightly
 def test_a_provider_is_asked_for_its_deployments_and_its_model_for_copies(service: RunningService, name: str) -> None:
     credentials, authorization = LOG_INS[name]
     with custom_provider(RuleScorer(), authorization) as server:
@@ -80,6 +81,7 @@ def test_a_provider_is_asked_for_its_deployments_and_its_model_for_copies(servic
 
 
 @pytest.mark.parametrize("wrong", [{"username": "model", "password": "wrong-9q2"}, {"apikey": "wrong-9q2"}, {}])
+@pytest.mark.thorough
 def test_a_provider_that_refuses_is_named_without_the_secret_that_it_repeats(service: RunningService, wrong: dict[str, Any]) -> None:
     with custom_provider(RuleScorer(), BASIC) as server:
         provider = add_provider(service, server, f"refuses {wrong}", wrong)
@@ -99,6 +101,7 @@ def test_a_provider_that_refuses_is_named_without_the_secret_that_it_repeats(ser
         ({"auth_provider": "MCSP"}, "/siusermgr/api/1.0/apikeys/token", {"apikey": "key-5d8"}),
     ],
 )
+@pytest.mark.thorough
 def test_a_key_is_exchanged_for_a_token_where_the_provider_says_so(
     service: RunningService, stated: dict[str, str], path: str, asked: dict[str, str]
 ) -> None:
@@ -133,6 +136,7 @@ def test_a_key_is_exchanged_for_a_token_where_the_provider_says_so(
         ({"auth_type": "bearer", "apikey": None}, "auth_type"),
     ],
 )
+@pytest.mark.thorough
 def test_credentials_that_lack_a_part_are_refused_before_anything_is_stored(
     service: RunningService, stated: dict[str, str | None], field: str
 ) -> None:
@@ -146,6 +150,7 @@ def test_credentials_that_lack_a_part_are_refused_before_anything_is_stored(
     assert "key-5d8" not in answer.text
 
 
+@pytest.mark.thorough
 def test_a_stored_key_is_not_sent_to_another_giver_of_tokens(service: RunningService) -> None:
     with custom_provider(RuleScorer(), None) as server:
         exchanged = {"auth_type": "api_key", "apikey": "key-5d8", "auth_url": server.url, "auth_provider": "cloud"}
@@ -156,6 +161,7 @@ def test_a_stored_key_is_not_sent_to_another_giver_of_tokens(service: RunningSer
     assert (answer.status_code, "sent again as a whole" in answer.text) == (422, True)
 
 
+@pytest.mark.thorough
 def test_a_service_that_gives_no_token_is_named_without_the_key(service: RunningService) -> None:
     with custom_provider(RuleScorer(), "Bearer token-4c1") as server:
         exchanged = {"apikey": "key-5d8", "auth_url": f"{server.url}/else/token", "auth_provider": "cloud"}

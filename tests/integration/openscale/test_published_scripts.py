@@ -113,6 +113,7 @@ def test_a_run_takes_the_parameters_of_its_instance_and_names_others(scripted: S
     ]
 
 
+@pytest.mark.thorough
 def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripted) -> None:
     name = scripted.subscribe("No prediction")
     added(scripted.client, "monitor_instances", {**fairness(name), "monitor_definition_id": "quality", "parameters": {}})
@@ -130,6 +131,7 @@ def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripte
     assert {one["entity"]["status"]["state"] for one in of_fairness} == {"finished"}
 
 
+@pytest.mark.thorough
 def test_a_run_after_a_change_of_columns_says_that_earlier_records_do_not_count(scripted: Scripted) -> None:
     name = scripted.subscribe("Columns")
     patch = [{"op": "replace", "path": "/asset_properties/feature_fields", "value": ["sex", "income", "age", "owner"]}]
@@ -169,6 +171,7 @@ def test_the_first_run_of_a_fairness_instance_begins_by_itself(scripted: Scripte
         assert measured["entity"]["values"][0]["metrics"][0] == {"id": "fairness_value", "value": 50.0, "lower_limit": 95.0}
 
 
+@pytest.mark.nightly
 def test_measurements_of_a_range_in_the_past_are_found_on_the_page_they_are_on(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks of the range are neither the newest ones nor on the first page."""
     client, name = scripted.client, scripted.subscribe("Past")
@@ -195,6 +198,7 @@ def test_measurements_of_a_range_in_the_past_are_found_on_the_page_they_are_on(s
     assert (refused.status_code, "ask for a shorter window" in message_of(refused)) == (422, True)
 
 
+@pytest.mark.thorough
 def test_a_run_shows_the_parameters_of_its_own_monitor_or_none(scripted: Scripted) -> None:
     client, name = scripted.client, scripted.subscribe("Versions")
     before = scripted.run("fairness", name)["parameters"]
@@ -221,6 +225,7 @@ def test_a_patch_of_limits_sets_them_although_features_were_read_with_their_thre
     assert lowest("/parameters/min_records", 11) == [0.6]
 
 
+@pytest.mark.thorough
 def test_quality_that_is_run_before_there_is_a_fairness_instance_ends_as_an_error_and_is_measured_by_its_first_run(
     scripted: Scripted,
 ) -> None:

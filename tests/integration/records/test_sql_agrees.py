@@ -27,7 +27,7 @@ LOGGED = """
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_filter_finds_the_records_that_are_in_the_outcome_and_in_the_group(database: Database, seed: int) -> None:
     pairs = 0

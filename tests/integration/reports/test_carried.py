@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("reports_in_this_process")
 PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
 
 
+@pytest.mark.nightly
 def test_what_carries_the_gap_is_on_the_second_page_once_it_was_attributed(reported: Reported) -> None:
     before = reported.text("/report.html", **PERIOD)
     with reported.stage.database.transaction() as session:

@@ -12,7 +12,7 @@ RANGE = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
 TYPES = {"svg": "image/svg+xml", "png": "image/png", "vl.json": "application/vnd.vegalite.v6+json", "csv": "text/csv; charset=utf-8"}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_chart_comes_in_every_form(reported: Reported) -> None:
     of_sex = {"attribute": "sex"}
     charts = {

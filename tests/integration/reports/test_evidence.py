@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from app.domain.checks import Span, Trigger
 from app.reports.check_report import check_report
 from app.reports.document import Document, Made, Paragraph, ReportTable, Section
@@ -20,6 +22,7 @@ def section_of(document: Document) -> Section:
     return found
 
 
+@pytest.mark.thorough
 def test_both_reports_have_the_state_of_every_comparison(database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact",), min_records=10)
     log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)

@@ -108,7 +108,7 @@ def test_a_kept_report_has_all_forms_and_never_changes(kept: Reported) -> None:
     assert client.get(f"{address}/file.csv").content == files["csv"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_report_whose_worker_died_is_made_by_the_next_one(kept: Reported) -> None:
     database = kept.stage.database
     kept.service.client.post("/v1/deployments/a-model/kept-reports", json=PERIOD).raise_for_status()
@@ -210,6 +210,7 @@ def test_the_command_lists_kept_reports_writes_their_files_and_sets_schedules(
         assert (refused.exit_code, named in refused.output) == (2, True), refused.output
 
 
+@pytest.mark.thorough
 def test_the_page_lists_schedules_and_kept_reports_with_their_files(kept: Reported) -> None:
     look_for_reports(kept.stage.database, SEALER)
     page = kept.service.client.get("/deployments/a-model/regulator-report").text

@@ -28,7 +28,7 @@ def addresses_of(reported: Reported) -> dict[str, dict[str, str]]:
     return {f"{reported.address}/report": {}, "/report": PERIOD}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_report_has_two_pages_and_more_with_the_annex(reported: Reported) -> None:
     for path, query in addresses_of(reported).items():
         short, long = (
@@ -56,7 +56,7 @@ def test_the_first_page_says_the_headline_of_the_deployments_page_and_shows_ever
         assert line in text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_hash_in_a_report_is_that_of_its_data_in_every_form_with_and_without_annex(reported: Reported) -> None:
     for path, query in addresses_of(reported).items():
         data = reported.service.client.get(f"/v1/deployments/a-model{path}.json", params=query)
@@ -95,7 +95,7 @@ def test_the_trace_has_every_measurement_with_its_formula_and_counts(reported: R
     assert "female: favourable" in impact["counts"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("form", ["html", "pdf", "json"])
 def test_a_report_is_the_same_in_two_runs_byte_by_byte(reported: Reported, form: Form) -> None:
     made = Made(at=NOON, by="test")

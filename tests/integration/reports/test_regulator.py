@@ -238,7 +238,7 @@ def test_a_scoring_tool_selects_above_the_median_of_everybody(stage: Scene) -> N
     assert asian["impact_ratio"] is None
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_two_reports_differ_by_the_time_of_making_alone(stage: Scene) -> None:
     later = Made(at=datetime(2027, 2, 1, tzinfo=UTC), by="somebody")
     first, second = (json.loads(make(stage, made=one)) for one in (MADE, later))

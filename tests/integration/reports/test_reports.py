@@ -44,7 +44,7 @@ class Outline(HTMLParser):
             assert self.open.pop() == tag
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_report_is_one_html_file_that_loads_nothing_and_names_its_parts(reported: Reported) -> None:
     text = reported.text(f"{reported.address}/report.html", **ANNEX)
 
@@ -75,7 +75,7 @@ def test_a_strange_name_stands_in_a_report_as_it_is(reported: Reported) -> None:
     assert "&lt;b&gt;#eval(&#34;1&#34;)&lt;/b&gt; $x$ @y \\ *z* _q_ =1+1 <bdi>العربية</bdi> 東京 😀" in text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> None:
     text = reported.text(f"{reported.address}/report.html", **ANNEX)
     details = reported.service.client.get(f"/v1/deployments/a-model{reported.address}").json()
@@ -104,7 +104,7 @@ def test_the_same_check_gives_the_same_report(reported: Reported) -> None:
     assert re.sub(r"Made on [^<]*", "", first) == re.sub(r"Made on [^<]*", "", second)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_check_that_was_carried_forward_says_so(reported: Reported) -> None:
     text = reported.text(f"/checks/{reported.checks[3].run.id}/report.html", **ANNEX)
 
@@ -135,7 +135,7 @@ def test_a_report_is_a_tagged_pdf_with_a_title_and_a_language(reported: Reported
         assert entry in answer.content
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_period_is_told_with_its_verdicts_its_series_and_its_newest_check(reported: Reported) -> None:
     short, text = reported.text("/report.html", **PERIOD), reported.text("/report.html", **PERIOD, **ANNEX)
 
@@ -208,6 +208,7 @@ def test_whoever_may_only_log_gets_no_report(reported: Reported) -> None:
         assert reported.service.client.get(f"/v1/deployments/a-model{path}", **asked).status_code == 403
 
 
+@pytest.mark.thorough
 def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(reported: Reported) -> None:
     of_check = _rows(reported.text(f"{reported.address}/measurements.csv"))
     of_period = _rows(reported.text("/measurements.csv", **PERIOD))
@@ -222,7 +223,7 @@ def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(rep
     assert {row["check_id"] for row in of_period} == {result.run.id for result in reported.checks}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_alert_that_was_open_is_told_of_and_one_of_another_time_is_not(reported: Reported) -> None:
     for name, opened, resolved in (("Women", NOON + 2 * HOUR, None), ("Long ago", NOON - 90 * HOUR, NOON - 80 * HOUR)):
         with reported.service.database.transaction() as session:

@@ -63,7 +63,7 @@ def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
     assert answers == [200] * taken_on + [503]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_made(reported: Reported) -> None:
     address = "/v1/deployments/a-model/report.html"
     with httpx.Client(base_url=reported.service.base_url, headers=reported.service.client.headers, timeout=None) as client:
@@ -78,7 +78,7 @@ def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_mad
     assert "Ask for the report again" in ended.text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_report_that_takes_too_long_leaves_the_process_of_another_one_alone(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = ReportProcesses()
     other = processes.take()
@@ -97,7 +97,7 @@ def test_a_report_that_takes_too_long_leaves_the_process_of_another_one_alone(re
         assert other.submit(os.getpid).result() == begun
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_report_that_cannot_be_made_says_so_and_its_process_makes_the_next_one(
     reported: Reported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +121,7 @@ def test_a_report_that_cannot_be_made_says_so_and_its_process_makes_the_next_one
     assert left != os.getpid()
 
 
+@pytest.mark.thorough
 def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_process(
     reported: Reported, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def of(ended: list[Erasure], stage: Scene) -> Erasure:
     return next(one for one in ended if one.deployment_id == stage.deployment.id)
 
 
+@pytest.mark.thorough
 def test_a_month_of_aged_records_is_dropped_with_everything_derived_and_every_series_is_unchanged(stage: Scene) -> None:
     before, records = rows_of(stage.database.url, *SERIES), stage.count("payload_records")
     keep(stage, AGED)
@@ -68,6 +69,7 @@ def test_a_month_of_aged_records_is_dropped_with_everything_derived_and_every_se
     assert rows_of(stage.database.url, *SERIES) == before
 
 
+@pytest.mark.thorough
 def test_a_month_that_others_still_need_loses_the_records_of_the_one_deployment_only(stage: Scene) -> None:
     other = neighbour(stage)
     keep(stage, AGED)
@@ -152,6 +154,7 @@ def test_a_process_that_dies_while_it_drops_a_month_leaves_what_the_next_run_fin
     assert rows_of(stage.database.url, *SERIES) == before
 
 
+@pytest.mark.thorough
 def test_a_month_that_was_being_detached_when_the_server_stopped_is_finished(stage: Scene) -> None:
     keep(stage, AGED)
     # A reader keeps the month from being detached until it is given up.

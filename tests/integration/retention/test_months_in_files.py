@@ -147,6 +147,7 @@ def test_code_to_log_says_whether_its_values_are_those_of_a_record(database: Dat
     assert ("Records are logged" in parts, "No record has come yet" in parts) == (True, False)
 
 
+@pytest.mark.nightly
 def test_a_report_to_a_regulator_of_the_month_is_refused_and_one_of_later_times_is_not(client: httpx.Client) -> None:
     times = {"until": "2026-06-01T00:00:00Z", "sheet": "evidence"}
     whole = client.get(f"{BASE}/regulator-report.json", params={"since": "2026-03-01T00:00:00Z"} | times)
@@ -188,6 +189,7 @@ def test_figures_are_not_carried_forward_over_a_month_in_files(cold: Scene, tmp_
         cold.check(COUNTED + HOUR, trigger=Trigger.SCHEDULE)
 
 
+@pytest.mark.thorough
 def test_an_hourly_check_that_lacks_the_month_names_it_and_ends_at_once_and_later_ones_go_through_again(
     cold: Scene, tmp_path: Path
 ) -> None:

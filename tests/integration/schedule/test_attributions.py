@@ -75,6 +75,7 @@ def claim(database: Database, worker: str = "one") -> AttributionRun | None:
         return claim_attribution(session, token=worker, lease=CHECK_POLICY.lease, triggers=list(AttributionTrigger))
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_leaves_the_cost_and_nothing_else_and_another_one_takes_over(
     stage: Scene, server: GatedServer, database_url: str
 ) -> None:

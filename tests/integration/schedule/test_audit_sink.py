@@ -63,6 +63,7 @@ def arrived(receiver: AuditReceiver) -> list[tuple[int, str]]:
     return [(line["position"], line["hash"]) for line in map(json.loads, lines_of(receiver))]
 
 
+@pytest.mark.nightly
 def test_a_collector_has_every_event_once_in_order_and_can_verify_them(database: Database, tmp_path: Path) -> None:
     add_events(database, SENT_AT_ONCE + 3)
     with log_collector() as receiver:
@@ -80,6 +81,7 @@ def test_a_collector_has_every_event_once_in_order_and_can_verify_them(database:
     assert CliRunner().invoke(command, ["verify", "--file", str(file)]).output.startswith(f"{SENT_AT_ONCE + 5} events are intact.")
 
 
+@pytest.mark.thorough
 def test_a_syslog_server_has_messages_of_rfc_5424(database: Database) -> None:
     add_events(database, 3, subject="two\nlines, Größe")
     with syslog_server() as receiver:
@@ -93,6 +95,7 @@ def test_a_syslog_server_has_messages_of_rfc_5424(database: Database) -> None:
 
 
 @pytest.mark.parametrize("server", [log_collector, syslog_server])
+@pytest.mark.thorough
 def test_what_a_sink_did_not_take_is_sent_later_and_shown_until_then(database: Database, server: type) -> None:
     add_events(database, 2)
     with server() as receiver:
@@ -112,6 +115,7 @@ def test_what_a_sink_did_not_take_is_sent_later_and_shown_until_then(database: D
         assert vitals(session, current_time(session)).audit_delay_seconds == 0
 
 
+@pytest.mark.thorough
 def test_a_sender_that_died_is_followed_by_another_and_two_do_not_send_at_once(database: Database) -> None:
     add_events(database, 2)
     with log_collector() as receiver:
@@ -135,6 +139,7 @@ def test_a_sink_that_nobody_uses_any_more_is_not_late(database: Database) -> Non
         assert vitals(session, current_time(session) + timedelta(hours=1)).audit_delay_seconds == 0
 
 
+@pytest.mark.thorough
 def test_an_export_and_a_sink_have_the_same_lines(database: Database) -> None:
     add_events(database, 2)
     with database.transaction() as session:

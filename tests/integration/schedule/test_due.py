@@ -2,6 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from sqlalchemy import select
 
 from app.clock import HOUR, hour_of
@@ -72,6 +73,7 @@ def test_a_monitor_without_a_schedule_is_never_due(database: Database) -> None:
     assert queue(database, NOON) == 0
 
 
+@pytest.mark.thorough
 def test_ticks_at_once_queue_nothing_twice(database: Database) -> None:
     add_deployments(database, 200)
 

@@ -83,6 +83,7 @@ def step_of(database: Database, check: CheckRun) -> str | None:
     return now.progress.step if now.state is CheckState.RUNNING and now.progress else None
 
 
+@pytest.mark.nightly
 def test_endpoints_that_never_answer_do_not_hold_up_the_check_of_another_deployment(database: Database, server: ModelServer) -> None:
     with never_answering() as url:
         hanging = [asked(staged(database, f"hangs-{no}", url)) for no in range(CONCURRENCY)]
@@ -94,6 +95,7 @@ def test_endpoints_that_never_answer_do_not_hold_up_the_check_of_another_deploym
             assert [reread(database, check).state for check in hanging] == [CheckState.RUNNING] * CONCURRENCY
 
 
+@pytest.mark.nightly
 def test_a_check_that_has_used_up_its_time_says_at_what_it_was_and_what_to_do(database: Database) -> None:
     with never_answering() as url:
         check = asked(staged(database, "hangs", url))
@@ -146,6 +148,7 @@ def test_an_endpoint_that_failed_in_a_row_is_left_alone_and_the_reason_says_unti
 
 
 @pytest.mark.parametrize("trigger", [Trigger.REQUEST, Trigger.RANGE])
+@pytest.mark.thorough
 def test_a_check_that_somebody_asks_for_tries_an_endpoint_that_is_left_alone_with_one_record(
     database: Database, server: ModelServer, trigger: Trigger
 ) -> None:

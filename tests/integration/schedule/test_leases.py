@@ -272,6 +272,7 @@ def test_a_check_cancelled_while_its_worker_ends_is_not_run_again(database: Data
     assert reread(database, check).state is CheckState.CANCELLED
 
 
+@pytest.mark.nightly
 def test_of_a_backlog_the_oldest_hour_of_every_deployment_is_claimed_first(database: Database) -> None:
     nos = add_deployments(database, 40)
     with database.transaction() as session:

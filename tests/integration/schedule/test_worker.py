@@ -89,6 +89,7 @@ def test_our_own_fault_fails_the_check_with_its_id_and_the_worker_goes_on(databa
     assert "ZeroDivision" not in str(failed.reason)
 
 
+@pytest.mark.thorough
 def test_progress_is_visible_while_a_check_runs_and_a_person_can_cancel_it(database: Database) -> None:
     (deployment,) = add_deployments(database)
     with database.transaction() as session:
@@ -105,6 +106,7 @@ def test_progress_is_visible_while_a_check_runs_and_a_person_can_cancel_it(datab
     assert reread(database, check).reason == "Cancelled on request."
 
 
+@pytest.mark.nightly
 def test_reporting_often_writes_at_most_once_a_second(database: Database) -> None:
     (deployment,) = add_deployments(database)
     with database.transaction() as session:
@@ -136,6 +138,7 @@ def test_reporting_often_writes_at_most_once_a_second(database: Database) -> Non
     assert all(later - earlier > timedelta(seconds=0.9) for earlier, later in pairwise(moments))
 
 
+@pytest.mark.nightly
 def test_a_check_longer_than_its_lease_is_kept(database: Database) -> None:
     (deployment,) = add_deployments(database)
     add_hours(database, deployment, 1)
@@ -158,6 +161,7 @@ def test_a_check_longer_than_its_lease_is_kept(database: Database) -> None:
     assert only_check(database, deployment).attempts == 1
 
 
+@pytest.mark.thorough
 def test_a_stopping_worker_hands_its_checks_back_for_others_to_take_at_once(database: Database) -> None:
     (deployment,) = add_deployments(database)
     add_hours(database, deployment, 1)
@@ -178,6 +182,7 @@ def test_a_stopping_worker_hands_its_checks_back_for_others_to_take_at_once(data
     assert (check.state, check.attempts, check.lease_token) == (CheckState.QUEUED, 0, None)
 
 
+@pytest.mark.thorough
 def test_a_check_whose_database_went_away_is_tried_again_when_its_lease_ran_out(database: Database) -> None:
     (deployment,) = add_deployments(database)
     add_hours(database, deployment, 1)
@@ -199,6 +204,7 @@ def test_a_check_whose_database_went_away_is_tried_again_when_its_lease_ran_out(
     assert only_check(database, deployment).attempts == 2
 
 
+@pytest.mark.nightly
 def test_a_worker_outlives_an_outage_of_the_database(database: Database, postgres_url: str) -> None:
     one, two = add_deployments(database, 2)
     make_side_tables(database)
@@ -221,6 +227,7 @@ def test_a_worker_outlives_an_outage_of_the_database(database: Database, postgre
     operator.close()
 
 
+@pytest.mark.thorough
 def test_a_deployment_deleted_during_its_check_only_ends_the_check(database: Database) -> None:
     gone, stays = add_deployments(database, 2)
     make_side_tables(database)

@@ -163,7 +163,7 @@ def test_names_of_any_letters_are_stored_as_they_are(logged: Scene) -> None:
     assert [(one.flag.attribute, one.flag.group) for one in page(logged, replace(R1, attribute=name))] == [(name, name)]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_two_hundred_thousand_flags_are_stored_at_once_and_again(logged: Scene) -> None:
     many = [flag(no, no / 1_000_000, at=NOON + HOUR) for no in range(1, 200_001)]
 

@@ -105,6 +105,7 @@ def test_stored_attributions_of_one_attribute_are_those_of_a_comparison(bare: Da
     assert (failed.state, failed.result) == (AttributionState.FAILED, None)
 
 
+@pytest.mark.thorough
 def test_scans_of_an_earlier_release_searched_for_groups_below_the_others(bare: Database) -> None:
     migrate_to(bare, "0021")
     with bare.engine.begin() as connection:

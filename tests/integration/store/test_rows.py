@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
     texts=st.lists(TEXTS),
     times=st.lists(st.datetimes(min_value=datetime(1900, 1, 1), timezones=st.just(UTC))),  # noqa: DTZ001 - the time zone is added
 )
+@pytest.mark.thorough
 def test_arrays_arrive_as_they_were_written(database: Database, numbers: list[int | None], texts: list[str], times: list[datetime]) -> None:
     statement = "SELECT %(numbers)s::bigint[], %(texts)s::text[], %(times)s::timestamptz[]"
     values = {"numbers": array_text(numbers), "texts": array_text(texts), "times": array_text(times)}

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
+import pytest
+
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import Alert, Resolution, RuleKind
 from app.store.alerts.alerts import AlertFilter, alerts_page
@@ -25,6 +27,7 @@ def stage_of(database: Database, ratios: list[float]) -> Scene:
     return stage
 
 
+@pytest.mark.thorough
 def test_an_alert_opens_once_with_its_onset_and_is_resolved_by_the_opposite(database: Database) -> None:
     stage = stage_of(database, [1.0] * 30 + [0.3] * 15 + [1.0] * 40)
     update(stage, START + 28 * HOUR)

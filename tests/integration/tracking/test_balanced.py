@@ -74,6 +74,7 @@ def test_of_an_attribute_that_the_model_does_not_see_no_copies_are_promised(data
     assert balanced(stage, data=DataSet.PAYLOAD).reason is None
 
 
+@pytest.mark.thorough
 def test_pairs_inside_the_limit_are_shown_fair(database: Database) -> None:
     stage = stage_of(database)
     add_checks(stage, [draw_pairs(0.95, hour) for hour in range(240)])
@@ -87,6 +88,7 @@ def test_pairs_inside_the_limit_are_shown_fair(database: Database) -> None:
     assert upper - lower < 0.05
 
 
+@pytest.mark.nightly
 def test_a_recheck_of_a_past_hour_gives_the_states_of_a_start_with_it(databases: Databases) -> None:
     before = [draw_pairs(0.9 if hour < 30 else 0.65, hour) for hour in range(60)]
     after = [*before[:10], *[draw_pairs(0.7, 500 + hour) for hour in range(8)], *before[18:]]
@@ -146,7 +148,7 @@ def test_the_copies_that_a_check_scores_are_the_pairs_that_are_bet_on(database: 
     assert found == {START: [["female", "monitored", [[*pair, count] for pair, count in sorted(pairs.items())]]]}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_model_that_is_blind_to_the_attribute_is_flagged_as_logged_but_never_on_its_copies(database: Database) -> None:
     with row_server(by_income) as server:
         stage = scene(database, APPLICANT, monitor_of(metrics=("disparate_impact",)), endpoint=Endpoint(url=server.url))

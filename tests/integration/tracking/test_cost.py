@@ -37,6 +37,7 @@ def test_after_a_restart_nothing_is_computed_again(database: Database, monkeypat
     assert [one for one in sent if one.startswith(("UPDATE evidence", "DELETE FROM evidence", "INSERT INTO evidence"))] == []
 
 
+@pytest.mark.thorough
 def test_more_comparisons_send_no_more_statements(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = []
     for attributes, metrics in (((SEX,), METRICS[:1]), ((SEX, PLACE), METRICS)):
@@ -52,6 +53,7 @@ def test_more_comparisons_send_no_more_statements(databases: Databases, monkeypa
     assert numbers[1] <= numbers[0]
 
 
+@pytest.mark.thorough
 def test_a_long_past_is_computed_in_several_transactions(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Postgres ends a transaction that sends nothing for a minute."""
     both = replace(SEX, monitored=("female", "male"), reference=("unknown",))
@@ -71,7 +73,7 @@ def test_a_long_past_is_computed_in_several_transactions(database: Database, mon
     assert states(stage) == whole
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_hours_that_are_added_together_give_the_same_states_as_one_after_the_other(databases: Databases) -> None:
     found = []
     for step in (1, 7, 60):

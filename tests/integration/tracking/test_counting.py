@@ -87,7 +87,7 @@ def test_only_the_first_record_of_a_person_counts(database: Database) -> None:
     assert counted(stage) == {0: [["male", "reference", 0, 1]], 2: [["male", "reference", 2, 2]]}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("person", [None, "person"])
 @pytest.mark.parametrize("seed", range(2))
 def test_any_order_of_arrival_gives_the_same_states_as_all_at_once(databases: Databases, seed: int, person: str | None) -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import Resolution, RuleKind
 from app.domain.checks import DataSet, Span
@@ -59,6 +61,7 @@ def counted(stage: Scene, era: Era) -> dict[int, Cells]:
     return {(hour - START) // HOUR: sorted(cells) for hour, cells in found.items()}
 
 
+@pytest.mark.thorough
 def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Database) -> None:
     stage = stage_of(database)
     log(stage, world(UNFAIR, seed=1, records=120), first_no=1)
@@ -82,6 +85,7 @@ def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Data
     assert (before[0], figures(stage, before[0])) == (present_era(stage, "1"), before[1])
 
 
+@pytest.mark.thorough
 def test_a_monitor_version_supersedes_the_alert_and_counts_only_hours_that_begin_later(database: Database) -> None:
     stage = stage_of(database)
     log(stage, world(UNFAIR, seed=1, records=120), first_no=1)
@@ -107,6 +111,7 @@ def test_a_monitor_version_supersedes_the_alert_and_counts_only_hours_that_begin
     assert figures(stage, old) == before
 
 
+@pytest.mark.thorough
 def test_each_of_several_revisions_in_one_hour_counts_only_its_own_records(databases: Databases) -> None:
     worlds = {"1": world(FAIR, seed=1), "2": world(UNFAIR, seed=2), "3": world(FAIR, seed=3)}
     with databases.lent() as url:
@@ -126,6 +131,7 @@ def test_each_of_several_revisions_in_one_hour_counts_only_its_own_records(datab
         mixed.database.close()
 
 
+@pytest.mark.thorough
 def test_an_import_into_the_hours_of_another_revision_is_there_when_that_one_is_used_again(databases: Databases) -> None:
     records = world(UNFAIR, seed=1)
     kept, late = records[::2], records[1::2]

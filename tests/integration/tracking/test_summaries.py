@@ -50,7 +50,7 @@ def test_before_the_first_record_nothing_is_counted(database: Database) -> None:
     assert summaries(stage) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_summaries_are_those_of_the_states_at_every_hour(database: Database) -> None:
     stage = stage_of(database)
     log(stage, world(FALL_AND_RETURN, seed=1, records=200), first_no=1)
@@ -76,6 +76,7 @@ def test_summaries_are_those_of_the_states_at_every_hour(database: Database) -> 
     assert alarm.since < alarm.alarm_at <= alarm.fair_since < alarm.resolved_at
 
 
+@pytest.mark.thorough
 def test_a_closed_alarm_is_closed_in_the_summary_too(database: Database) -> None:
     stage = watched(database, metrics=METRICS[:1])
     log(stage, world([1.0] * 20 + [0.3] * 30, seed=1, records=120), first_no=1)

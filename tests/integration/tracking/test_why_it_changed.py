@@ -58,6 +58,7 @@ def alarmed(database: Database) -> Scene:
     return stage
 
 
+@pytest.mark.thorough
 def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_records(database: Database) -> None:
     stage = alarmed(database)
     evaluate_evidence(database)
@@ -92,6 +93,7 @@ def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_recor
     assert "selected by the alarm" in sentence(last)
 
 
+@pytest.mark.thorough
 def test_later_messages_hold_the_reason_too(database: Database) -> None:
     stage = alarmed(database)
     run_all(database)
@@ -107,6 +109,7 @@ def test_later_messages_hold_the_reason_too(database: Database) -> None:
     assert dict(facts(resolved))["Why it changed"] == (alert_of(stage).change or {})["sentence"]
 
 
+@pytest.mark.thorough
 def test_an_explanation_that_comes_after_the_end_is_attached_and_not_sent(database: Database) -> None:
     stage = alarmed(database)
     log(stage, [replace(one, hour=one.hour + 45 * HOUR) for one in world([1.0] * 40, seed=2, records=120)], first_no=100_000)
@@ -119,6 +122,7 @@ def test_an_explanation_that_comes_after_the_end_is_attached_and_not_sent(databa
     assert alert_of(stage).change is not None
 
 
+@pytest.mark.thorough
 def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     with database.transaction() as session:
@@ -140,6 +144,7 @@ def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(dat
     assert "The model revision changed from 0 to 1 at" in str(change["sentence"])
 
 
+@pytest.mark.thorough
 def test_an_alert_that_begins_with_the_first_counted_hour_has_nothing_to_compare_with(database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     with database.transaction() as session:
@@ -204,6 +209,7 @@ def test_an_attribute_that_is_no_longer_watched_cannot_be_explained(database: Da
     assert alert_of(stage).change is None
 
 
+@pytest.mark.thorough
 def test_the_reason_is_on_the_page_and_in_the_api(database: Database, tmp_path: Path) -> None:
     stage = alarmed(database)
     alert_id = alert_of(stage).id

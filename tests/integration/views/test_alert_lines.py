@@ -19,6 +19,7 @@ ALERTS = 80
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.thorough
 def test_the_overview_counts_the_lines_that_the_list_shows(database: Database, seed: int) -> None:
     draw = random.Random(seed)
     nos = [scene(database, APPLICANT, monitor_of(SEX), endpoint=None, deployment_id=name).deployment.no for name in ("one", "two")]

@@ -154,6 +154,7 @@ def test_a_group_without_a_record_has_its_reason_instead_of_a_share(stage: Scene
         assert nobody.comparison.verdict == "not_computable"
 
 
+@pytest.mark.thorough
 def test_an_intersection_is_in_the_payload_view_and_says_in_the_perturbed_one_why_it_is_not(stage: Scene) -> None:
     stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))
     stage.log(applicants(40, 40, 10), NOON)
@@ -197,6 +198,7 @@ def test_a_check_from_before_sub_ranges_were_counted_offers_none(stage: Scene) -
     assert all(one.sub_ranges == () for one in attribute(shown, "age").groups)
 
 
+@pytest.mark.thorough
 def test_a_check_that_was_carried_forward_shows_the_figures_and_says_from_which_check(stage: Scene) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     first = stage.check(NOON, trigger=Trigger.SCHEDULE)
@@ -302,6 +304,7 @@ def test_the_training_view_says_that_the_monitor_or_the_data_are_newer_than_the_
 
 
 @pytest.mark.parametrize("kind", list(ViewKind))
+@pytest.mark.thorough
 def test_a_view_takes_few_statements_however_many_groups_there_are(stage: Scene, kind: ViewKind) -> None:
     put_training(stage, ("female", 30, 70), ("male", 60, 40))
     stage.log(applicants(40, 40, 10), NOON)

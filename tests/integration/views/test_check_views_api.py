@@ -51,6 +51,7 @@ def test_the_list_says_which_views_there_are_and_why_not_the_others(service: Run
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.thorough
 def test_every_view_can_be_read_with_the_same_numbers_as_the_check(service: RunningService, stage: Scene, kind: str) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     put_training(stage, ("female", 30, 70), ("male", 60, 40))
@@ -92,6 +93,7 @@ def test_a_check_that_is_not_there_a_strange_id_and_a_strange_view_are_refused(s
     assert service.client.get(f"{base}/{uuid.uuid4()}/views/everything").status_code == 422
 
 
+@pytest.mark.thorough
 def test_a_key_of_another_deployment_sees_nothing(service: RunningService, stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     check = stage.check(NOON).run

@@ -105,6 +105,7 @@ def test_balanced_data_stand_next_to_it_and_before_mitigation_they_are_those_of_
     assert debiased.balanced[0].perturbed_records == 2 * 80 + 2 * 200
 
 
+@pytest.mark.thorough
 def test_accuracy_before_and_after_is_there_with_labels_and_says_why_not_without(stage: Scene) -> None:
     rows = [{**row, "id": f"r{place}"} for place, row in enumerate(everybody())]
     stage.log(rows, NOON)
@@ -175,6 +176,7 @@ def test_the_rate_after_on_balanced_data_has_no_figure_that_speaks_of_before(sta
     assert tenants.after.figure is None
 
 
+@pytest.mark.thorough
 def test_intervals_of_shares_with_copies_are_said_to_differ_only_where_they_do(stage: Scene) -> None:
     stage.log(everybody(), NOON)
     result = stage.check(NOON)

@@ -70,7 +70,7 @@ def test_names_change_the_words_and_not_the_version(stage: Scene) -> None:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_strip_reads_the_newest_checks_only_in_a_fixed_number_of_statements(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     stage.watch(replace(monitor_of(SEX), metrics=("disparate_impact",)))
 

@@ -56,7 +56,7 @@ def of_group(group: GroupShare) -> list[Measurement | None]:
     return [group.outcomes.figure, after, group.comparison, group.comparison_after, group.openscale_fairness]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("picks_rates", [False, True])
 @pytest.mark.parametrize("kind", ViewKind)
 def test_every_figure_of_every_view_is_found_by_its_key_and_is_the_one_that_is_shown(

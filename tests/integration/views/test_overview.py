@@ -137,6 +137,7 @@ def test_the_worst_group_has_the_gravest_verdict_and_then_the_furthest_figure(st
     assert [(point.at, point.value, point.verdict) for point in one.trend] == [(NOON + HOUR, lowest.value, "unfair")]
 
 
+@pytest.mark.thorough
 def test_the_trend_has_one_point_for_each_moment_the_one_of_the_newest_check(stage: Scene) -> None:
     logged(stage, 40, 40, 4)
     stage.check(NOON, trigger=Trigger.SCHEDULE)
@@ -199,6 +200,7 @@ def test_a_failing_deployment_says_why_and_keeps_its_last_figure(stage: Scene) -
     assert one.worst.verdict == Verdict.UNFAIR
 
 
+@pytest.mark.thorough
 def test_a_figure_carried_forward_stays_for_a_day_and_is_then_stale(stage: Scene) -> None:
     logged(stage, 40, 40)
     stage.check(NOON, trigger=Trigger.SCHEDULE)

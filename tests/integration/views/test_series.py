@@ -77,6 +77,7 @@ def test_each_point_has_the_limits_it_was_held_against_and_the_series_those_of_t
     assert (series.lower_limit, series.upper_limit) == (0.9, 1.1)
 
 
+@pytest.mark.thorough
 def test_a_point_says_what_its_measurement_says(stage: Scene) -> None:
     (females,) = read(stage).groups
     check = stage.result(stage.queue(stage.check(NOON + HOUR).run.span)).run
@@ -123,6 +124,7 @@ def test_a_failed_check_that_succeeded_later_is_no_gap(stage: Scene) -> None:
     assert read(stage).gaps == ()
 
 
+@pytest.mark.thorough
 def test_of_checks_that_end_at_one_moment_the_one_of_an_hour_counts_and_then_the_newest(stage: Scene) -> None:
     hourly = stage.check(NOON + HOUR)
     longer = stage.check(NOON - 20 * HOUR, NOON + 2 * HOUR)
@@ -164,6 +166,7 @@ def test_nothing_is_found_under_names_that_do_not_exist(stage: Scene, wanted: di
     assert read(stage, **wanted).groups == ()
 
 
+@pytest.mark.thorough
 def test_the_volume_is_what_was_logged_and_no_hour_counts_twice(stage: Scene) -> None:
     stage.check(NOON, NOON + HOUR / 2, trigger=Trigger.REQUEST)
     stage.check(NOON, NOON + 5 * HOUR)

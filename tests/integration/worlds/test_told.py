@@ -169,6 +169,7 @@ def hold_drawer(one: Told, page: httpx.Response) -> None:
     assert said_on(page.text) == [worded.sentence, *worded.statements]
 
 
+@pytest.mark.nightly
 def test_pages_say_of_each_figure_what_is_true(one: Told, reader: httpx.Client) -> None:
     expected = one.sentences()
     assert one.checked is not None
@@ -276,6 +277,7 @@ def unname(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name, world in WORLDS.items() if len(world.groups) == 2 and "nobody" not in name])
+@pytest.mark.thorough
 def test_no_sentence_with_display_names_names_the_wrong_side(database: Database, reader: httpx.Client, name: str) -> None:
     one = told(database, WORLDS[name], names=CROSSED)
     evaluate_ended_checks(database)

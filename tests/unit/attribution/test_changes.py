@@ -29,6 +29,7 @@ def total(parts: ChangeParts | None) -> float:
 
 
 @given(st.lists(COUNTS, min_size=4, max_size=4))
+@pytest.mark.thorough
 def test_the_parts_sum_to_the_change_on_both_scales(drawn: list[list[tuple[int, int]]]) -> None:
     sides = [cells(one) for one in drawn]
     rates = [float(side.rate) for side in sides]

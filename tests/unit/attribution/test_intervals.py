@@ -26,7 +26,7 @@ def test_an_empty_group_has_no_pairs(monitored: int, reference: int) -> None:
     assert len(draw_pairs(monitored, reference, 10, np.random.default_rng(0))) == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("monitored", [50, 100])
 def test_intervals_hold_the_truth_where_records_are_reused_and_those_by_pair_do_not(monitored: int) -> None:
     ours = count_covered(monitored, 200, 1, is_by_pair=False)
@@ -36,7 +36,7 @@ def test_intervals_hold_the_truth_where_records_are_reused_and_those_by_pair_do_
     assert 0.60 <= by_pair <= 0.80
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_intervals_hold_the_truth_where_all_records_are_distinct() -> None:
     assert 0.92 <= count_covered(600, 200, 2, is_by_pair=False) <= 0.98
 

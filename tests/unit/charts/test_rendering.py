@@ -32,7 +32,7 @@ def test_characters_that_xml_cannot_carry_are_replaced(character: str) -> None:
     assert render_png(spec).startswith(PNG)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_random_text_is_drawn() -> None:
     made = random.Random(5)
     ranges = ((0, 0x250), (0x300, 0xD7FF), (0xE000, 0x10FFFF))

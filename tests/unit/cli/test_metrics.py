@@ -71,7 +71,7 @@ def test_each_metric_has_its_line_and_its_sentence(file: Path) -> None:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_many_groups_still_fit_into_the_width(file: Path) -> None:
     options = ["--prediction", "approved", "--label", "repaid", "--favourable", "yes", "--attribute", "sex", "--attribute", "age"]
     ranges = [f"age={lo}-{lo + 4}" for lo in range(20, 60, 5)]

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from app.cli.children import Child, ChildSpec
 from app.cli.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Supervisor
 from app.errors import SetupError
@@ -55,6 +57,7 @@ class Ground:
         self.up = False
 
 
+@pytest.mark.thorough
 def test_a_child_that_is_killed_is_started_again() -> None:
     with _running([_sleeper("one"), _sleeper("two")]) as supervisor:
         first = supervisor.pids()
@@ -64,6 +67,7 @@ def test_a_child_that_is_killed_is_started_again() -> None:
         assert supervisor.pids()["two"] == first["two"]
 
 
+@pytest.mark.thorough
 def test_a_child_that_does_its_work_once_is_not_started_again(tmp_path: Path) -> None:
     once = _python("once", f"open({str(tmp_path / 'runs')!r}, 'a').write('x')", is_restarted=False)
 
@@ -98,6 +102,7 @@ def test_a_child_deaf_to_a_polite_request_is_killed_with_what_it_started(tmp_pat
     wait_until(lambda: not _lives(int(pid_file.read_text())))
 
 
+@pytest.mark.nightly
 def test_a_dead_foundation_is_brought_back_before_any_child() -> None:
     ground = Ground(failures=1)
     with _running([_sleeper("one")], ground) as supervisor:

@@ -20,6 +20,7 @@ def test_punctuation_after_a_word_that_is_explained_stays_on_its_line() -> None:
     assert loose == {}
 
 
+@pytest.mark.thorough
 def test_templates_that_change_below_a_running_service_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of an upgrade a page was a template of the next version with the values of this one: an error 500."""
     environment = rendering._ENVIRONMENT  # noqa: SLF001 - a page shows one template, and this is about all

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +54,7 @@ def test_a_chain_that_nobody_touched_is_intact_up_to_its_head(chain: list[AuditE
 
 @settings(max_examples=50)
 @given(chains(), st.data())
+@pytest.mark.thorough
 def test_an_event_that_is_deleted_is_noticed_the_last_one_with_a_noted_head(chain: list[AuditEvent], data: st.DataObject) -> None:
     gone = data.draw(st.integers(0, len(chain) - 1))
 
@@ -63,6 +65,7 @@ def test_an_event_that_is_deleted_is_noticed_the_last_one_with_a_noted_head(chai
 
 @settings(max_examples=50)
 @given(chains(), st.data())
+@pytest.mark.nightly
 def test_a_member_that_is_changed_is_noticed(chain: list[AuditEvent], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(chain) - 1))
     event = chain[place]
@@ -84,6 +87,7 @@ def test_a_member_that_is_changed_is_noticed(chain: list[AuditEvent], data: st.D
 
 @settings(max_examples=50)
 @given(chains(), st.data())
+@pytest.mark.thorough
 def test_events_that_changed_places_are_noticed_with_their_old_positions_and_with_new_ones(
     chain: list[AuditEvent], data: st.DataObject
 ) -> None:

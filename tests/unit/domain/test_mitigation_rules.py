@@ -131,6 +131,7 @@ SETTINGS = st.builds(
 
 
 @given(settings=SETTINGS, problem_type=st.sampled_from(ProblemType))
+@pytest.mark.thorough
 def test_settings_without_a_problem_apply_to_all_they_name_and_lack_nothing(
     settings: MitigationSettings, problem_type: ProblemType
 ) -> None:

@@ -140,6 +140,7 @@ def test_hours_that_vary_more_than_chance_do_not_alarm() -> None:
     assert sum(found) <= 1
 
 
+@pytest.mark.thorough
 def test_the_interval_holds_at_every_hour_and_narrows() -> None:
     missed, widths = 0, []
     for seed in range(30):
@@ -196,6 +197,7 @@ def test_months_are_one_for_each_hour() -> None:
         follow(simulate([1.0] * 10, seed=1), BELOW, comparisons=1, months=[0])
 
 
+@pytest.mark.thorough
 def test_the_onset_of_small_and_one_sided_counts_is_found() -> None:
     """Rates of 0 and 1 meet the ends of the line."""
     tables = [(s, n) for n in range(4) for s in range(n + 1)]

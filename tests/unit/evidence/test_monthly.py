@@ -1,6 +1,7 @@
 """The second detector of the rule on many groups."""
 
 import numpy as np
+import pytest
 
 from app.evidence.monthly import weigh_period
 from app.evidence.selection import flag_groups
@@ -22,6 +23,7 @@ def test_a_period_without_hours_or_records_has_no_evidence() -> None:
     assert weigh_period(simulate([0.5] * 100, seed=3, records=0), BELOW, start=0, period_hours=720) == 0
 
 
+@pytest.mark.thorough
 def test_the_mean_at_the_limit_is_at_most_1_at_any_hour() -> None:
     """By simulation; at the last hour of the period it is 1 but for chance."""
     for hours in (1, 10, 30):

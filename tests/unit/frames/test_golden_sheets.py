@@ -44,6 +44,7 @@ def test_adverse_impact_is_that_of_the_oracles(adult: pd.DataFrame) -> None:
     assert row["fisher_p"] == pytest.approx(fisher_exact(cells).pvalue, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_odds_and_gaps_given_a_control_are_those_of_the_oracles(adult: pd.DataFrame) -> None:
     report = report_selections(
         adult,

@@ -29,6 +29,7 @@ def test_a_planted_subgroup_is_found_and_confirmed_on_later_hours() -> None:
     assert (found.scans, found.subsets) == (3, 15 * 7 * 3)
 
 
+@pytest.mark.thorough
 def test_a_favoured_subgroup_is_found_and_confirmed_in_the_direction_above() -> None:
     frame = log(ratio=1.8)
     above, below = (find_groups(frame, scan_hours=48, direction=direction, **COLUMNS) for direction in ("above", "below"))
@@ -56,7 +57,7 @@ def test_the_scan_of_the_last_hour_leaves_a_candidate_only() -> None:
     assert found.groups[0].confirmed_at is None
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_subgroup_that_recovers_after_the_scan_is_not_confirmed_and_expires() -> None:
     found = find_groups(log(800, until=40, records=30), scan_hours=40, **COLUMNS).groups[0]
 

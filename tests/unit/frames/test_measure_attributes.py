@@ -55,6 +55,7 @@ def test_each_attribute_and_all_together_have_the_figures_they_have_alone(applic
     assert_equal_to_one_at_a_time(applicants, ["sex", "race"], **columns)
 
 
+@pytest.mark.thorough
 def test_attributes_with_very_many_cells_are_counted_one_at_a_time(applicants: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "MOST_CELLS", 11)
 

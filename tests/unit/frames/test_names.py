@@ -29,6 +29,7 @@ def test_the_name_that_another_tool_has_is_told_with_the_key(name: str, meant: s
     assert said(name) == f"{name}{UNKNOWN}; it is {meant}"
 
 
+@pytest.mark.thorough
 def test_every_name_of_another_tool_leads_to_its_key() -> None:
     for key, row in CATALOGUE.items():
         for alias in row.aliases:

@@ -70,6 +70,7 @@ def test_an_attribute_with_one_category_says_that_there_is_nobody_to_compare() -
 
 
 @given(st.lists(st.tuples(st.sampled_from(SEXES), st.sampled_from(RACES), st.booleans()), min_size=1, max_size=60))
+@pytest.mark.thorough
 def test_tables_count_what_a_loop_over_the_people_counts(people: list[tuple[str | None, str | None, bool]]) -> None:
     frame = pd.DataFrame(people, columns=["sex", "race", "hired"])
     found = count_selected(frame, attributes=["sex", "race"], prediction="hired", favourable=True)

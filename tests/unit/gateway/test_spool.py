@@ -116,6 +116,7 @@ def test_nobody_but_the_owner_reads_what_waits(spool: Spool, tmp_path: Path) -> 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries=st.lists(st.binary(max_size=40), min_size=1, max_size=6), data=st.data())
+@pytest.mark.thorough
 def test_a_file_that_was_cut_short_gives_its_complete_entries(
     entries: list[bytes], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

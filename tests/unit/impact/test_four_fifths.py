@@ -23,7 +23,7 @@ def row(people: int, selected: int, others: int, others_selected: int) -> Impact
     return ImpactRow(Category(("f",), people, selected), Category(("m",), others, others_selected), is_small=False)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_figures_of_a_thousand_random_tables_are_those_of_scipy_and_statsmodels() -> None:
     rng = np.random.default_rng(7)
     for _ in range(1_000):

@@ -65,6 +65,7 @@ def test_a_gap_that_the_controls_explain_leaves_none() -> None:
     assert 180 <= inside <= 198
 
 
+@pytest.mark.thorough
 def test_a_thousand_tables_have_the_ratios_by_quantile_of_a_count_and_of_scipy() -> None:
     """Scores have many ties, and cuts above which nobody of the reference is."""
     rng = np.random.default_rng(5)

@@ -45,7 +45,7 @@ def tables_of(strata: list[Stratum]) -> list[np.ndarray]:
     return [np.array([[one.selected, one.rejected], [one.others_selected, one.others_rejected]]) for one in strata if one.is_informative]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_thousand_random_stratified_tables_have_the_figures_of_statsmodels() -> None:
     rng = np.random.default_rng(20)
     finite = 0
@@ -98,7 +98,7 @@ def test_odds_ratios_are_those_of_statsmodels() -> None:
         assert (found.value, found.lower, found.upper) == pytest.approx((oracle.oddsratio, *oracle.oddsratio_confint()), rel=1e-9)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_thousand_random_tables_have_the_adjusted_odds_of_a_logit_of_every_person() -> None:
     """Cells are often empty, so that values of a control drop out and some tables have no finite odds ratio."""
     rng = np.random.default_rng(22)

@@ -55,6 +55,7 @@ spoiled_records = st.fixed_dictionaries(
 
 
 @given(st.lists(good_records | spoiled_records, min_size=1, max_size=4))
+@pytest.mark.thorough
 def test_the_fast_way_and_the_exact_way_agree_on_every_batch_that_the_fast_way_takes(records: list[Any]) -> None:
     body = msgspec.json.encode({"records": records})
     assert PLAN.fast is not None
@@ -78,6 +79,7 @@ def test_good_records_are_taken_whole_and_each_keeps_its_values(records: list[An
 
 
 @given(st.lists(good_records | spoiled_records, min_size=1, max_size=5))
+@pytest.mark.thorough
 def test_every_record_is_either_taken_or_rejected_once(records: list[Any]) -> None:
     checked = check_payload(records, PLAN, MOMENTS)
 
@@ -176,6 +178,7 @@ def test_columns_whose_names_need_escapes_in_json_are_read_too() -> None:
 
 
 @given(st.lists(good_records, min_size=1, max_size=4), st.data())
+@pytest.mark.thorough
 def test_a_member_that_is_named_twice_refuses_the_batch_by_its_name(records: list[Any], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(records) - 1))
     place = data.draw(st.sampled_from(["record", "features"]))

@@ -148,6 +148,7 @@ def test_historical_pairs_must_say_when_they_were_scored() -> None:
 
 
 @given(st.lists(st.one_of(good_features, st.fixed_dictionaries(dict.fromkeys(FIELDS, cells))), min_size=1, max_size=5))
+@pytest.mark.thorough
 def test_both_forms_of_the_same_records_store_the_same(rows: list[dict[str, Any]]) -> None:
     native = read({"records": [{"features": row, "prediction": 1} for row in rows]})
     table = read(

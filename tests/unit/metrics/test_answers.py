@@ -50,6 +50,7 @@ def of_classes(pairs: list[tuple[int, int]]) -> ClassAnswers:
 
 
 @given(CLASSES)
+@pytest.mark.thorough
 def test_averages_over_classes_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     actual, predicted = np.array(pairs).T
     found = measured(of_classes(pairs))
@@ -76,6 +77,7 @@ def test_false_positive_rates_are_those_of_each_class_against_all_others(pairs: 
 
 
 @given(NUMBERS)
+@pytest.mark.thorough
 def test_errors_of_numbers_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     actual, predicted = np.array(pairs, np.float64).T
     found = measured(NumberAnswers(actual, predicted))
@@ -88,6 +90,7 @@ def test_errors_of_numbers_are_those_of_scikit_learn(pairs: list[tuple[int, int]
 
 
 @given(CLASSES, NUMBERS)
+@pytest.mark.thorough
 def test_every_figure_is_in_its_range_and_has_a_sentence(pairs: list[tuple[int, int]], numbers: list[tuple[int, int]]) -> None:
     for answers in (of_classes(pairs), NumberAnswers(*np.array(numbers, np.float64).T)):
         for key, one in measured(answers).items():
@@ -134,6 +137,7 @@ PROBABILITIES = st.lists(
 
 
 @given(PROBABILITIES)
+@pytest.mark.thorough
 def test_the_log_loss_of_several_classes_is_that_of_scikit_learn(records: list[tuple[list[int], int]]) -> None:
     table = np.array([weights for weights, _ in records], dtype=np.float64)
     table /= table.sum(axis=1, keepdims=True)

@@ -33,6 +33,7 @@ def sizes_with_outcomes(draw: st.DrawFn) -> list[GroupCounts]:
 
 
 @given(sizes_with_outcomes())
+@pytest.mark.nightly
 def test_whether_a_measurement_is_cautioned_does_not_depend_on_the_outcomes(tables: list[GroupCounts]) -> None:
     one, other = (measured(each) for each in tables)
 

@@ -54,7 +54,7 @@ def balanced_window(rng: np.random.Generator) -> BalancedCells:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(("metric", "truth"), [("disparate_impact", 0.9), ("statistical_parity_difference", -0.05)])
 def test_a_balanced_figure_holds_the_truth_of_the_chosen_group(metric: str, truth: float) -> None:
     """The figures are of the same reference records, so they depend on each other. More worlds: `scripts/coverage-choice`."""

@@ -281,7 +281,7 @@ def test_strata_that_lack_an_outcome_are_cautioned_where_they_hold_more_than_a_t
     assert str(details.caution).startswith("25% of the records are in strata that lack one of the outcomes")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("metric", "scope", "rates"),
     [

@@ -46,6 +46,7 @@ def by_definition(sample: Records, of: list[int], against: list[int]) -> tuple[f
 
 @settings(max_examples=many(200))
 @given(records())
+@pytest.mark.thorough
 def test_balanced_rates_are_the_means_over_every_record_once_on_each_side(sample: Records) -> None:
     cells = sample.balanced_cells()
     if not cells.copies_classified.any():
@@ -87,6 +88,7 @@ def told_is_true(impact: Measured, rates: tuple[float, float]) -> None:
 
 @settings(max_examples=many(100))
 @given(records(), st.integers(1, 5))
+@pytest.mark.thorough
 def test_a_model_that_does_not_look_at_the_attribute_gets_exactly_one(sample: Records, draws: int) -> None:
     monitored = np.array([role == "monitored" for _, role in sample.groups], dtype=bool)
     own = np.where(sample.codes >= 0, sample.codes, 0)

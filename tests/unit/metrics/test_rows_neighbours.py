@@ -135,6 +135,7 @@ def test_records_at_one_place_are_asked_five_at_a_time_and_not_all_together() ->
 
 
 @given(coarse_records(), coarse_records())
+@pytest.mark.thorough
 def test_flips_are_the_mean_over_all_ways_to_break_ties(asked: tuple[FloatArray, IntArray], among: tuple[FloatArray, IntArray]) -> None:
     (places, favoured), (reference, treated) = asked, among
     k = 5 if len(reference) > 9 else 1
@@ -180,6 +181,7 @@ def test_consistency_of_one_odd_record_among_five() -> None:
 
 
 @given(coarse_records())
+@pytest.mark.thorough
 def test_consistency_is_the_mean_over_all_ways_to_break_ties(records: tuple[FloatArray, IntArray]) -> None:
     places, favoured = records
     differences = [
@@ -191,6 +193,7 @@ def test_consistency_is_the_mean_over_all_ways_to_break_ties(records: tuple[Floa
 
 
 @given(coarse_records(), st.randoms(use_true_random=False))
+@pytest.mark.thorough
 def test_the_order_of_the_records_changes_nothing(records: tuple[FloatArray, IntArray], random: object) -> None:
     places, favoured = records
     order = np.random.default_rng(random.randrange(2**32)).permutation(len(favoured))  # type: ignore[attr-defined]
@@ -203,6 +206,7 @@ def test_the_order_of_the_records_changes_nothing(records: tuple[FloatArray, Int
 
 
 @given(coarse_records())
+@pytest.mark.thorough
 def test_intervals_hold_their_values_and_stay_in_range(records: tuple[FloatArray, IntArray]) -> None:
     places, favoured = records
     is_monitored = np.arange(len(favoured)) % 2 == 0

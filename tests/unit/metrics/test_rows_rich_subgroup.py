@@ -101,6 +101,7 @@ def test_without_any_error_the_value_is_zero_and_the_interval_is_not() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=6))
+@pytest.mark.thorough
 def test_membership_of_groups_finds_the_best_of_all_unions_of_groups(counts: list[tuple[int, int]]) -> None:
     """Given one 0/1 attribute for each group, a line can part any of the groups from the others."""
     groups = np.repeat(np.arange(len(counts)), [sum(each) for each in counts])
@@ -118,7 +119,7 @@ def test_membership_of_groups_finds_the_best_of_all_unions_of_groups(counts: lis
     assert found(subgroup).interval.lower <= found(subgroup).value <= (found(subgroup).interval.upper or 0.0)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_interval_reaches_zero_in_19_of_20_windows_without_any_difference() -> None:
     reaches = []
     for window in range(200):

@@ -61,7 +61,7 @@ def test_sentences_say_who_has_the_lower_scores() -> None:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_random_scores_have_the_figures_of_numpy_and_of_the_sheet() -> None:
     rng = np.random.default_rng(21)
     for _ in range(300):
@@ -142,7 +142,7 @@ def test_more_scores_than_bins_have_a_ratio_within_the_error_that_is_said_or_non
     assert "too close together" in reason(measured(table(*close)), HALF, "group", "female")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(("women", "men", "sizes"), [((2, 3), (3, 2), (60, 60)), ((1, 30), (2, 30), (60, 240)), ((2, 2), (2, 2), (30, 90))])
 def test_intervals_hold_the_truth(women: tuple[int, int], men: tuple[int, int], sizes: tuple[int, int]) -> None:
     rng = np.random.default_rng(24)

@@ -373,7 +373,7 @@ def test_a_stored_table_that_does_not_fit_its_groups_is_refused() -> None:
         ScoreTable.from_records(SEXES, [0, 1], [1, 0], [0.5])
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(("size", "share"), [(200, 0.1), (1000, 0.5)])
 def test_intervals_hold_the_truth_as_often_as_they_say(size: int, share: float) -> None:
     """Of 95 % at least 92.5 % over 300 windows, which is chance; the bounds of distances hold it more often than that."""

@@ -28,6 +28,7 @@ def test_records_are_counted_by_group_and_outcome() -> None:
 
 
 @given(records() | records(weighted=True))
+@pytest.mark.thorough
 def test_a_table_comes_back_from_json_as_it_went(sample: Records) -> None:
     for table in (
         sample.group_counts(),
@@ -42,6 +43,7 @@ def test_a_table_comes_back_from_json_as_it_went(sample: Records) -> None:
 
 
 @given(records(), st.integers(0, 3), st.randoms(use_true_random=False))
+@pytest.mark.thorough
 def test_the_parts_of_a_split_merge_to_the_whole(sample: Records, parts: int, random: Random) -> None:
     of_record = np.array([random.randint(0, parts) for _ in sample.codes], dtype=np.int64)
     split = [sample.rows(np.flatnonzero(of_record == part)) for part in range(parts + 1)]
@@ -54,6 +56,7 @@ def test_the_parts_of_a_split_merge_to_the_whole(sample: Records, parts: int, ra
 
 
 @given(records(), st.randoms(use_true_random=False))
+@pytest.mark.thorough
 def test_the_order_of_records_is_irrelevant(sample: Records, random: Random) -> None:
     order = list(range(sample.codes.size))
     random.shuffle(order)
@@ -67,6 +70,7 @@ def test_the_order_of_records_is_irrelevant(sample: Records, random: Random) -> 
 
 
 @given(records() | records(weighted=True), st.data())
+@pytest.mark.thorough
 def test_tables_of_other_groups_follow_from_the_table_as_if_the_records_were_counted_again(sample: Records, data: st.DataObject) -> None:
     others: list[tuple[str, Role]] = [("a", "monitored"), ("b", "reference"), ("c", "monitored")]
     groups = others[: data.draw(st.integers(0, 3))]

@@ -56,6 +56,7 @@ class Always:
         return np.array([row[0] for row in rows], dtype=np.float64)
 
 
+@pytest.mark.thorough
 def test_a_week_later_a_detector_is_trained_again_on_as_many_records() -> None:
     women = refused(800)
     known = stored(train_detectors(COLUMNS, [evidence(women)], {}, now=NOW))
@@ -66,7 +67,7 @@ def test_a_week_later_a_detector_is_trained_again_on_as_many_records() -> None:
     assert len(train_detectors(COLUMNS, [evidence(women)], known, now=a_week_later)) == 2
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_first_time_each_attribute_and_all_together_are_trained() -> None:
     women = refused(800)
 
@@ -92,6 +93,7 @@ def test_nothing_is_trained_without_evidence() -> None:
     assert train_detectors(COLUMNS, [], {}, now=NOW) == []
 
 
+@pytest.mark.thorough
 def test_a_detector_is_kept_until_the_biased_records_known_grew_by_a_fifth() -> None:
     women = refused(2500)
     known = stored(train_detectors(COLUMNS, [evidence(with_biased(women, 100, 200))], {}, now=NOW))
@@ -105,6 +107,7 @@ def test_a_detector_is_kept_until_the_biased_records_known_grew_by_a_fifth() -> 
     assert [one.counts.biased for one in grown] == [120, 120]
 
 
+@pytest.mark.thorough
 def test_a_detector_of_another_version_of_the_library_is_trained_anew() -> None:
     women = refused(400)
     known = stored(train_detectors(COLUMNS, [evidence(women)], {}, now=NOW))
@@ -135,6 +138,7 @@ def test_after_a_refusal_it_is_trained_as_soon_as_it_can_be() -> None:
     assert [one.reason for one in new] == [None, None]
 
 
+@pytest.mark.thorough
 def test_an_attribute_without_any_record_is_refused_and_the_others_are_trained() -> None:
     new = train_detectors(COLUMNS, [evidence(refused(400)), evidence(Refused([], [], [], []), "Age")], {}, now=NOW)
 

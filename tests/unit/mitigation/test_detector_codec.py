@@ -37,6 +37,7 @@ def sealed(content: object) -> bytes:
 
 @given(st.lists(st.tuples(records, scores), max_size=20))
 @settings(max_examples=many(60))
+@pytest.mark.thorough
 def test_a_detector_that_was_stored_gives_the_same_scores(asked: list[tuple[tuple[Scalar | None, ...], float | None]]) -> None:
     rows, own = [row for row, _ in asked], [score for _, score in asked]
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -114,6 +115,7 @@ def change(outcome: Outcome, *, changed: bool) -> int:
 
 
 @given(cases())
+@pytest.mark.nightly
 def test_substitution_decides_alike_alone_in_a_request_and_in_a_window(case: tuple[Judge, list[Record], AttributeProfile]) -> None:
     judge, drawn, profile = case
     # Live, copies are made of classified records only.
@@ -128,6 +130,7 @@ def test_substitution_decides_alike_alone_in_a_request_and_in_a_window(case: tup
 
 
 @given(cases())
+@pytest.mark.thorough
 def test_thresholds_decide_alike_alone_in_a_request_and_in_a_window(case: tuple[Judge, list[Record], AttributeProfile]) -> None:
     judge, drawn, attribute = case
     # Live, thresholds are asked about unfavourable records only.

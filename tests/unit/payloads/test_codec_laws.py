@@ -137,6 +137,7 @@ def test_an_answer_that_a_form_writes_is_read_back_with_all_columns(form: Form, 
 
 
 @given(st.sampled_from(sorted(LOGGED)), logged_tables())
+@pytest.mark.thorough
 def test_a_pair_that_a_format_writes_is_read_back_by_it(name: str, table: LoggedTable) -> None:
     pair = through_json(LOGGED[name].write_pair(table, outputs=OUTPUTS))
 
@@ -172,6 +173,7 @@ def test_any_bytes_give_a_list_or_scoring_failed(payload_format: PayloadFormat, 
     st.sampled_from(sorted(LOGGED)),
     st.dictionaries(st.sampled_from(["request", "response", "scoring_id", "scoring_timestamp"]), jsons),
 )
+@pytest.mark.thorough
 def test_any_logged_pair_gives_a_table_or_invalid_input(name: str, pair: dict[str, Any]) -> None:
     try:
         table = LOGGED[name].read_pair(pair, outputs=OutputFields(prediction="verdict"))

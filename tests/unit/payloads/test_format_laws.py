@@ -63,6 +63,7 @@ def same(found: Sequence[Sequence[Any]], expected: Sequence[Sequence[Any]]) -> b
 
 
 @given(st.data(), formats)
+@pytest.mark.thorough
 def test_the_rows_of_a_request_are_read_back_as_they_were(data: st.DataObject, payload_format: PayloadFormat) -> None:
     types, rows = data.draw(pages(payload_format))
     columns = [f"c{place}" for place in range(len(types))]

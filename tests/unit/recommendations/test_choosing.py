@@ -207,6 +207,7 @@ def test_ages_counted_in_intervals_are_divided_where_the_intervals_are() -> None
 
 
 @given(st.dictionaries(st.integers(-5, 130), st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=80))
+@pytest.mark.thorough
 def test_ranges_of_ages_never_overlap_and_hold_what_they_say(counted: dict[int, tuple[int, int]]) -> None:
     for proposal in found(observed("age", dict(counted), FieldType.INTEGER)).proposals:
         monitored, reference = roles(proposal)

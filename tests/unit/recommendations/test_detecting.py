@@ -102,6 +102,7 @@ VALUES = st.one_of(
 
 
 @given(st.text(max_size=60), st.dictionaries(VALUES, st.integers(1, 1000), max_size=30))
+@pytest.mark.thorough
 def test_any_name_and_any_values_are_looked_at_without_an_error(name: str, counted: dict[GroupValue, int]) -> None:
     for asked in (name, f"{name} sex", "race", "marital status", "age", "zip"):
         found = detect(asked, counted)
@@ -113,5 +114,6 @@ def test_any_name_and_any_values_are_looked_at_without_an_error(name: str, count
     st.lists(st.integers(100_000, 10**9), min_size=30, max_size=60, unique=True),
     st.sampled_from(["race_id", "age", "sex", "id", "marital"]),
 )
+@pytest.mark.thorough
 def test_ids_are_never_proposed(ids: list[int], name: str) -> None:
     assert not isinstance(detect(name, dict.fromkeys(ids, 1)), Detected)

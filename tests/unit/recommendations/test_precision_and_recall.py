@@ -40,6 +40,7 @@ def test_the_page_quotes_what_the_detector_does() -> None:
     }
 
 
+@pytest.mark.thorough
 def test_no_free_text_id_or_amount_is_proposed() -> None:
     wrong = [case.name for case in (*CASES, *STRANGERS, *LATER) if case.expected is None and kind_of(case) is not None]
 

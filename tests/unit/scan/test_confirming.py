@@ -73,7 +73,7 @@ def test_strata_are_multiplied_and_one_without_records_says_nothing() -> None:
     assert together.log_evidence[0] == pytest.approx(math.log(np.exp(logs[100]).mean()))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_false_confirmations_are_as_rare_as_promised() -> None:
     """On the limit itself, where they are most frequent: 400 lives of three candidates each."""
     lives = [

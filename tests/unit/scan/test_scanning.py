@@ -31,13 +31,14 @@ def test_the_search_is_as_good_as_trying_every_subgroup(sizes: tuple[int, ...], 
         assert found == pytest.approx(score_every_subgroup(cells, penalty), abs=1e-4)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_without_a_subgroup_the_p_values_are_uniform() -> None:
     p_values = [scan_cells(draw_table(seed, rates=(0.3, 0.6)), seed=seed, bootstraps=49, restarts=10).p_value for seed in range(WORLDS)]
 
     assert kstest(p_values, "uniform").pvalue > 0.01
 
 
+@pytest.mark.thorough
 def test_a_planted_subgroup_is_found_as_it_was_planted() -> None:
     scan = scan_cells(draw_table(3, records=6000, planted={0: (1, 2), 2: (0,)}, ratio=0.6))
 
@@ -59,7 +60,7 @@ def test_a_favoured_subgroup_is_found_in_the_other_direction_only() -> None:
     assert above.score > below.score
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_above_is_below_of_the_other_outcome() -> None:
     for seed in range(5):
         cells = draw_table(seed, rates=(0.3, 0.6))

@@ -29,6 +29,7 @@ def test_without_a_port_it_does_not_listen() -> None:
         assert port == 0
 
 
+@pytest.mark.thorough
 def test_an_address_that_is_taken_is_named() -> None:
     taken = _free_port()
     with counters_served("127.0.0.1", taken), pytest.raises(SetupError, match=f"127.0.0.1:{taken}.*EVENHAND_METRICS_PORT"):  # noqa: SIM117

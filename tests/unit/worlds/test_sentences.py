@@ -52,7 +52,7 @@ def comparisons(world: World) -> list[Measurement]:
     return [one for one in world.measurements if one.scope in {Scope.GROUP, Scope.POOLED, Scope.WORST, Scope.WORST_PAIR}]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @settings(max_examples=many(60))
 @example(FAVOURED)
 @example(HALF_WATCHED)
@@ -70,6 +70,7 @@ def test_every_sentence_on_every_figure_is_known_and_true(world: World) -> None:
 @example(FAVOURED)
 @example(HALF_WATCHED)
 @given(worlds())
+@pytest.mark.thorough
 def test_who_is_at_a_disadvantage_is_whom_the_outcomes_favour_less_beyond_a_limit(world: World) -> None:
     for one in comparisons(world):
         facts, figure = Facts(world, one), judged_figure(one)
@@ -88,6 +89,7 @@ def test_who_is_at_a_disadvantage_is_whom_the_outcomes_favour_less_beyond_a_limi
 @settings(max_examples=many(40))
 @example(HALF_WATCHED)
 @given(worlds())
+@pytest.mark.thorough
 def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: World) -> None:
     for one in comparisons(world):
         if one.verdict == Verdict.FAIR:
@@ -97,7 +99,7 @@ def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: Worl
             assert not said.is_above(said.true_value(facts), upper)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @settings(max_examples=many(40))
 @example(FAVOURED)
 @example(HALF_WATCHED)
