@@ -80,6 +80,7 @@ def require_envelope(answer: Any) -> None:  # noqa: ANN401 - httpx's
 
 
 @pytest.mark.parametrize(("method", "path", "query"), OPERATIONS, ids=[f"{method} {path}" for method, path, _ in OPERATIONS])
+@pytest.mark.nightly
 def test_no_route_fails_by_ids_bodies_and_parameters_that_make_no_sense(
     service: RunningService, known: dict[str, str], method: str, path: str, query: list[str]
 ) -> None:

@@ -82,6 +82,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_postgres_is_killed(scene: 
     _assert_stored_once(scene)
 
 
+@pytest.mark.nightly
 def test_nothing_acknowledged_is_lost_or_doubled_when_the_service_is_killed(scene: Scene) -> None:
     with _load(scene):
         for _ in range(KILLS):

@@ -49,7 +49,8 @@ def watched(database: Database, tmp_path: Path) -> Iterator[Watched]:
         yield Watched(service, {one["deployment_id"]: f"/alerts/{one['id']}" for one in found if one["data"] == "payload"})
 
 
-@pytest.mark.parametrize("width", [DESKTOP, pytest.param(PHONE, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.nightly
 def test_a_deployment_with_tables_is_seen_from_the_overview_to_the_report(watched: Watched, width: int) -> None:
     assert sorted(watched.alerts) == ["in-files", "in-lake"]
     # Checks are run in this thread, so the browser starts after them.

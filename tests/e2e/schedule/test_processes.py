@@ -17,6 +17,7 @@ from tests.progress import wait_until
 DUE = 200
 
 
+@pytest.mark.nightly
 def test_two_workers_do_two_hundred_due_checks_once_each(database: Database, database_url: str) -> None:
     add_deployments(database, DUE)
     make_side_tables(database)

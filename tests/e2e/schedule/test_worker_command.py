@@ -66,6 +66,7 @@ def evenhand_check(url: str, data_dir: Path, *options: str) -> "subprocess.Compl
     return subprocess.run(command, env=environment(url, data_dir), capture_output=True, text=True, check=False)
 
 
+@pytest.mark.nightly
 def test_checks_are_done_before_and_after_a_restart_of_postgres(postgres: EmbeddedPostgres, tmp_path: Path) -> None:
     database = Database(postgres.url)
     upgrade(database)

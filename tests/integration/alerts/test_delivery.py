@@ -49,7 +49,7 @@ from tests.progress import wait_until
 LIFE = (Event.OPENED, Event.REMINDED, Event.ACKNOWLEDGED, Event.RESOLVED)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_receiver_that_was_down_gets_every_notification_once_and_in_order_from_two_workers_and_after_a_restart(
     database: Database,
 ) -> None:
@@ -76,7 +76,7 @@ def test_a_receiver_that_was_down_gets_every_notification_once_and_in_order_from
     assert len(expected) == 20
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_receiver_that_answers_with_errors_for_a_while_gets_everything_once_and_in_order(database: Database) -> None:
     with receiving(Receiver(status=503)) as receiver:
         (channel,) = add_channels(database, webhook(receiver.url))
@@ -90,7 +90,7 @@ def test_a_receiver_that_answers_with_errors_for_a_while_gets_everything_once_an
     assert {request.json["event"] for request in receiver.requests if request.status == 503} == {"opened"}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_attempt_carries_the_same_id_and_body_and_a_signature_of_its_own_time(database: Database) -> None:
     with receiving(Receiver(status=500)) as receiver:
         add_channels(database, webhook(receiver.url))

@@ -52,7 +52,7 @@ def test_a_dead_channel_holds_up_no_other(database: Database) -> None:
             dead.hang.set()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_check_ends_while_a_receiver_hangs(database: Database) -> None:
     def perform(check: CheckRun, *, report: Report, **_: object) -> None:  # noqa: ARG001 - a real check's signature
         with database.transaction() as session:

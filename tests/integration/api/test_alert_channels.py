@@ -170,7 +170,7 @@ def test_only_who_may_change_the_whole_installation_sees_or_changes_channels(ser
     assert service.client.get(PATH, headers=service.as_(Role.MANAGE)).status_code == 200
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_test_arrives_signed_with_the_secret_that_was_shown(service: RunningService, tmp_path: Path) -> None:
     with receiving() as receiver, notifying(service.database, tmp_path):
         secret = service.client.put(PATH, json={**WEBHOOK, "url": receiver.url}).json()["secret"]
@@ -186,7 +186,7 @@ def test_a_test_arrives_signed_with_the_secret_that_was_shown(service: RunningSe
     assert request.headers["webhook-signature"] == signature(found["id"], timestamp, request.body, secret=secret)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_test_that_cannot_be_sent_says_why_at_once(service: RunningService, tmp_path: Path) -> None:
     with notifying(service.database, tmp_path):
         service.client.put(PATH, json={**WEBHOOK, "url": "http://127.0.0.1:9/"}).raise_for_status()

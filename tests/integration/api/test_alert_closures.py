@@ -54,7 +54,7 @@ def close(service: RunningService, alert_id: str, body: object = NOTE, **request
     return service.client.post(f"/v1/alerts/{alert_id}/closure", json=body, **request)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_alert_is_opened_resolved_opened_again_closed_by_hand_and_superseded_by_a_model_revision(
     service: RunningService, stage: Scene
 ) -> None:

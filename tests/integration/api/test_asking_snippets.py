@@ -29,7 +29,7 @@ def registered(service: RunningService, url: str, payload_format: PayloadFormat)
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_format_of_json_has_code_that_asks_in_it_and_others_have_the_client_alone(service: RunningService) -> None:
     asked, client_alone = set(), set()
     for payload_format in PayloadFormat:

@@ -99,7 +99,7 @@ def impact(details: dict[str, Any]) -> tuple[float, int, str, bool]:
 
 
 @pytest.mark.parametrize("asking", [now, scheduled])
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_what_is_imported_into_past_hours_is_in_the_next_check_in_a_range_and_in_the_overview(loans: RunningService, asking: Any) -> None:  # noqa: ANN401
     checks = asking(loans)
 

@@ -72,7 +72,7 @@ def test_times_are_half_open(measured: RunningService) -> None:
     assert [point["at"] for point in points] == ["2026-03-02T14:00:00Z"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_pages_follow_each_other_without_a_gap_or_a_double(measured: RunningService) -> None:
     everything = found(measured, limit=1000)
     pages: list[dict[str, Any]] = []

@@ -177,7 +177,7 @@ def test_more_than_one_request_queues_are_left_for_the_next(service: RunningServ
 
 
 @pytest.mark.usefixtures("history")
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_what_is_sent_arrives_with_the_alert_as_it_is_now(service: RunningService, tmp_path: Path) -> None:
     with receiving() as receiver:
         add_channel(service, receiver.url)

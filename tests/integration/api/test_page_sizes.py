@@ -49,7 +49,7 @@ def test_a_page_of_large_records_ends_early_and_its_cursor_leads_to_the_others(f
     assert [len(page) for page in pages] == [5, 5, 2]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_flagged_records_are_bounded_the_same_way_and_the_file_has_all_of_them(filled: RunningService) -> None:
     flag(filled, [(f"r-{no}", {}) for no in range(COUNT)])
 

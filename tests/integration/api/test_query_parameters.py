@@ -88,7 +88,7 @@ def _errors(answer: httpx.Response) -> dict[str, str]:
     return {one["field"]: one["message"] for one in answer.json().get("errors", [])} if is_problem else {}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_parameter_that_a_route_does_not_know_is_refused_by_its_name_with_the_known_ones(client: httpx.Client, ways: list[Way]) -> None:
     passed_over = {}
     for way in ways:

@@ -72,7 +72,7 @@ def test_an_error_of_the_database_does_not_hold_what_was_asked_with(service: Run
 
 
 @pytest.mark.parametrize("name", ["\ufffe", "\uffff", "\ufdd0", "\U0001fffe"])
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_name_of_noncharacters_reaches_every_file(registered: RunningService, name: str) -> None:
     registered.client.patch(DEPLOYMENT, json={"name": f"a{name}b"}).raise_for_status()
     watched = monitor(intersections=[])

@@ -51,7 +51,7 @@ def test_log_ins_failures_and_log_outs_are_activities_without_secrets(service: R
     ]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_flood_of_failures_does_not_fill_the_table(service: RunningService) -> None:
     for _ in range(failed_log_ins.MOST_KEPT + 10):
         assert log_in(service, key="nonsense").status_code == 401

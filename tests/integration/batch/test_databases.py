@@ -111,7 +111,7 @@ def test_each_record_is_in_one_slice_of_time(warehouse: Warehouse) -> None:
     assert table.earliest("scored_at", span) == min(time for time in times if time >= span.start)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_rows_that_come_late_have_their_hours_checked_again(warehouse: Warehouse, database: Database) -> None:
     look = TableAccess(databases=warehouse.stage.places.databases)
     for no in range(3):

@@ -79,7 +79,7 @@ def expected_figures(lake: Lake, server: StoppingServer, folder: Path) -> list[o
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_cancelled_check_stores_nothing_and_the_next_one_asks_for_the_rest(lake: Lake, server: StoppingServer, tmp_path: Path) -> None:
     expected = expected_figures(lake, server, tmp_path / "other")
     before = [lake.stage.count(table) for table in STORED]

@@ -91,7 +91,7 @@ def test_every_metric_of_the_catalogue_is_the_same(stage: Scene, tmp_path: Path)
     assert_same(stage.check(NOON), lake.check(NOON))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_span_larger_than_memory_holds_is_counted_a_batch_at_a_time(stage: Scene, tmp_path: Path) -> None:
     lake, rows = lake_of(stage, tmp_path), people(100)
     for no in range(0, len(rows), 37):
@@ -114,7 +114,7 @@ def test_a_span_larger_than_memory_holds_is_counted_a_batch_at_a_time(stage: Sce
     }
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_copies_are_asked_once_and_give_the_same_balanced_figures(database: Database, tmp_path: Path) -> None:
     with serve(RuleScorer()) as server:
         stage = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
@@ -135,7 +135,7 @@ def test_copies_are_asked_once_and_give_the_same_balanced_figures(database: Data
     assert list((tmp_path / "payload" / "_evenhand").rglob("*.parquet"))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_window_is_topped_up_from_earlier_hours(stage: Scene, tmp_path: Path) -> None:
     lake, rows = lake_of(stage, tmp_path), people(40)
     put(stage, lake, rows[:70], NOON - 300 * HOUR)

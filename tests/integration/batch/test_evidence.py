@@ -128,7 +128,7 @@ def test_files_and_tables_have_the_counts_and_states_of_logged_records(
     assert states_of(at_once.stage) == states_of(lake.stage) == states_of(in_database.stage) == states_of(stage)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_labels_count_whose_records_come_days_after_they_were_waited_for(database: Database, tmp_path: Path) -> None:
     stage = watched(database, evidence=HORIZON)
     rows = [

@@ -70,7 +70,7 @@ ANYBODY = MonitoredAttribute(feature="sex", monitored=("female",))
         (UNFAIR, lender.COLUMNS, (HOUSING,), lender.everybody()),
     ],
 )
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_records_in_files_are_flagged_as_logged_ones_are(
     database: Database,
     tmp_path: Path,

@@ -44,7 +44,7 @@ def files_of(folder: Path) -> list[str]:
     return [one.path for one in list_files(table, [folder.parent], "payload.location")]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_current_snapshot_gives_the_figures_of_its_rows(database: Database, tmp_path: Path) -> None:
     stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
     rows = [row | {"id": f"{no:04}"} for no, row in enumerate(applicants(40, 40, 10))]

@@ -109,7 +109,7 @@ def test_an_hour_that_was_topped_up_from_those_rows_is_checked_again(stage: Scen
     assert look(lake) == [NOON]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_labels_of_late_records_and_late_labels_count(stage: Scene, tmp_path: Path) -> None:
     lake = lake_of(stage, tmp_path)
     first, late = rows(20, "a"), rows(20, "b")

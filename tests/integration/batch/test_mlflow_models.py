@@ -105,7 +105,7 @@ def test_a_model_that_cannot_be_loaded_says_what_to_install(database: Database, 
         lake.check(NOON)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_model_whose_code_raises_while_it_is_loaded_is_named_with_the_error(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +158,7 @@ def test_an_error_of_the_registry_is_told_and_logged_without_its_password(
     assert "s3cret" not in repr(raised.value) + "".join(capfd.readouterr())
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_answer_that_is_too_long_fails_the_check_and_is_not_read_to_its_end(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

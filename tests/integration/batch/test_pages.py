@@ -52,7 +52,7 @@ def check(database: Database, service: RunningService, tmp_path: Path) -> str:
     return str(lake.check(NOON).run.id)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_each_page_answers_and_says_what_is_not_there(service: RunningService, check: str) -> None:
     name = next(one["id"] for one in service.client.get("/v1/deployments").json()["deployments"] if one["payload"])
     asks = {"headers": {"Accept": "text/html"}}
@@ -139,7 +139,7 @@ def test_an_alert_on_records_in_files_opens_and_says_where_its_records_are(
     assert "A rule that limits false alarms is about evidence" in rules
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_its_reports_are_made_and_its_other_routes_say_why_not(service: RunningService, check: str) -> None:
     base = "/v1/deployments/in-files"
     made = (

@@ -52,7 +52,7 @@ def as_range(stage: Scene, result: Result) -> Result:
 
 
 @pytest.mark.parametrize(("trigger", "end"), [(NOW, 10 * MINUTE), (HOURLY, HOUR)])
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_records_imported_into_earlier_hours_are_in_the_next_check(stage: Scene, trigger: Trigger, end: timedelta) -> None:
     stage.watch(monitor_of(min_records=40))
     stage.log(applicants(20, 20, 20, prefix="fair"), NOON - 4 * HOUR)

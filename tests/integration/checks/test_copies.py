@@ -87,7 +87,7 @@ def test_a_model_that_speaks_of_other_outcomes_fails_the_check_with_an_example(s
     assert stage.count("counterfactuals") == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_order_to_stop_is_heard_while_a_slow_model_keeps_a_page_waiting(stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     heard: list[str] = []

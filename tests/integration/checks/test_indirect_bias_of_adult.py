@@ -180,7 +180,7 @@ def test_all_features_that_are_recommended_show_more_of_it(adults: Scene) -> Non
     assert flips(through) == pytest.approx([0.201, 0.062, 0.139], abs=0.02)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_of_features_that_go_together_one_alone_makes_people_who_are_nobody(adults: Scene) -> None:
     adults.watch(watched_through("relationship"))
     alone = adults.check(NOON)
@@ -193,7 +193,7 @@ def test_of_features_that_go_together_one_alone_makes_people_who_are_nobody(adul
     assert balanced(together) == (pytest.approx(0.444, abs=0.02), "unfair")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_donor_of_the_own_group_flips_outcomes_too(adults: Scene, people: pd.DataFrame, fitted: LogisticModel) -> None:
     picked = ("relationship", "marital_status", "occupation")
     donors = processed(adults, people).correlated[0].donors

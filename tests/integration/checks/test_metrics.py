@@ -115,7 +115,7 @@ def test_metrics_of_scores_are_those_of_the_records_one_by_one(database: Databas
     assert (gap.lower_limit, gap.upper_limit, gap.verdict) == (-0.1, 0.1, "fair")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_metrics_of_records_look_at_all_numeric_features_but_the_attribute(database: Database) -> None:
     stage = picked(database, OF_ROWS)
     young = MonitoredAttribute(feature="Job", monitored=("unskilled",))

@@ -18,7 +18,7 @@ EXACT = 1e-9
 
 
 @pytest.mark.parametrize("case", ["A1_adult", "A2_openscale_credit_risk"])
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_one_check_gives_the_golden_payload_and_balanced_figures(database: Database, case: str) -> None:
     expected = json.loads((golden(case) / "openscale.json").read_text())
     attributes = tuple(attribute_of(entry["config"]) for entry in expected.values())
@@ -45,7 +45,7 @@ def test_one_check_gives_the_golden_payload_and_balanced_figures(database: Datab
             )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_copies_of_ranges_lie_in_range_two_a_record_and_are_the_same_in_every_check(database: Database) -> None:
     case = "A2_openscale_credit_risk"
     attribute = MonitoredAttribute(feature="Age", monitored=(Range(18, 25),), reference=(Range(26, 75),))

@@ -118,7 +118,7 @@ def test_through_nothing_the_balanced_figure_is_the_payloads_and_the_check_says_
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_strengths_of_an_earlier_version_are_said_to_be_unknown_until_training_data_are_uploaded_again(world: Scene) -> None:
     store_as_an_earlier_version(world)
     world.watch(watched_through("charge"))

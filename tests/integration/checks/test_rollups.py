@@ -42,7 +42,7 @@ def test_records_added_from_earlier_hours_are_counted_once(stage: Scene) -> None
     assert rolled(stage, Period.DAY, "favourable_rate") == [(pytest.approx(2 / 21), 21, 2)]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_second_check_of_the_same_hour_and_checks_of_other_spans_count_nothing_twice(stage: Scene) -> None:
     stage.log(applicants(20, 20, 2), NOON)
     stage.check(NOON, trigger=Trigger.SCHEDULE)

@@ -49,7 +49,7 @@ def checked(stage: Scene, rows: Rows) -> Result:
     return stage.check(NOON)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_metric_has_a_row_for_each_of_its_scopes_and_groups(stage: Scene, world: str) -> None:
     result = checked(stage, WORLDS[world](people()))
@@ -63,7 +63,7 @@ def test_every_metric_has_a_row_for_each_of_its_scopes_and_groups(stage: Scene, 
     assert all(m.reason for m in result.measurements if m.value is None)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_where_all_predictions_have_one_outcome_scores_are_null_with_that_reason_in_every_group(stage: Scene) -> None:
     result = checked(stage, WORLDS["all predictions favourable"](people()))
 

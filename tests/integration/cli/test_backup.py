@@ -83,7 +83,7 @@ def watched(database: Database) -> Scene:
     return watched
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_backup_holds_every_row_and_its_file_belongs_to_its_owner_alone(
     watched: Scene, run: Run, make_database: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -116,7 +116,7 @@ def test_it_is_restored_into_an_older_postgres_with_a_password(watched: Scene, r
     assert back.exit_code == 0, back.exception
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_wrong_password_is_named_in_one_sentence(database: Database, older: str, refusal: Refusal, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "evenhand.backup"
     run("backup", file, url=database.url)
@@ -129,7 +129,7 @@ def test_a_wrong_password_is_named_in_one_sentence(database: Database, older: st
         assert "barley" not in sentence
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_older_backup_is_brought_up_to_date(run: Run, make_database: Callable[[], str], tmp_path: Path) -> None:
     file, source, target = tmp_path / "older.backup", make_database(), make_database()
     old = Database(source)
@@ -148,7 +148,7 @@ def test_an_older_backup_is_brought_up_to_date(run: Run, make_database: Callable
     new.close()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_backup_beside_writers_is_of_one_moment(database: Database, run: Run, make_database: Callable[[], str], tmp_path: Path) -> None:
     file, other = tmp_path / "evenhand.backup", make_database()
     _tell(database.url, "CREATE TABLE a_first (n int)")
@@ -240,7 +240,7 @@ def test_a_damaged_file_changes_nothing(kept: float, watched: Scene, run: Run, m
     assert content_of(other) == {}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_what_is_no_backup_is_refused_before_anything_is_made(run: Run, make_database: Callable[[], str], tmp_path: Path) -> None:
     other, foreign = make_database(), tmp_path / "foreign"
     _tell(other, "CREATE TABLE theirs (n int)")

@@ -148,7 +148,7 @@ def test_a_secret_that_no_key_opens_is_named_and_keeps_the_old_key(database: Dat
     assert read_key_file(tmp_path / KEY_FILE) == keys[:1]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_readers_and_writers_never_meet_a_secret_that_they_cannot_open(database: Database, tmp_path: Path) -> None:
     names = [f"number-{no}" for no in range(4)]
     store(database, open_secret_box(Settings(data_dir=tmp_path)), *names)

@@ -110,7 +110,7 @@ def test_a_process_killed_at_fifty_moments_loses_nothing_durable_and_stores_noth
     assert list(folder.glob("loans/*")) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_while_the_service_is_away_records_wait_and_then_arrive_once(service: RunningService, tmp_path: Path) -> None:
     with make(service, spool_dir=tmp_path / "spool", flush_interval=0.02, max_queue=1000) as client:
         ids = []

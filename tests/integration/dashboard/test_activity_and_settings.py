@@ -30,7 +30,7 @@ def test_requests_for_checks_are_left_out_until_they_are_asked_for(service: Runn
     assert "check.requested" in reader.get("/activity?action=check.requested").text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_activity_goes_on_to_older_changes(service: RunningService, reader: httpx.Client) -> None:
     for no in range(60):
         service.client.post("/v1/api-keys", json={"name": f"key {no}", "role": "ingest"})

@@ -253,7 +253,7 @@ def test_a_scheduled_check_that_failed_says_when_it_is_tried_again(service: Runn
     assert both_pages_say(reader, step)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_figures_that_are_old_because_nothing_was_logged_or_nothing_was_checked(
     service: RunningService, stage: Scene, reader: httpx.Client
 ) -> None:
@@ -332,7 +332,7 @@ def test_a_monitor_whose_metrics_have_no_limits(service: RunningService, stage: 
     assert cause(service)[0] == "no_limits"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_monitor_that_was_changed_since(service: RunningService, stage: Scene, reader: httpx.Client) -> None:
     log_now(stage, applicants(20, 30, 6))
     check_now(service)

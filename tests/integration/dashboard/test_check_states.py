@@ -41,7 +41,7 @@ def test_the_list_filters_by_state_and_says_so_where_there_is_none(stage: Scene,
 
 
 @pytest.mark.usefixtures("stage")
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_list_goes_on_to_older_checks_under_the_same_filter(service: RunningService, reader: httpx.Client) -> None:
     for no in range(35):
         span = {"from": f"2026-02-01T{no // 2:02}:{no % 2 * 30:02}:00Z", "to": "2026-02-02T00:00:00Z"}

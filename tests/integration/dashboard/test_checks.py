@@ -86,7 +86,7 @@ def first_check(stage: Scene) -> CheckRun:
 KINDS = ["payload_perturbed", "payload", "training", "debiased"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_and_with_copies(
     checked_stage: Scene, check: CheckRun, reader: httpx.Client
 ) -> None:
@@ -121,7 +121,7 @@ def test_every_view_has_an_address_a_chart_and_a_table_with_the_counts(
     assert f"female monitored {counts[kind]}" in words(text)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_charts_of_every_view_can_be_drawn(check_after_training: CheckRun, service: RunningService, reader: httpx.Client) -> None:
     pages = [reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind}).text for kind in KINDS]
     charts = {html.unescape(address) for text in pages for address in re.findall(r'data-chart="([^"]*)"', text)}
@@ -310,7 +310,7 @@ def test_those_who_only_read_are_offered_no_changes(service: RunningService, sta
     assert all("data-api" not in browser.get(address).text for address in (CHECKS, f"{CHECKS}/{check.id}"))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("query", ["", "?view=payload", "?view=training", "?view=debiased"])
 def test_a_page_takes_as_many_statements_for_many_checks_and_groups_as_for_one(
     checked_stage: Scene, check: CheckRun, reader: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch

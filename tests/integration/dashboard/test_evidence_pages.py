@@ -72,7 +72,7 @@ def test_a_deployment_without_a_counted_hour_says_so(stage: Scene, reader: httpx
     assert "Disparate impact by sex (as logged) at least 0.8 undecided (no hour has been counted yet" in said
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_comparison_has_its_state_and_its_counts(database: Database, reader: httpx.Client) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)
@@ -114,7 +114,7 @@ def test_a_deployment_without_a_monitor_has_no_evidence(service: RunningService,
     assert "Evidence over time" not in reader.get(PAGE).text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_open_alert_of_evidence_can_be_closed_and_says_who_did_it(
     service: RunningService, database: Database, reader: httpx.Client, browser: httpx.Client
 ) -> None:
@@ -136,7 +136,7 @@ def test_an_open_alert_of_evidence_can_be_closed_and_says_who_did_it(
     assert "Close the alert" not in browser.get(f"/alerts/{alert_id}").text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_alarm_without_new_evidence_is_marked_where_it_is_shown(database: Database, reader: httpx.Client) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([1.0] * 20 + [0.3] * 12 + [0.82] * 220, seed=2, records=60), first_no=1)

@@ -120,7 +120,7 @@ def test_the_drawer_has_an_address_of_its_own(reader: httpx.Client) -> None:
     assert {reader.get(address).status_code for address in addresses} == {200}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, reader: httpx.Client) -> None:
     stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))
     hour = hour_of(utc_now()) - HOUR

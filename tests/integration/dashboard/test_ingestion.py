@@ -32,7 +32,7 @@ def test_before_the_first_record_the_page_says_how_to_log(reader: httpx.Client) 
     assert "Nothing asks for attention" not in found
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_sources_rejections_and_waiting_labels_are_shown(service: RunningService, reader: httpx.Client) -> None:
     good = {"features": {"Age": 33, "Sex": "female", "Owner": True}, "prediction": 1}
     bad = {"features": {"Age": "<b>Anna</b>", "Sex": "female", "Owner": True}, "prediction": 1}

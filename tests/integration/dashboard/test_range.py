@@ -63,7 +63,7 @@ def test_every_link_of_every_page_of_the_deployment_keeps_the_range(reader: http
 
 
 @pytest.mark.usefixtures("stage")
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_page_that_the_deployments_page_links_to_takes_the_range(reader: httpx.Client) -> None:
     found = set(links(reader.get(f"{PAGE}?{RANGE}&zone=Europe/Berlin&compare=period").text))
 
@@ -103,7 +103,7 @@ def test_a_single_check_leads_back_to_the_picture_of_all_groups(reader: httpx.Cl
     assert "No check of this time has figures" in none
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_deployment_that_is_hours_old_fills_the_picture_and_a_group_without_figures_says_why(
     reader: httpx.Client, database: Database, server: ModelServer
 ) -> None:

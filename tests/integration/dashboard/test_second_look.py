@@ -96,7 +96,7 @@ def test_without_an_endpoint_or_a_check_no_total_is_said(database: Database, rea
     assert "No record is flagged." in after[1].text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_may_label(
     database: Database, service: RunningService, reader: httpx.Client, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

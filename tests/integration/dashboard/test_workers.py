@@ -25,7 +25,7 @@ def notice(text: str) -> str:
     return "" if found is None else found[1].strip()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_page_tells_since_when_no_worker_answers_and_stops_when_one_does(service: RunningService, reader: httpx.Client) -> None:
     service.client.post("/v1/deployments", json=deployment()).raise_for_status()
     never = {path: notice(reader.get(path).text) for path in PAGES}

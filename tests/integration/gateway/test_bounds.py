@@ -94,7 +94,7 @@ def test_addresses_that_are_never_called_are_refused_at_the_call(scene: GatewayS
     assert scene.predict().json()["type"] == "urn:evenhand:problem:endpoint-refused"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_changed_endpoint_is_used_within_a_second(scene: GatewayScene) -> None:
     assert scene.predict().status_code == 200
     with faulty(Fault.STATUS_500) as other:

@@ -54,7 +54,7 @@ def waiting(scene: GatewayScene) -> int:
 
 
 @pytest.mark.parametrize("order", [("request", "response"), ("response", "request")])
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_halves_of_kserves_logger_make_records_in_either_order(scene: GatewayScene, order: tuple[str, str]) -> None:
     bodies = {"request": REQUEST, "response": ANSWER}
     assert send(scene, kserve(order[0], "c1", bodies[order[0]])) == {"received": 1, "ignored": 0, "reasons": []}
@@ -167,7 +167,7 @@ def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewaySc
     wait_until(lambda: scene.orphans() == 2, "the page of ingestion counts both")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_half_that_comes_again_after_its_call_was_stored_is_no_orphan(scene: GatewayScene) -> None:
     for side, body in (("request", REQUEST), ("response", ANSWER)):
         send(scene, kserve(side, "c1", body))

@@ -143,7 +143,7 @@ def test_keys_that_only_read_or_are_of_another_deployment_are_refused(scene: Gat
     assert scene.predict(headers=scene.service.as_(Role.INGEST)).status_code == 200
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_model_that_asks_for_a_client_certificate_gets_that_of_its_endpoint(scene: GatewayScene, tmp_path: Path) -> None:
     authority = Authority()
     client = authority.issue("evenhand")

@@ -19,7 +19,7 @@ PARQUET = {"Content-Type": "application/vnd.apache.parquet"}
 LINES = {"Content-Type": "application/jsonlines"}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_file_is_imported_and_its_rejected_rows_are_listed_and_counted(service: RunningService) -> None:
     first = service.client.post(PATH, content=CSV, headers={"Content-Type": "text/csv"})
     again = service.client.post(PATH, content=CSV, headers={"Content-Type": "text/csv"})
@@ -52,7 +52,7 @@ def test_parquet_captures_and_labels_are_taken(service: RunningService) -> None:
     assert [(one["left_out"], one["lowest_rate"]) for one in missing] == [(1, 0.5)]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_rows_that_are_no_records_are_counted_too(service: RunningService) -> None:
     content = json_lines([capture_line('33,"f",true', "Risk", event="e1")]) + "{\n"
 

@@ -105,7 +105,7 @@ def test_folding_leaves_one_row_an_hour_and_forgets_what_is_kept_no_longer(servi
     assert rows(service.database, "SELECT records FROM arrivals") == []
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_rejections_are_counted_by_field_and_reason_and_no_value_is_stored(service: RunningService) -> None:
     send(service, PAYLOAD, record(), record(features=features(Age="secret")), record(features=features(Age="other")), source="client")
     send(service, PAYLOAD, record(features={"Age": 1}), record(features=features() | {"my-secret": 1}))
@@ -125,7 +125,7 @@ def test_rejections_are_counted_by_field_and_reason_and_no_value_is_stored(servi
     ]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_counts_are_read_for_one_deployment_and_its_hours(service: RunningService) -> None:
     service.client.post("/v1/deployments", json=deployment(id="other")).raise_for_status()
     send(service, PAYLOAD, record(), record(features={}))
@@ -155,7 +155,7 @@ def test_a_source_that_a_caller_may_not_name_is_refused(service: RunningService,
     assert len(answer.text) < 1000
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_deleted_deployment_takes_its_counts_with_it(service: RunningService) -> None:
     send(service, PAYLOAD, record(), record(features={}))
     rejected(service.database, 1)

@@ -76,7 +76,7 @@ def test_feedback_has_the_same_bounds(wide: RunningService) -> None:
     assert rows(wide.database, "SELECT count(*) FROM feedback_records") == [(1,)]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_value_of_forty_million_characters_is_refused_by_its_field(service: RunningService) -> None:
     record = {"features": {"Age": 1, "Sex": "x" * 40_000_000, "Owner": True}, "prediction": 1}
 

@@ -197,7 +197,7 @@ def test_requests_that_cannot_be_served_get_a_problem(
     assert answer.headers["x-request-id"] == answer.json()["request_id"] == "mine"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_only_keys_that_may_log_are_let_in_and_bound_ones_see_their_own_deployment(service: RunningService) -> None:
     other = service.client.post("/v1/deployments", json=deployment(id="other")).json()
     own_no = rows(service.database, "SELECT no FROM deployments WHERE id = 'credit-risk'")[0][0]
@@ -216,7 +216,7 @@ def test_only_keys_that_may_log_are_let_in_and_bound_ones_see_their_own_deployme
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(ids=st.lists(names, min_size=1, max_size=5), sexes=st.lists(st.none() | texts, min_size=5, max_size=5), label=texts)
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_what_was_accepted_reads_back_equal(service: RunningService, ids: list[str], sexes: list[str | None], label: str) -> None:
     with service.database.engine.begin() as connection:
         connection.exec_driver_sql("TRUNCATE payload_keys, payload_records")
@@ -233,7 +233,7 @@ def test_what_was_accepted_reads_back_equal(service: RunningService, ids: list[s
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(body=json_values)
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_no_json_whatsoever_gives_an_error_of_ours_or_a_stored_row(service: RunningService, body: Any) -> None:  # noqa: ANN401
     for path in (PAYLOAD, PAYLOAD.replace("payload", "feedback")):
         answer = service.client.post(

@@ -263,7 +263,7 @@ def test_a_column_that_is_listed_again_keeps_its_storage_until_it_is_ended(loans
     assert (kept["schema_version"], ended_storage["schema_version"]) == (1, 2)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_halves_of_calls_wait_encrypted(service: RunningService) -> None:
     feature = {"name": "city", "type": "string", "storage": {"kind": "pseudonym"}}
     service.client.post("/v1/deployments", json={**BODY, "features": [feature], "meta": []}).raise_for_status()

@@ -24,7 +24,7 @@ def by_title(service: RunningService, title: str | None) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_record_gets_the_features_of_the_reference_group_in_place_of_a_field_the_model_does_not_see(service: RunningService) -> None:
     with row_server() as server:
         register(service, server, TITLE, meta=[{"name": "title", "type": "string"}])

@@ -168,7 +168,7 @@ def test_a_check_that_fails_stores_nothing_of_mitigation(database: Database) -> 
     assert stage.count("check_tables") == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_detector_is_trained_in_checks_only_when_it_is_switched_on(stage: Scene) -> None:
     rows = [row for _ in range(6) for row in everybody()]
     stage.log(rows, NOON)
@@ -190,7 +190,7 @@ def test_the_detector_is_trained_in_checks_only_when_it_is_switched_on(stage: Sc
     assert quality.roc_auc.value > 0.9
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_records_beyond_the_window_are_marked_by_the_detector_and_those_inside_by_their_copies(stage: Scene) -> None:
     beyond = [row for _ in range(2) for row in everybody()]
     inside = [row for _ in range(6) for row in everybody()]
@@ -218,7 +218,7 @@ def test_records_beyond_the_window_are_marked_by_the_detector_and_those_inside_b
     assert result.run.window["bias_detector"]["likely"] == len(likely)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_flags_of_earlier_checks_stay_and_a_new_profile_looks_at_the_whole_window_again(stage: Scene) -> None:
     stage.watch(replace(stage.monitor(), min_records=len(everybody())))
     stage.log(everybody(), NOON)

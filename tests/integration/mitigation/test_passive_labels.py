@@ -97,7 +97,7 @@ def test_labels_with_features_of_their_own_count_the_same_in_every_check(stage: 
     assert cells(first) == cells(second)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_labels_of_records_whose_copies_tell_nothing_count_with_their_own_outcome(stage: Scene) -> None:
     stage.watch(replace(stage.monitor(), attributes=(replace(HOUSING, reference=("own", "family")),)))
     # As many owners as people with family: from 50 to 59 their copies disagree, and no share is greater.

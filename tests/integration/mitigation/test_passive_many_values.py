@@ -10,7 +10,7 @@ from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, scene
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_window_with_few_reference_values_is_checked_though_payload_holds_a_great_many(database: Database) -> None:
     attribute = MonitoredAttribute(feature="housing", monitored=("rent",))
     monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(attribute,), min_records=20)

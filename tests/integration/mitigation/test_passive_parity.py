@@ -92,7 +92,7 @@ def test_the_records_that_would_be_changed_are_flagged(database: Database) -> No
             assert row.gap == pytest.approx(abs(row.reference_score - row.own_score))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_mitigation_asks_the_model_nothing_beyond_the_copies_of_the_check(adult: tuple[Scene, ModelServer, list[dict[str, Any]]]) -> None:
     stage, server, rows = adult
     stage.watch(replace(stage.monitor(), metrics=("disparate_impact",)))
@@ -111,7 +111,7 @@ def test_mitigation_asks_the_model_nothing_beyond_the_copies_of_the_check(adult:
     assert [one for one in result.measurements if one.data == "debiased" and one.value is not None]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_labels_that_come_later_are_compared_by_what_earlier_checks_stored(adult: tuple[Scene, ModelServer, list[dict[str, Any]]]) -> None:
     stage, server, rows = adult
     early, late = rows[:2000], rows[2000:2200]

@@ -56,7 +56,7 @@ def test_the_run_on_adult(database: Database) -> None:
     assert found == quoted
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("attribute", ["Sex", "Housing"])
 def test_the_run_on_credit_risk(database: Database, attribute: str) -> None:
     quoted = [row[1:] for row in table(PAGE, "Attribute") if row[0] == attribute]

@@ -101,7 +101,7 @@ def test_a_provider_that_refuses_is_named_without_the_secret_that_it_repeats(ser
         ({"auth_provider": "MCSP"}, "/siusermgr/api/1.0/apikeys/token", {"apikey": "key-5d8"}),
     ],
 )
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_key_is_exchanged_for_a_token_where_the_provider_says_so(
     service: RunningService, stated: dict[str, str], path: str, asked: dict[str, str]
 ) -> None:

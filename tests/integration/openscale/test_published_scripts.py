@@ -131,7 +131,7 @@ def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripte
     assert {one["entity"]["status"]["state"] for one in of_fairness} == {"finished"}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_run_after_a_change_of_columns_says_that_earlier_records_do_not_count(scripted: Scripted) -> None:
     name = scripted.subscribe("Columns")
     patch = [{"op": "replace", "path": "/asset_properties/feature_fields", "value": ["sex", "income", "age", "owner"]}]
@@ -225,7 +225,7 @@ def test_a_patch_of_limits_sets_them_although_features_were_read_with_their_thre
     assert lowest("/parameters/min_records", 11) == [0.6]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_quality_that_is_run_before_there_is_a_fairness_instance_ends_as_an_error_and_is_measured_by_its_first_run(
     scripted: Scripted,
 ) -> None:

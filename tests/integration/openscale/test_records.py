@@ -45,7 +45,7 @@ def test_ten_thousand_records_in_one_call_are_stored_once_each_however_often_the
     assert read(service.client, f"{path}/batch-10000")["entity"]["values"]["scoring_id"] == "batch-10000"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_many_calls_store_each_scoring_id_once(service: RunningService, subscribed: str) -> None:
     path = f"{BASE}/data_sets/payload_logging.{subscribed}/records"
     bodies = [json.dumps(payload(applicants(10), f"call-{n % 90}")) for n in range(100)]

@@ -42,7 +42,7 @@ def people(size: int) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_column_that_reveals_an_attribute_is_found_and_the_cover_says_who_is_in_the_report(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,7 @@ def test_periods_that_ended_while_nothing_ran_are_made_up_for_once(kept: Reporte
     assert "is ready" in bodies[0]["sentence"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_kept_report_has_all_forms_and_never_changes(kept: Reported) -> None:
     client = kept.service.client
     asked = client.post("/v1/deployments/a-model/kept-reports", json=PERIOD | {"preset": "ugesp"})
@@ -185,7 +185,7 @@ def test_a_period_that_is_not_over_is_not_kept(kept: Reported) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "until")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_command_lists_kept_reports_writes_their_files_and_sets_schedules(
     kept: Reported, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

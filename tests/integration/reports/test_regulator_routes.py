@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("reports_in_this_process")
 PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_route_gives_each_form_of_one_report(reported: Reported) -> None:
     content = reported.text("/regulator-report.json", **PERIOD, preset="ugesp", control="income")
     report = read_report_file(content.encode())

@@ -164,7 +164,7 @@ def test_a_period_in_which_nothing_could_be_judged_is_not_called_fair(reported: 
     assert "Nothing that was judged" not in text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_worst_of_a_period_lies_furthest_beyond_the_limits_on_whichever_side(reported: Reported) -> None:
     long_ago = NOON - 50 * HOUR
     men = MonitoredAttribute(feature="sex", monitored=("male",), reference=("female",), upper_threshold=1.25)
@@ -180,7 +180,7 @@ def test_the_worst_of_a_period_lies_furthest_beyond_the_limits_on_whichever_side
     assert f"<td>as logged</td><td>2.5000</td><td>{worst:%Y-%m-%d %H:%M:%S} UTC</td>" in text
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_long_period_is_summed_up_and_an_empty_one_says_that_nothing_is_there(reported: Reported) -> None:
     summed = reported.text("/report.html", since=(NOON - timedelta(days=60)).isoformat(), until=(NOON + 9 * HOUR).isoformat(), **ANNEX)
     empty, whole = (

@@ -27,7 +27,7 @@ from tests.scenes import NOON
 from tests.service import running_service
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,7 +87,7 @@ def test_a_partition_is_dropped_only_when_nobody_uses_the_log(cold: Scene, tmp_p
     assert (drop_emptied_month(cold.database, MARCH), drop_emptied_month(cold.database, MARCH), partitions(cold)) == (True, True, [])
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_month_that_is_still_needed_stays(stage: Scene, tmp_path: Path) -> None:
     with pytest.raises(Conflict, match="not counted for evidence over time yet"):
         store(stage, tmp_path)

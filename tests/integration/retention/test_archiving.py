@@ -126,7 +126,7 @@ def test_a_killed_process_leaves_the_month_whole_in_one_place(cold: Scene, tmp_p
     assert rows_of(cold.database.url, *MOVED) == before
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_record_that_comes_between_the_files_and_the_deletion_is_in_the_files(cold: Scene, tmp_path: Path) -> None:
     records, real, calls = cold.count("payload_records"), archiving.remove_month, []
 

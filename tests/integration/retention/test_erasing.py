@@ -47,7 +47,7 @@ def test_the_scene_holds_the_person_in_every_table_that_an_erasure_is_about(stag
     assert by_number >= {"counterfactuals", "flagged_records", "evidence_people"}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_no_table_holds_the_person_afterwards_and_every_series_is_unchanged(stage: Scene) -> None:
     for selector in (BY_FIELD, BY_IDS):
         before, mine = rows_of(stage.database.url, *SERIES), numbers(stage)
@@ -116,7 +116,7 @@ def test_a_process_that_dies_in_the_middle_leaves_whole_batches_and_the_next_one
     assert (ended.id, ended.counts["payload_records"], places(stage)) == (whole.id, 3, set())
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_hold_beats_a_request_until_it_is_released(stage: Scene) -> None:
     before = places(stage)
     asked = ask(stage, BY_FIELD)

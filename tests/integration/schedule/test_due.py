@@ -73,7 +73,7 @@ def test_a_monitor_without_a_schedule_is_never_due(database: Database) -> None:
     assert queue(database, NOON) == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_ticks_at_once_queue_nothing_twice(database: Database) -> None:
     add_deployments(database, 200)
 

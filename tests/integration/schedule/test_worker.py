@@ -89,7 +89,7 @@ def test_our_own_fault_fails_the_check_with_its_id_and_the_worker_goes_on(databa
     assert "ZeroDivision" not in str(failed.reason)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_progress_is_visible_while_a_check_runs_and_a_person_can_cancel_it(database: Database) -> None:
     (deployment,) = add_deployments(database)
     with database.transaction() as session:
@@ -161,7 +161,7 @@ def test_a_check_longer_than_its_lease_is_kept(database: Database) -> None:
     assert only_check(database, deployment).attempts == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_stopping_worker_hands_its_checks_back_for_others_to_take_at_once(database: Database) -> None:
     (deployment,) = add_deployments(database)
     add_hours(database, deployment, 1)

@@ -124,7 +124,7 @@ def test_a_wish_to_stop_ends_the_scoring_between_pages() -> None:
     assert server.counts.requests == 3
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_wish_to_stop_is_heard_while_the_model_keeps_everybody_waiting() -> None:
     with faulty(Fault.SLOW, delay_seconds=60) as server, pytest.raises(CheckCancelled):
         client_of(server.url, timeout_seconds=60.0).score([MAN], should_stop=lambda: server.counts.requests > 0)

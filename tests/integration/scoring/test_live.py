@@ -136,7 +136,7 @@ def test_an_address_that_may_not_be_called_is_refused(url: str) -> None:
         asyncio.run(ask())
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_nothing_listening_is_said_within_the_time() -> None:
     with pytest.raises(ScoringFailed, match="could not be reached: Connection refused"):
         asyncio.run(scored(LiveModel(key(closed_url()), OPEN), 2))

@@ -144,7 +144,7 @@ def test_detectors_go_with_their_check_and_with_their_deployment(database: Datab
         assert session.scalars(select(BiasDetectorRow)).all() == []
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_stored_detectors_give_the_scores_of_those_that_were_trained(database: Database, check: CheckRun) -> None:
     women = refused(300)
     store(database, check, trained_on(women))
@@ -188,7 +188,7 @@ def test_a_damaged_detector_is_left_out_and_said_once(database: Database, check:
     assert [(entry["log_level"], entry["attribute"]) for entry in logs] == [("warning", "Sex")]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_only_so_many_detectors_are_kept(
     database: Database, check: CheckRun, trained: list[NewDetector], monkeypatch: pytest.MonkeyPatch
 ) -> None:

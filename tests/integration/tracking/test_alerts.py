@@ -27,7 +27,7 @@ def stage_of(database: Database, ratios: list[float]) -> Scene:
     return stage
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_alert_opens_once_with_its_onset_and_is_resolved_by_the_opposite(database: Database) -> None:
     stage = stage_of(database, [1.0] * 30 + [0.3] * 15 + [1.0] * 40)
     update(stage, START + 28 * HOUR)

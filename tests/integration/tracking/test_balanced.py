@@ -74,7 +74,7 @@ def test_of_an_attribute_that_the_model_does_not_see_no_copies_are_promised(data
     assert balanced(stage, data=DataSet.PAYLOAD).reason is None
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_pairs_inside_the_limit_are_shown_fair(database: Database) -> None:
     stage = stage_of(database)
     add_checks(stage, [draw_pairs(0.95, hour) for hour in range(240)])

@@ -51,7 +51,7 @@ def test_a_history_that_begins_with_an_hour_of_men_is_followed_as_the_service_do
         connection.rollback()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_window_that_was_topped_up_is_computed_again_from_the_same_records(service: RunningService) -> None:
     with serve(RuleScorer()) as model, working(service.database):
         document = deployment("checked-00", model.url) | {"outputs": {"prediction": "prediction"}}

@@ -75,7 +75,7 @@ def test_a_closed_alarm_is_over_at_once_and_another_one_opens_if_the_figure_stay
     assert [one.resolution for one in alerts(stage)] == [Resolution.CLOSED, None]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_counting_the_past_again_goes_through_the_closing_at_its_hour(database: Database) -> None:
     stage = stage_of(database, UNFAIR)
     follow(stage, 30)
@@ -115,7 +115,7 @@ def test_all_hours_at_once_after_a_closing_give_the_same_states_as_hour_by_hour(
     assert states(stage) == by_hour
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_rule_about_the_figure_is_closed_and_none_is_called_recovered(database: Database) -> None:
     stage = stage_of(database, UNFAIR)
     with database.engine.begin() as connection:
@@ -142,7 +142,7 @@ def test_an_alert_of_an_earlier_monitor_version_leaves_the_present_evidence_alon
         assert connection.exec_driver_sql("SELECT count(*) FROM evidence_closures").scalar_one() == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_alarm_without_new_evidence_for_seven_days_is_marked_and_stays_open(database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([1.0] * 20 + [0.3] * 12 + [0.82] * 220, seed=2, records=60), first_no=1)

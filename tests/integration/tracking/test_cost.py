@@ -37,7 +37,7 @@ def test_after_a_restart_nothing_is_computed_again(database: Database, monkeypat
     assert [one for one in sent if one.startswith(("UPDATE evidence", "DELETE FROM evidence", "INSERT INTO evidence"))] == []
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_more_comparisons_send_no_more_statements(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = []
     for attributes, metrics in (((SEX,), METRICS[:1]), ((SEX, PLACE), METRICS)):

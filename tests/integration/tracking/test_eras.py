@@ -111,7 +111,7 @@ def test_a_monitor_version_supersedes_the_alert_and_counts_only_hours_that_begin
     assert figures(stage, old) == before
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_each_of_several_revisions_in_one_hour_counts_only_its_own_records(databases: Databases) -> None:
     worlds = {"1": world(FAIR, seed=1), "2": world(UNFAIR, seed=2), "3": world(FAIR, seed=3)}
     with databases.lent() as url:
@@ -131,7 +131,7 @@ def test_each_of_several_revisions_in_one_hour_counts_only_its_own_records(datab
         mixed.database.close()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_import_into_the_hours_of_another_revision_is_there_when_that_one_is_used_again(databases: Databases) -> None:
     records = world(UNFAIR, seed=1)
     kept, late = records[::2], records[1::2]

@@ -66,7 +66,7 @@ def by_library(stage: Scene, one: str, limit: Limit, until: datetime) -> float:
     return weigh_period(series.hours, limit, start=(OCTOBER - START) // HOUR, period_hours=24 * monthrange(2026, 10)[1])
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_flags_are_those_of_the_library_on_the_same_counts(database: Database) -> None:
     stage = many_groups(database)
     log(stage, falling(60), first_no=1)

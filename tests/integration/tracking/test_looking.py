@@ -23,7 +23,7 @@ def look(stage: Scene) -> dict[tuple[DataSet, str, UnfairSide], ComparisonState]
     return {(one.data, one.metric, one.direction): one for one in found.comparisons}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: Database) -> None:
     stage = watched(database, evidence=EvidenceSettings(label_horizon_hours=4))
     log(stage, world([1.0] * 40 + [0.3] * 20, seed=1, records=120), first_no=1)
@@ -51,7 +51,7 @@ def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: 
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_model_inside_its_limits_is_not_called_unfair(database: Database, seed: int) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([0.9] * 150, seed=seed, records=80), first_no=1)

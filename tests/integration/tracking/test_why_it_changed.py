@@ -93,7 +93,7 @@ def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_recor
     assert "selected by the alarm" in sentence(last)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_later_messages_hold_the_reason_too(database: Database) -> None:
     stage = alarmed(database)
     run_all(database)
@@ -109,7 +109,7 @@ def test_later_messages_hold_the_reason_too(database: Database) -> None:
     assert dict(facts(resolved))["Why it changed"] == (alert_of(stage).change or {})["sentence"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_explanation_that_comes_after_the_end_is_attached_and_not_sent(database: Database) -> None:
     stage = alarmed(database)
     log(stage, [replace(one, hour=one.hour + 45 * HOUR) for one in world([1.0] * 40, seed=2, records=120)], first_no=100_000)
@@ -209,7 +209,7 @@ def test_an_attribute_that_is_no_longer_watched_cannot_be_explained(database: Da
     assert alert_of(stage).change is None
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_reason_is_on_the_page_and_in_the_api(database: Database, tmp_path: Path) -> None:
     stage = alarmed(database)
     alert_id = alert_of(stage).id

@@ -198,7 +198,7 @@ def test_a_check_from_before_sub_ranges_were_counted_offers_none(stage: Scene) -
     assert all(one.sub_ranges == () for one in attribute(shown, "age").groups)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_check_that_was_carried_forward_shows_the_figures_and_says_from_which_check(stage: Scene) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     first = stage.check(NOON, trigger=Trigger.SCHEDULE)

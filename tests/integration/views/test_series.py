@@ -124,7 +124,7 @@ def test_a_failed_check_that_succeeded_later_is_no_gap(stage: Scene) -> None:
     assert read(stage).gaps == ()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_of_checks_that_end_at_one_moment_the_one_of_an_hour_counts_and_then_the_newest(stage: Scene) -> None:
     hourly = stage.check(NOON + HOUR)
     longer = stage.check(NOON - 20 * HOUR, NOON + 2 * HOUR)

@@ -97,7 +97,7 @@ def test_a_feature_that_the_model_does_not_use_carries_exactly_nothing(players: 
     assert (found.shares[3:], found.ends.low[3:], found.ends.high[3:]) == (pytest.approx(0, abs=0),) * 3
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_world_of_four_features_is_recovered() -> None:
     rng = np.random.default_rng(5)
 

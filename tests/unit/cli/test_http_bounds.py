@@ -19,7 +19,7 @@ HARD = 4096
 
 
 @pytest.mark.parametrize("soft", [256, HARD])
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(soft: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert hard == resource.RLIM_INFINITY or hard >= HARD

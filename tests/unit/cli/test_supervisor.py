@@ -67,7 +67,7 @@ def test_a_child_that_is_killed_is_started_again() -> None:
         assert supervisor.pids()["two"] == first["two"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_child_that_does_its_work_once_is_not_started_again(tmp_path: Path) -> None:
     once = _python("once", f"open({str(tmp_path / 'runs')!r}, 'a').write('x')", is_restarted=False)
 

@@ -114,7 +114,7 @@ def test_what_cannot_be_logged_is_counted_and_does_not_raise(make: Make, collect
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_passing_fault_is_retried_with_the_same_ids_and_times(make: Make, collector: Collector, status: int) -> None:
     collector.respond = lambda sent: receipt(sent) if len(collector.requests) > 2 else Reply(status, {"detail": "later"})
     client = make(flush_interval=0.02)

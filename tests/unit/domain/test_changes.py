@@ -34,7 +34,7 @@ def test_true_and_one_are_different_values() -> None:
     assert changes_between({"favourable": [1]}, {"favourable": [True]}) == {"favourable": [[1], [True]]}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_what_is_kept_is_bounded_however_much_changed() -> None:
     before = {f"{number}{'n' * 1000}": "x" * 100_000 for number in range(500)}
     after = {name: ["é"] * 100_000 for name in before}

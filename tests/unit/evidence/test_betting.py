@@ -25,7 +25,7 @@ TABLES = 1_500
 """Here; `scripts/evidence` tries 10,000."""
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_random_tables_agree_with_the_oracle() -> None:
     rng = np.random.default_rng(14)
     worst = 0.0

@@ -10,7 +10,7 @@ from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 YEAR = 8760.0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(("ratio", "records"), [(0.6, 300), (0.7, 300), (0.5, 60)])
 def test_nine_of_ten_alarms_come_within_the_planned_hours(ratio: float, records: int) -> None:
     planned = simulate_delay(BELOW, Traffic(0.3 * records, 0.7 * records, 0.5), 0.5 * ratio, YEAR)

@@ -116,7 +116,7 @@ def test_a_fair_model_is_shown_fair_and_stays_so_until_the_end_of_the_next_month
     assert not shown[2 * 720]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_model_on_the_limit_is_rarely_shown_fair() -> None:
     shown = [any(follow_months(simulate([0.8] * 720, seed)).shown_fair) for seed in range(1_000, 1_100)]
 
@@ -140,7 +140,7 @@ def test_hours_that_vary_more_than_chance_do_not_alarm() -> None:
     assert sum(found) <= 1
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_interval_holds_at_every_hour_and_narrows() -> None:
     missed, widths = 0, []
     for seed in range(30):
@@ -197,7 +197,7 @@ def test_months_are_one_for_each_hour() -> None:
         follow(simulate([1.0] * 10, seed=1), BELOW, comparisons=1, months=[0])
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_onset_of_small_and_one_sided_counts_is_found() -> None:
     """Rates of 0 and 1 meet the ends of the line."""
     tables = [(s, n) for n in range(4) for s in range(n + 1)]

@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_hours_and_each_row_is_used_once(credit: Po
         credit.cut([*decisions, decisions[0]], 3, records=100, again=False)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_adult_is_read_with_its_full_stops_and_spaces() -> None:
     adult = fit_and_score(ADULT, dataset(ADULT.replayed_file).parent)
 

@@ -118,7 +118,7 @@ def test_correlated_features_are_one_player() -> None:
     assert plan_gap(frame, together=[["debt", "area"]], **columns).players == (("income",), ("area", "debt"), ("tax",), ("region",))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_more_than_six_players_are_asked_along_orders() -> None:
     frame = loans()
     more = {f"noise_{number}": np.random.default_rng(number).normal(size=len(frame)) for number in range(4)}

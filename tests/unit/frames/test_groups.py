@@ -29,7 +29,7 @@ def test_a_planted_subgroup_is_found_and_confirmed_on_later_hours() -> None:
     assert (found.scans, found.subsets) == (3, 15 * 7 * 3)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_favoured_subgroup_is_found_and_confirmed_in_the_direction_above() -> None:
     frame = log(ratio=1.8)
     above, below = (find_groups(frame, scan_hours=48, direction=direction, **COLUMNS) for direction in ("above", "below"))
@@ -65,7 +65,7 @@ def test_a_subgroup_that_recovers_after_the_scan_is_not_confirmed_and_expires() 
     assert found.confirmed_at is None
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_world_without_subgroups_has_no_confirmed_one() -> None:
     for seed in range(5):
         found = find_groups(log(96, ratio=1.0, seed=seed), scan_hours=48, **COLUMNS)
@@ -73,7 +73,7 @@ def test_a_world_without_subgroups_has_no_confirmed_one() -> None:
         assert all(one.state is not CandidateState.CONFIRMED for one in found.groups)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_within_strata_their_own_difference_is_no_subgroup() -> None:
     frame = log(96, ratio=1.0)
     rng = np.random.default_rng(2)

@@ -55,7 +55,7 @@ def test_each_attribute_and_all_together_have_the_figures_they_have_alone(applic
     assert_equal_to_one_at_a_time(applicants, ["sex", "race"], **columns)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_attributes_with_very_many_cells_are_counted_one_at_a_time(applicants: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "MOST_CELLS", 11)
 
@@ -69,7 +69,7 @@ def test_the_metrics_of_rows_are_measured_for_each_attribute_too(applicants: pd.
     assert_equal_to_one_at_a_time(applicants, ["sex", "race"], **columns, features=["income", "age"], metrics=picked)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_groups_that_are_listed_are_those_of_each_attribute(applicants: pd.DataFrame) -> None:
     monitored = {"sex": ["woman"], "age": [(18, 25), (60, 80)]}
     reference = {"sex": ["man"], "age": (26, 50), "race": "white"}

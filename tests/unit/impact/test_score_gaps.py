@@ -11,7 +11,7 @@ from statsmodels.regression.linear_model import OLS
 from app.impact.score_gaps import NO_SPREAD, NOT_APART, quantile_ratios, residual_gap, score_gap
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_standardised_differences_are_those_of_the_t_test() -> None:
     rng = np.random.default_rng(1)
     for _ in range(1_000):
@@ -31,7 +31,7 @@ def test_gaps_that_are_not_there_have_a_reason() -> None:
     assert (apart.smd, apart.reason) == (None, NOT_APART)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_residual_gap_is_the_coefficient_of_a_least_squares_fit() -> None:
     rng = np.random.default_rng(2)
     for _ in range(1_000):

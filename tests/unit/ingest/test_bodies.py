@@ -17,7 +17,7 @@ def test_gzip_is_unpacked_also_when_it_came_in_several_members() -> None:
     assert decompressed(gzip.compress(b"abc") + gzip.compress(b"def"), "gzip") == b"abcdef"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_bomb_is_refused_without_being_unpacked() -> None:
     bomb = zlib.compressobj(9, wbits=31)
     body = b"".join(bomb.compress(bytes(2**20)) for _ in range(MAX_BODY_BYTES // 2**20 + 1)) + bomb.flush()
@@ -57,7 +57,7 @@ def test_json_of_more_parts_than_records_have_is_refused_before_anything_is_made
         read_feedback(LogRequest(body=bomb, encoding="gzip"), PLAN, MOMENTS)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_full_batch_of_wide_records_is_let_through() -> None:
     record = {"features": {f"column_{position}": position for position in range(200)}, "probability": [0.25, 0.75], "meta": {}}
     body = json.dumps({"records": [record] * MAX_RECORDS}).encode()

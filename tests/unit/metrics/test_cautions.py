@@ -52,7 +52,7 @@ def test_fewer_than_ten_records_in_a_group_compared_are_cautioned(women: int, ca
         assert (details.caution is not None) is cautioned
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_windows_of_a_rare_outcome_in_a_small_group_hold_what_they_promise() -> None:
     """500 records, 50 of them women, of whom 5 in 100 are favourable: none is cautioned, and 95 in 100 hold the truth.
 

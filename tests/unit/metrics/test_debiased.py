@@ -206,7 +206,7 @@ def test_accuracy_is_told_before_and_after_against_labels() -> None:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_accuracy_before_is_that_of_feedback_and_compares_the_labels_themselves() -> None:
     codes, actual, before = np.tile([0, 1, -1, 1], 25), np.tile([0, 1, 1, 2], 25), np.tile([0, 1, 0, 1], 25)
     correct = np.tile([1, 0, 0, 0], 25)

@@ -52,7 +52,7 @@ def within(row: Metric, value: float) -> bool:
 
 @settings(max_examples=many(150))
 @given(records() | records(weighted=True))
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_metric_is_a_number_in_its_range_or_a_reason_has_a_sentence_and_is_given_once_for_each_scope(sample: Records) -> None:
     found = everything(sample)
     check_numbers(found)
@@ -107,7 +107,7 @@ def check_scopes(found: Figures, monitored: list[str]) -> None:
 
 
 @given(records())
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_neither_order_nor_number_nor_an_equal_weight_of_the_same_records_changes_a_value(sample: Records) -> None:
     found = everything(sample)
     check_order(found, everything(sample.rows(np.arange(sample.codes.size)[::-1])))
@@ -203,7 +203,7 @@ def check_weights(found: Figures, weighed: Figures) -> None:
 
 
 @given(records(), st.randoms(use_true_random=False))
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_weight_of_two_is_two_records(sample: Records, random: Random) -> None:
     often = np.array([random.randint(0, 3) for _ in sample.codes], dtype=np.int64)
     repeated = sample.rows(np.repeat(np.arange(sample.codes.size), often))
@@ -222,7 +222,7 @@ def test_a_weight_of_two_is_two_records(sample: Records, random: Random) -> None
 
 
 @given(records())
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_equal_groups_give_the_ideal_value(sample: Records) -> None:
     """Every record stands once in each group, with copies that come out as it did.
 
@@ -277,7 +277,7 @@ def test_labels_all_right_are_ideal_in_every_measure_of_quality() -> None:
 
 
 @given(records(), st.integers(0, 2**32 - 1))
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_swapping_the_groups_mirrors_every_comparison(sample: Records, seed: int) -> None:
     """What has an order changes its sign, or becomes its inverse; a distance stays.
 

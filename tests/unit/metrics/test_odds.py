@@ -16,7 +16,7 @@ def table(*counts: tuple[int, int]) -> GroupCounts:
     return GroupCounts(SEXES, np.array(counts), np.zeros(2, np.int64), 0)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_thousand_random_tables_have_the_odds_ratio_of_statsmodels() -> None:
     rng = np.random.default_rng(5)
     for _ in range(1_000):

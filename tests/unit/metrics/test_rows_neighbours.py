@@ -222,7 +222,7 @@ def test_intervals_hold_their_values_and_stay_in_range(records: tuple[FloatArray
     assert lower < (upper or 0)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("whole", [False, True])
 def test_intervals_hold_the_mean_over_windows_in_about_95_of_100(*, whole: bool) -> None:
     flipped, agreed = [], []

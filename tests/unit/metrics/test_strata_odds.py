@@ -53,7 +53,7 @@ def logit(cells: IntArray) -> tuple[float, float, float]:
     return float(np.exp(fit.params[0])), float(low), float(high)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_random_strata_have_the_odds_ratios_of_statsmodels() -> None:
     rng = np.random.default_rng(31)
     finite = 0

@@ -56,7 +56,7 @@ class Always:
         return np.array([row[0] for row in rows], dtype=np.float64)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_week_later_a_detector_is_trained_again_on_as_many_records() -> None:
     women = refused(800)
     known = stored(train_detectors(COLUMNS, [evidence(women)], {}, now=NOW))
@@ -107,7 +107,7 @@ def test_a_detector_is_kept_until_the_biased_records_known_grew_by_a_fifth() -> 
     assert [one.counts.biased for one in grown] == [120, 120]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_detector_of_another_version_of_the_library_is_trained_anew() -> None:
     women = refused(400)
     known = stored(train_detectors(COLUMNS, [evidence(women)], {}, now=NOW))

@@ -35,7 +35,7 @@ def detector_of_adult(*, knows_scores: bool) -> BiasDetector:
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("knows_scores", "least_area", "least_recall", "most_selected"), [(True, 0.99, 0.9, 0.06), (False, 0.98, 0.85, 0.12)]
 )

@@ -24,7 +24,7 @@ def test_bias_in_a_band_of_scores_is_found_on_records_never_seen() -> None:
     assert likely[~biased].mean() < 0.05
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_without_scores_it_is_found_by_the_features() -> None:
     detector = refused(1500).without_scores().detector()
     others = refused(500, seed=2).without_scores()
@@ -36,7 +36,7 @@ def test_without_scores_it_is_found_by_the_features() -> None:
     assert likely[~biased].mean() < 0.2
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_detector_that_cannot_know_anything_says_so() -> None:
     women = refused(2000).without_scores()
     shuffled = list(women.biased)
@@ -49,7 +49,7 @@ def test_a_detector_that_cannot_know_anything_says_so() -> None:
     assert area.lower < 0.5 < area.upper
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_same_records_give_the_same_scores_whatever_their_order() -> None:
     women = refused(600)
     order = list(range(600))
@@ -79,7 +79,7 @@ def test_quality_is_of_records_that_were_not_learnt_from() -> None:
     assert renamed.counts.held_out != counts.held_out or renamed.threshold != detector.threshold
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_record_is_held_out_by_its_id_whatever_else_is_there() -> None:
     women = refused(400)
     first, second = slice(0, 200), slice(200, 400)
@@ -159,7 +159,7 @@ def test_missing_unknown_and_odd_cells_have_scores() -> None:
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_column_without_any_value_and_one_of_one_value_do_no_harm() -> None:
     women = refused(400)
     columns = (*COLUMNS, replace(COLUMNS[0], name="Empty"), replace(COLUMNS[1], name="Void"), replace(COLUMNS[1], name="Same"))

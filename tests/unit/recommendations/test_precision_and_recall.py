@@ -28,7 +28,7 @@ def figures(cases: Sequence[Case]) -> list[str]:
     return [str(len(cases)), str(of_a_kind), f"{right / proposed:.3f}", f"{right / of_a_kind:.3f}"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_page_quotes_what_the_detector_does() -> None:
     quoted = {row[0]: row[1:5] for row in table(PAGE, "Columns from")}
 

@@ -77,7 +77,7 @@ def test_rows_of_training_data(worlds: list[Drawn]) -> None:
             tables = RowTables(world.monitor, SCHEMA, seen)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_distribution_of_training_data(worlds: list[Drawn]) -> None:
     for world in worlds:
         for features in _watched(world.monitor):
@@ -90,7 +90,7 @@ def test_a_distribution_of_training_data(worlds: list[Drawn]) -> None:
             assert _counts(counted) == _tally(world.of(features), _outcomes_of_labels(world)), world.monitor
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_frame_of_the_library(worlds: list[Drawn]) -> None:
     for world in worlds:
         rule = world.monitor.outcomes
@@ -122,7 +122,7 @@ def test_a_live_request(worlds: list[Drawn]) -> None:
             assert listed.find([row[attribute.feature] for row in world.records]) == world.groups[attribute.feature], attribute
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_record_on_a_page(worlds: list[Drawn]) -> None:
     for world in worlds:
         lens = Lens(world.monitor, {SCHEMA.version: SCHEMA}, {}, {})

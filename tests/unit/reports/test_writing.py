@@ -121,7 +121,7 @@ def test_a_report_keeps_to_the_standard_for_accessible_pdf_where_its_characters_
     assert b"pdfuaid" in as_pdf(document("Zoë's model: sex × age, 0.8 → 0.9"))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_same_document_gives_the_same_files() -> None:
     assert as_html(document("one")) == as_html(document("one"))
     assert as_pdf(document("one")) == as_pdf(document("one"))

@@ -48,7 +48,7 @@ def test_a_planted_subgroup_is_found_as_it_was_planted() -> None:
     assert scan.subsets == 15 * 7 * 7
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_favoured_subgroup_is_found_in_the_other_direction_only() -> None:
     cells = draw_table(3, records=6000, planted={0: (1, 2), 2: (0,)}, ratio=1.5)
     above, below = scan_cells(cells, direction=UnfairSide.ABOVE), scan_cells(cells)

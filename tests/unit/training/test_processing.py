@@ -64,7 +64,7 @@ def test_tables_hold_groups_intersections_and_strata() -> None:
     }
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_file_of_many_pieces_is_counted_like_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(3)
     frame = pd.DataFrame(
