@@ -28,7 +28,9 @@ def test_a_stranger_finds_in_three_clicks_which_group_is_treated_worst_and_wheth
 
         assert "women" in told
         assert "unfair" in told
-        assert re.search(r"Women .*are rated No Risk 0\.\d\d times as often as men.* \(0\.\d\d–0\.\d\d\)", headline)
+        # The figure as logged or the counterfactual one leads, whichever is further out in the hours of this run.
+        said = r"(Women .*|Scored as women, the same records )are rated No Risk 0\.\d\d times as often as (when scored as )?men"
+        assert re.search(said + r".* \(0\.\d\d–0\.\d\d\)", headline)
         assert "Of every 100 records of women" in drawer.inner_text()
         assert "favourable_rate" in drawer.locator("details code").first.text_content()
         assert visit.faults == []
@@ -142,13 +144,16 @@ def test_at_twice_the_size_no_page_is_wider_than_the_window(browser: Browser, ex
 
 def test_several_alerts_are_acknowledged_together_assigned_and_commented(visit: Visit, example: Example) -> None:
     page = visit.go("/alerts?state=open")
-    ticks = page.locator("input[name=alerts]")
-    many = ticks.count()
-    ticks.first.check()
+    tick = page.locator("input[name=alerts]").first
+    ticked = tick.get_attribute("value")
+    tick.check()
     page.get_by_text("Acknowledge the ticked alerts").first.click()
     page.get_by_role("button", name="Acknowledge").first.click()
-    expect(page.locator("input[name=alerts]")).to_have_count(many - 1)
-    taken = example.client.get("/v1/alerts?state=acknowledged").json()["alerts"][0]
+    # Not their number: another alert may have opened meanwhile.
+    expect(page.locator(f'input[name=alerts][value="{ticked}"]')).to_have_count(0)
+    assert ticked is not None
+    acknowledged = {one["id"]: one for one in example.client.get("/v1/alerts?state=acknowledged").json()["alerts"]}
+    taken = acknowledged[ticked.split()[0]]
 
     page = visit.go(f"/alerts/{taken['id']}")
     expect(page.locator("main")).to_contain_text("Acknowledged by")
