@@ -97,20 +97,6 @@ def test_j_and_enter_open_a_deployment_and_control_k_jumps_to_one(tab: FirefoxTa
 
 
 @pytest.mark.nightly
-def test_an_alert_is_acknowledged_with_a_note(tab: FirefoxTab, shared_example: Example) -> None:
-    alert = shared_example.client.get("/v1/alerts?state=open&limit=1").json()["alerts"][0]["id"]
-    tab.go(f"/alerts/{alert}")
-    tab.type("#note", "Seen in Firefox")
-    tab.click("form:has(#note) button")
-    tab.wait_for_page(
-        "document.querySelector('main').textContent.includes('Seen in Firefox') && !document.getElementById('note')", "it is acknowledged"
-    )
-
-    assert shared_example.client.get(f"/v1/alerts/{alert}").json()["note"] == "Seen in Firefox"
-    assert tab.wrong() == []
-
-
-@pytest.mark.nightly
 def test_a_report_is_downloaded(tab: FirefoxTab) -> None:
     tab.go(DEPLOYMENT)
     tab.click("a[href$='/report.pdf'][download]")

@@ -142,31 +142,6 @@ def test_at_twice_the_size_no_page_is_wider_than_the_window(browser: Browser, ex
     assert wide == []
 
 
-def test_several_alerts_are_acknowledged_together_assigned_and_commented(visit: Visit, example: Example) -> None:
-    page = visit.go("/alerts?state=open")
-    tick = page.locator("input[name=alerts]").first
-    ticked = tick.get_attribute("value")
-    tick.check()
-    page.get_by_text("Acknowledge the ticked alerts").first.click()
-    page.get_by_role("button", name="Acknowledge").first.click()
-    # Not their number: another alert may have opened meanwhile.
-    expect(page.locator(f'input[name=alerts][value="{ticked}"]')).to_have_count(0)
-    assert ticked is not None
-    acknowledged = {one["id"]: one for one in example.client.get("/v1/alerts?state=acknowledged").json()["alerts"]}
-    taken = acknowledged[ticked.split()[0]]
-
-    page = visit.go(f"/alerts/{taken['id']}")
-    expect(page.locator("main")).to_contain_text("Acknowledged by")
-    page.get_by_label("Who works on it").select_option(label="nobody")
-    page.get_by_role("button", name="Assign").click()
-    expect(page.locator("main")).to_contain_text("Nobody is assigned.")
-    page.get_by_label("Add a comment").fill("Pricing <b>looks</b> at it.")
-    page.get_by_role("button", name="Comment").click()
-
-    expect(page.get_by_text("Pricing <b>looks</b> at it.")).to_be_visible()
-    assert len(example.client.get(f"/v1/alerts/{taken['id']}/comments").json()["comments"]) == 1
-
-
 def test_the_main_flow_works_with_the_keyboard_alone(browser: Browser, example: Example) -> None:
     with visiting(browser, example.base_url) as visit:
         page = visit.go("/")
@@ -209,36 +184,6 @@ def test_an_alert_stands_on_the_chart_of_what_it_is_about(example: Example) -> N
 
     assert [mark["text"] for mark in about["datasets"]["alerts"]]
     assert "alerts" not in other["datasets"]
-
-
-def test_an_alert_is_acknowledged_with_a_note_that_others_see(visit: Visit, example: Example) -> None:
-    page = visit.go("/alerts?state=open")
-    page.get_by_role("row").nth(1).get_by_role("link").last.click()
-    page.get_by_label("What is being done").fill("Looking into <b>it</b>")
-
-    page.get_by_role("button", name="Acknowledge").click()
-    expect(page.get_by_text("Looking into <b>it</b>")).to_be_visible()
-
-    assert "alert.acknowledged" in visit.go("/activity").content()
-    taken = example.client.get("/v1/alerts?state=acknowledged").json()["alerts"]
-    assert "Looking into <b>it</b>" in [alert["note"] for alert in taken]
-
-
-def test_a_click_that_comes_before_the_scripts_counts_when_they_have_run(visit: Visit, example: Example) -> None:
-    held: list[Route] = []
-    alert = example.client.get("/v1/alerts?state=open").json()["alerts"][0]["id"]
-    page = visit.page
-    page.route(re.compile(r"/forms\.js$"), lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks the function
-    page.goto(f"{visit.base_url}/alerts/{alert}", wait_until="commit")
-    before = page.url
-
-    page.get_by_label("What is being done").fill("Early")
-    page.get_by_role("button", name="Acknowledge").click()
-    assert page.url == before
-    held[0].continue_()
-    expect(page.get_by_text(": Early")).to_be_visible()
-
-    assert example.client.get(f"/v1/alerts/{alert}").json()["note"] == "Early"
 
 
 def test_a_channel_is_added_its_secret_shown_once_and_named_in_a_new_rule(visit: Visit) -> None:

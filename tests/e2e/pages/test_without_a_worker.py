@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -10,27 +9,21 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from sqlalchemy import text
 
-from app.alerts.evaluating import evaluate_ended_checks
 from app.checks.check import perform_check
-from app.clock import HOUR, hour_of, utc_now
 from app.dashboard import assets
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
 from app.domain.workers import SILENT_AFTER
 from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
-from tests.builders.alerts import judge_single_checks
-from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer, silence_workers
+from tests.builders.open_alerts import open_alerts
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.page_list import DEPLOYMENT, pages
-from tests.scenes import PlainSealer, scene
+from tests.scenes import PlainSealer
 from tests.service import RunningService, running_service
 
 SINCE = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -41,15 +34,7 @@ SENTENCE = "No worker has answered since 2026-03-02 12:00:00 UTC."
 def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[RunningService]:  # noqa: ARG001 - the browser first
     """The service with a deployment that was checked, found unfair, and has open alerts; no worker runs, and one seems to answer."""
     with serve(RuleScorer()) as model, running_service(database, tmp_path) as service:
-        stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=Endpoint(url=model.url))
-        judge_single_checks(database, stage.deployment.no)
-        with database.transaction() as session:
-            session.execute(text("UPDATE deployments SET id = 'credit-risk', name = 'Credit risk'"))
-        hour = hour_of(utc_now()) - HOUR
-        stage.log(applicants(20, 30, 6), hour)
-        with ThreadPoolExecutor(1) as pool:  # the browser's event loop is in this thread, where a check cannot run one of its own
-            pool.submit(stage.check, hour, trigger=Trigger.SCHEDULE).result()
-        evaluate_ended_checks(database)
+        open_alerts(database, model.url)
         let_a_worker_answer(database)
         yield service
 
