@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain, repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -86,12 +87,16 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
                 if label in places:
                     kinds[places[label]][number_hour(hour) - first] = [(one[0], one[1], one[2]) for one in own]
         return [PairSeries(first, each) for each in kinds]
-    every = [cell for cells in counted.values() for cell in cells]
+    # Column by column: a year of hours has hundreds of thousands of cells.
+    columns = list(zip(*chain.from_iterable(counted.values()), strict=True))
+    labels, roles, *numbers = columns or [()] * (2 + max(definition.part, definition.whole) + 1)
     # The last place but one is that of all reference groups together, the last one that of all others.
-    at_groups = [len(groups) if cell[1] == "reference" else places.get(cell[0], len(groups) + 1) for cell in every]
+    of_reference, of_others = len(groups), len(groups) + 1
+    found = map(places.get, labels, repeat(of_others))
+    at_groups = [of_reference if role == "reference" else place for role, place in zip(roles, found, strict=True)]
     at_hours = np.repeat([number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()])
     at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
-    parts = ([cell[2 + position] for cell in every] for position in (definition.part, definition.whole))
+    parts = (numbers[definition.part], numbers[definition.whole])
     sums = [np.bincount(at, part, (len(groups) + 2) * size).reshape(-1, size)[:-1] for part in parts]
     *monitored, reference = [Side(favourable, records) for favourable, records in zip(*sums, strict=True)]
     return [RateSeries(first, Hours(one, reference)) for one in monitored]
@@ -115,7 +120,7 @@ def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) 
         np.concatenate([one.divisor[:size] for one in pasts]),
     )
     unfair, fair = weigh_against_fairness(together, limit, past), weigh_against_unfairness(together, limit, past)
-    return list(zip(np.split(unfair, len(rates)), np.split(fair, len(rates)), strict=True))
+    return list(zip(*(weighed.reshape(len(rates), size, weighed.shape[-1]) for weighed in (unfair, fair)), strict=True))
 
 
 def _weigh_pairs(series: PairSeries, limit: Limit, start: int, end: int) -> tuple[FloatArray, FloatArray]:
