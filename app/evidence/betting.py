@@ -227,15 +227,15 @@ def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: Floa
         return _project_below(slope, a, b, n_a, n_b)
     if is_steep.all():
         return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
-    found = _project_below(
-        np.where(is_steep, 1 / slope, slope),
-        *(np.where(is_steep, one, other) for one, other in ((b, a), (a, b), (n_b, n_a), (n_a, n_b))),
-    )
-    first, second = (
-        PreciseRate(np.where(is_steep, other.rate, one.rate), np.where(is_steep, other.rest, one.rest))
-        for one, other in (found, found[::-1])
-    )
-    return first, second
+    # Several lines [G] have rates [H, 1], which stay that small if each kind of line has arrays of its own.
+    flat, steep = _project_below(slope[~is_steep], a, b, n_a, n_b), _project_below(1 / slope[is_steep], b, a, n_b, n_a)[::-1]
+    found = []
+    for of_flat, of_steep in zip(flat, steep, strict=True):
+        rate, rest = np.empty((2, len(a), len(slope)))
+        for every, one, other in ((rate, of_flat.rate, of_steep.rate), (rest, of_flat.rest, of_steep.rest)):
+            every[:, ~is_steep], every[:, is_steep] = one, other
+        found.append(PreciseRate(rate, rest))
+    return found[0], found[1]
 
 
 def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
