@@ -1,6 +1,6 @@
 """Writes payload batches, each record id once.
 
-First by plain COPY, as if no id were taken; only when one is, by way of a staging table.
+First as if no id were taken, by one statement or by plain COPY; only when one is, by way of a staging table.
 """
 
 from collections import Counter
@@ -11,26 +11,10 @@ from ...domain.arrivals import LogKind
 from ..records.counts import KEPT
 from . import arrivals, freshness
 from .batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, outcome_of
+from .few_records import RECORD_COLUMNS, fit_one_statement, write_few
 from .link import Link, StatementFailed
 
 KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
-RECORD_COLUMNS = (
-    "deployment_no",
-    "record_no",
-    "record_id",
-    "schema_version",
-    "model_revision",
-    "scored_at",
-    "features",
-    "meta",
-    "prediction",
-    "probability",
-    "label",
-    "debiased",
-    "sample_rate",
-)
-"""Columns of the lines of a batch; those of historical ones end with `logged_at`, others get the transaction's time."""
-
 _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes of the same ids in another order waited for each other."""
 
@@ -78,12 +62,11 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Wri
         LinkLost: the connection broke; the same batches may be written again, their numbers show what was stored.
     """
     extra = ("logged_at",) if batches[0].historical else ()
-    keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
-    copies = _copy("payload_keys", KEY_COLUMNS + extra) + _copy("payload_records", RECORD_COLUMNS + extra)
-    script = freshness.begin(batches) + copies + _note_hours(batches) + _count_minutes(batches)
-    script += arrivals.count_all(batches, LogKind.PAYLOAD) + b"COMMIT"
     try:
-        await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
+        if fit_one_statement(batches):
+            await write_few(link, batches)
+        else:
+            await _copy_new(link, batches, extra)
     except StatementFailed as failure:
         if failure.sqlstate not in _CLASH:
             raise
@@ -93,6 +76,7 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Wri
     await link.run(_STAGE)
     script = freshness.begin(batches) + _copy("payload_staged", RECORD_COLUMNS + extra) + _note_hours(batches)
     script += arrivals.with_sources(_MERGE, batches)
+    records = b"".join([batch.records for batch in batches])
     found = await link.run(script, (records,), veto=freshness.veto_stale(batches))
     await link.commit()
 
@@ -107,6 +91,15 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Wri
         }
         outcomes.append(outcome_of(batch, is_same))
     return outcomes
+
+
+async def _copy_new(link: Link, batches: Sequence[PayloadBatch], extra: Sequence[str]) -> None:
+    """Stores records of which none was stored before; `extra` are the columns at the end of their lines."""
+    keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
+    copies = _copy("payload_keys", (*KEY_COLUMNS, *extra)) + _copy("payload_records", (*RECORD_COLUMNS, *extra))
+    script = freshness.begin(batches) + copies + _note_hours(batches) + _count_minutes(batches)
+    script += arrivals.count_all(batches, LogKind.PAYLOAD) + b"COMMIT"
+    await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
 
 
 def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:

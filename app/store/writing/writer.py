@@ -9,7 +9,7 @@ from ...clock import monotonic_seconds
 from ...errors import Unavailable
 from ...telemetry.metrics import flush_records, flush_seconds
 from ...telemetry.outages import OutageLog
-from . import freshness
+from . import few_records, freshness
 from .batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome
 from .feedback_writer import write_feedback
 from .link import Link, LinkLost, StatementFailed
@@ -25,6 +25,8 @@ _DATA = ("22", "54", "23502")
 """SQLSTATE codes, or their classes, of errors in the rows: malformed or too large values."""
 
 _NO_PARTITION = "23514"
+
+_PREPARATION = b";".join([freshness.PREPARATION, few_records.PREPARATION])
 
 log = structlog.get_logger()
 
@@ -81,7 +83,7 @@ class Writer:
         pauses = iter(_PAUSES)
         while True:
             try:
-                self._link = await Link.open(self._url, preparation=freshness.PREPARATION)
+                self._link = await Link.open(self._url, preparation=_PREPARATION)
             except (LinkLost, StatementFailed) as error:
                 if monotonic_seconds() >= give_up:
                     self._is_down = True
