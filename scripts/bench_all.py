@@ -40,7 +40,7 @@ BRIEF: dict[str, tuple[str, ...]] = {
     ),
     "overview": ("--deployments", "15", "--records", "1000000", "--rounds", "20"),
     "pages": ("--deployments", "50", "--days", "7", "--rounds", "10"),
-    "evidence": ("--rounds", "5", "--hours", "2000"),
+    "evidence": ("--rounds", "40", "--hours", "2000"),
     "rescoring": ("--pages", "30", "--rounds", "3"),
     "formats": (),
     "gateway": ("--rounds", "2", "--requests", "300"),

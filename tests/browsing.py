@@ -36,6 +36,14 @@ FOR_EVER = 2**31 - 1
 
 Scheme = Literal["light", "dark"]
 
+WINDOWS = (
+    (DESKTOP, "light"),
+    (PHONE, "dark"),
+    pytest.param(DESKTOP, "dark", marks=pytest.mark.nightly),
+    pytest.param(PHONE, "light", marks=pytest.mark.nightly),
+)
+"""Widths and schemes of a test of pages."""
+
 _COLOURS_SETTLE = """async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   const passing = document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime !== Infinity);

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
+from tests.browsing import DESKTOP, PHONE, WINDOWS, Scheme, Visit, visiting
 from tests.example_run import Example
 from tests.layout import layout_faults
 from tests.page_list import pages
@@ -77,15 +77,7 @@ def walks(browser: Browser, request: pytest.FixtureRequest) -> Walks:
     return Walks(browser, request.getfixturevalue("shared_example"))
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (DESKTOP, "light"),
-        (PHONE, "dark"),
-        pytest.param(DESKTOP, "dark", marks=pytest.mark.nightly),
-        pytest.param(PHONE, "light", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.parametrize(("width", "scheme"), WINDOWS)
 def test_every_page_opens_without_a_fault_is_accessible_and_fits_its_window(walks: Walks, width: int, scheme: Scheme) -> None:
     facts = walks.facts(width, scheme)
 

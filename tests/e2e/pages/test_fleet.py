@@ -11,7 +11,7 @@ from sqlalchemy import text
 from app.clock import HOUR, hour_of, utc_now
 from app.domain.checks import Trigger
 from app.store.database.engine import Database
-from tests.browsing import DESKTOP, HEIGHTS, PHONE, Scheme, Visit, visiting
+from tests.browsing import DESKTOP, HEIGHTS, PHONE, WINDOWS, Scheme, Visit, visiting
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment
 from tests.builders.heartbeats import let_a_worker_answer
@@ -99,15 +99,7 @@ def open_an_alert(fleet: Fleet) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (DESKTOP, "light"),
-        (PHONE, "dark"),
-        pytest.param(DESKTOP, "dark", marks=pytest.mark.nightly),
-        pytest.param(PHONE, "light", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.parametrize(("width", "scheme"), WINDOWS)
 def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, fleet: Fleet, width: int, scheme: Scheme) -> None:
     fleet.end_a_check()
     open_an_alert(fleet)

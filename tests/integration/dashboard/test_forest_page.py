@@ -18,6 +18,7 @@ from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
 from app.security.principals import Role
 from app.store.database.engine import Database
+from app.views.forest_headline import SHARED_RECORDS
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.models.rules import RuleScorer
@@ -139,6 +140,22 @@ def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, read
 
 
 @pytest.mark.thorough
+def test_the_drawer_says_that_checks_share_records_only_if_there_are_several(database: Database, reader: httpx.Client) -> None:
+    stage = scene(database, APPLICANT, monitor_of(SEX, min_records=80), endpoint=None)
+    hours = [hour_of(utc_now()) - ago * HOUR for ago in (3, 2, 1)]
+    for no, hour in enumerate(hours):
+        stage.number_from(1 + 1000 * no)
+        stage.log([{**one, "id": f"{no}-{place}"} for place, one in enumerate(applicants(20, 30, 6))], hour)
+
+    stage.check(hours[1])
+    one = words(drawer_of(reader.get(ROW).text))
+    stage.check(hours[2])
+    two = words(drawer_of(reader.get(ROW).text))
+
+    assert SHARED_RECORDS not in one
+    assert SHARED_RECORDS in two
+
+
 def test_an_alert_is_acknowledged_in_the_drawer(
     service: RunningService, database: Database, stage: Scene, reader: httpx.Client, browser: httpx.Client
 ) -> None:
