@@ -7,8 +7,9 @@ Two parts, in a Postgres of its own with fsync on:
 1. An hour of each size is loaded at once by plain SQL, and checked without a look at the statistics in between: the first check meets the
    state after a bulk load. Then checks of the same hour follow. Each reads the newest `window` records. Printed are the milliseconds by
    the clock and of processors, Postgres' included. Goal: at most 1.5 times the processor time of the small hour's check.
-2. One process of the service takes posts of one record at a fixed rate: alone, while a process only computes, at the lowest priority that
-   Linux has (`SCHED_IDLE`), and while a worker's process checks windows of `running` records again and again, with the worker's priority.
+2. One process of the service takes posts of one record at a fixed rate: alone, while a process only computes, and while a worker's process
+   checks windows of `running` records again and again. Both have the worker's priority, and a session of their own as the worker has: Linux
+   shares processors between sessions first.
    Goals: a p99 of at most 1.5 times that alone, and of at most 1.2 times that next to the process that only computes. The latter knows no
    database: it shows how far the machine itself can keep the first goal.
 """
@@ -17,7 +18,6 @@ import argparse
 import contextlib
 import hashlib
 import itertools
-import os
 import statistics
 import subprocess
 import sys
@@ -36,6 +36,7 @@ from bench_lines import Line, show_lines
 from bench_load import drive
 from bench_service import postgres_seconds, service
 
+from app.cli.priority import lower_priority
 from app.cli.worker import NICENESS
 from app.clock import hour_of, utc_now
 from app.domain.deployments import Column, FieldKind, FieldType
@@ -101,7 +102,7 @@ def main() -> None:
     if options.compute:
         _compute()
     if options.check_again:
-        os.nice(options.niceness)
+        lower_priority(options.niceness)
         _check_again(*options.check_again)
         return
     lines: list[Line] = []
@@ -231,7 +232,8 @@ def _percentiles(milliseconds: list[float]) -> tuple[float, float]:
 @contextlib.contextmanager
 def _started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Runs this program in another process, with those arguments, until the block ends."""
-    process = subprocess.Popen([sys.executable, __file__, *arguments])  # noqa: S603 - our own program
+    # A session of its own, as `evenhand serve` gives its worker.
+    process = subprocess.Popen([sys.executable, __file__, *arguments], start_new_session=True)  # noqa: S603 - our own program
     try:
         yield process
     finally:
@@ -240,8 +242,8 @@ def _started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def _compute() -> NoReturn:
-    """Computes without an end, with a priority below every other process."""
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    """Computes without an end, with a worker's priority."""
+    lower_priority(NICENESS)
     block = bytes(4096)
     while True:
         hashlib.sha256(block)

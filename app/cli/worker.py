@@ -1,7 +1,5 @@
 """`evenhand worker`: runs checks in its own process; any number of them may run at the same time."""
 
-import os
-
 import typer
 
 from .. import VERSION
@@ -10,10 +8,11 @@ from ..schedule.worker import run_worker
 from ..telemetry.endpoint import counters_served
 from ..telemetry.traces import tracing
 from .database import require_answer
+from .priority import lower_priority
 from .startup import service_settings, spare_loaded_objects, stop_signal
 
 NICENESS = 5
-"""Niceness of a worker: next to an API process that is busy it gets about a quarter of a core."""
+"""Niceness of a worker: next to an API process on the same processor it gets about a quarter of it."""
 
 command = typer.Typer(add_completion=False)
 
@@ -26,7 +25,7 @@ def worker() -> None:
         raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
     # A wrong address is reported at the start; a database that goes away later is waited for.
     require_answer(settings.database_url.get_secret_value())
-    os.nice(NICENESS)
+    lower_priority(NICENESS)
     spare_loaded_objects()
     with counters_served(settings.metrics_host, settings.metrics_port), tracing("worker", version=VERSION):
         run_worker(settings, stop_signal())
