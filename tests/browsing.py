@@ -170,3 +170,12 @@ def visiting(browser: Browser, base_url: str, *, width: int = DESKTOP, scheme: S
         yield visit
     finally:
         context.close()
+
+
+@contextmanager
+def visiting_as(browser: Browser, base_url: str, key: str) -> Iterator[Visit]:
+    """A person's tab, logged in with that key; at the end nothing may have gone wrong in it."""
+    with visiting(browser, base_url) as visit:
+        visit.log_in(key)
+        yield visit
+        assert visit.faults == []

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browsing import Visit, running_browser, visiting
+from tests.browsing import Visit, running_browser, visiting_as
 from tests.example_run import Example, running_example
 from tests.firefox import FirefoxTab, firefox, running_firefox
 from tests.progress import wait_until
@@ -53,7 +53,5 @@ def tab(request: pytest.FixtureRequest) -> Iterator[FirefoxTab]:
 @pytest.fixture
 def visit(browser: Browser, example: Example) -> Iterator[Visit]:
     """A person's tab at the example, logged in; at the end nothing may have gone wrong in it."""
-    with visiting(browser, example.base_url) as visit:
-        visit.log_in(example.key)
+    with visiting_as(browser, example.base_url, example.key) as visit:
         yield visit
-        assert visit.faults == []

@@ -8,30 +8,22 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from app.store.database.engine import Database
-from tests.browsing import Visit, visiting
-from tests.builders.heartbeats import let_a_worker_answer
-from tests.builders.open_alerts import open_alerts
-from tests.firefox import firefox, running_firefox
-from tests.models.rules import RuleScorer
-from tests.models.serving import serve
-from tests.service import RunningService, running_service
+from tests.browsing import Visit, visiting_as
+from tests.builders.open_alerts import service_with_open_alerts
+from tests.firefox import running_firefox
+from tests.service import RunningService
 
 
 @pytest.fixture
-def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
-    with serve(RuleScorer()) as model, running_service(database, tmp_path) as service:
-        open_alerts(database, model.url)
-        let_a_worker_answer(database)
+def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[RunningService]:  # noqa: ARG001 - the browser first
+    with service_with_open_alerts(database, tmp_path) as service:
         yield service
 
 
 @pytest.fixture
 def visit(browser: Browser, service: RunningService) -> Iterator[Visit]:
-    """A person's tab, logged in; at the end nothing may have gone wrong in it."""
-    with visiting(browser, service.base_url) as visit:
-        visit.log_in(service.admin_key)
+    with visiting_as(browser, service.base_url, service.admin_key) as visit:
         yield visit
-        assert visit.faults == []
 
 
 def test_several_alerts_are_acknowledged_together_assigned_and_commented(visit: Visit, service: RunningService) -> None:
@@ -91,7 +83,6 @@ def test_a_click_that_comes_before_the_scripts_counts_when_they_have_run(visit: 
 
 @pytest.mark.nightly
 def test_an_alert_is_acknowledged_with_a_note_in_firefox(service: RunningService) -> None:
-    firefox()
     alert = _any_open(service)
     with running_firefox(service.base_url) as tab:
         tab.log_in(service.admin_key)
