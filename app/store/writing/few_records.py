@@ -115,6 +115,9 @@ async def write_few(link: Link, batches: Sequence[PayloadBatch]) -> None:
 
 def _has_simple_escapes(lines: bytes) -> bool:
     """Returns whether every backslash of the lines is one of a pair, or of a NULL: no tab or line feed is within a cell."""
+    # A parameter ends at its first NUL, and what follows would be lost without an error; COPY refuses it.
+    if b"\0" in lines:
+        return False
     if b"\\\\" in lines:
         lines = lines.replace(b"\\\\", b"")
     return lines.count(b"\\") == lines.count(b"\\N")

@@ -1,12 +1,16 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
+from app.store.database.engine import Database
 from tests.browsing import Visit, running_browser, visiting_as
+from tests.builders.open_alerts import service_with_open_alerts
 from tests.example_run import Example, running_example
 from tests.firefox import FirefoxTab, firefox, running_firefox
 from tests.progress import wait_until
+from tests.service import RunningService
 
 HOURS = 8
 
@@ -55,3 +59,10 @@ def visit(browser: Browser, example: Example) -> Iterator[Visit]:
     """A person's tab at the example, logged in; at the end nothing may have gone wrong in it."""
     with visiting_as(browser, example.base_url, example.key) as visit:
         yield visit
+
+
+@pytest.fixture
+def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[RunningService]:  # noqa: ARG001 - the browser first
+    """The service with open alerts. Tests of other states have a service of their own."""
+    with service_with_open_alerts(database, tmp_path) as service:
+        yield service

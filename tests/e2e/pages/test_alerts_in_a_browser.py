@@ -2,22 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from app.store.database.engine import Database
 from tests.browsing import Visit, visiting_as
-from tests.builders.open_alerts import service_with_open_alerts
 from tests.firefox import running_firefox
 from tests.service import RunningService
-
-
-@pytest.fixture
-def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[RunningService]:  # noqa: ARG001 - the browser first
-    with service_with_open_alerts(database, tmp_path) as service:
-        yield service
 
 
 @pytest.fixture

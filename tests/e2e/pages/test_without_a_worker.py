@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -19,19 +18,12 @@ from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting, visiting_as
 from tests.builders.heartbeats import let_a_worker_answer, silence_workers
-from tests.builders.open_alerts import service_with_open_alerts
 from tests.page_list import DEPLOYMENT, pages
 from tests.scenes import PlainSealer
 from tests.service import RunningService
 
 SINCE = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SENTENCE = "No worker has answered since 2026-03-02 12:00:00 UTC."
-
-
-@pytest.fixture
-def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[RunningService]:  # noqa: ARG001 - the browser first
-    with service_with_open_alerts(database, tmp_path) as service:
-        yield service
 
 
 @pytest.fixture

@@ -156,6 +156,7 @@ def test_the_drawer_says_that_checks_share_records_only_if_there_are_several(dat
     assert SHARED_RECORDS in two
 
 
+@pytest.mark.thorough
 def test_an_alert_is_acknowledged_in_the_drawer(
     service: RunningService, database: Database, stage: Scene, reader: httpx.Client, browser: httpx.Client
 ) -> None:

@@ -138,6 +138,7 @@ def test_both_ways_store_the_same(
         ({"numbers": range(MOST_RECORDS)}, False),
         ({"records": b"1\t2" * MOST_BYTES}, False),
         ({"records": rb"1\t2"}, False),
+        ({"records": b"1\0002\n"}, False),
         ({"records": rb"\N" + b"\t" + rb"a\\tb" + b"\n"}, True),
     ],
 )
