@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import psutil
 import psycopg
 from sqlalchemy import text
 
+from app.embedded.spawn import tied_command
 from app.store.database.engine import Database
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +34,7 @@ def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
     command = [sys.executable, "-m", "app.cli.api_process", str(listener.fileno())]
     started = [
-        subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
+        subprocess.Popen(tied_command(command, signal.SIGKILL), cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
         for _ in range(processes)
     ]
     try:
