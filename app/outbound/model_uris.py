@@ -96,6 +96,9 @@ def _is_within(resolved: Path, prefixes: Sequence[str]) -> bool:
 
 def _resolve(path: Path) -> Path | None:
     try:
-        return path.resolve()
+        resolved = path.resolve()
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            resolved.stat()  # from Python 3.13 on, resolve() leaves a loop of links as it is
     except (OSError, RuntimeError):  # a loop of links
         return None
+    return resolved
