@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -48,16 +49,14 @@ class SqliteTables:
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
         """Inserts rows as they are."""
-        with sqlite3.connect(self.file) as connection:
+        with closing(sqlite3.connect(self.file)) as connection, connection:
             if rows:
                 connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)  # noqa: S608 - of a test
-        connection.close()
 
     def run(self, statement: str) -> None:
         """Runs a statement."""
-        with sqlite3.connect(self.file) as connection:
+        with closing(sqlite3.connect(self.file)) as connection, connection:
             connection.execute(statement)
-        connection.close()
 
     def check(self, start: datetime, end: datetime | None = None) -> Result:
         """Runs a check of [start, end), an hour by default."""

@@ -1,7 +1,8 @@
 """Iceberg tables: the current snapshot counts, and what its files do not hold as it is is refused."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,20 @@ def as_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.table(columns | {"scored_at": pa.array([NOON] * len(rows), TIMES), "revision": ["1"] * len(rows)})
 
 
-def written(folder: Path, *parts: Sequence[dict[str, Any]]) -> Any:  # noqa: ANN401 - pyiceberg's own
-    """An Iceberg table in that folder, to which these rows were appended one after the other."""
+@contextmanager
+def written(folder: Path, *parts: Sequence[dict[str, Any]]) -> Iterator[Any]:
+    """Yields an Iceberg table in that folder, to which these rows were appended one after the other; its catalog is open in the block."""
     from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415 - what it warns of fails a collection
 
     folder.parent.mkdir(parents=True, exist_ok=True)
-    catalog = SqlCatalog("test", uri=f"sqlite:///{folder.parent}/{folder.name}.db", warehouse=f"file://{folder.parent}")
-    catalog.create_namespace("lake")
-    table = catalog.create_table("lake.scores", as_table(parts[0]).schema, location=str(folder))
-    for rows in parts:
-        table.append(as_table(rows))
-    return table
+    address = {"uri": f"sqlite:///{folder.parent}/{folder.name}.db", "warehouse": f"file://{folder.parent}"}
+    # Python 3.13 warns of a database that nobody closes, in whichever test runs when it is collected.
+    with closing(SqlCatalog("test", **address)) as catalog:
+        catalog.create_namespace("lake")
+        table = catalog.create_table("lake.scores", as_table(parts[0]).schema, location=str(folder))
+        for rows in parts:
+            table.append(as_table(rows))
+        yield table
 
 
 def files_of(folder: Path) -> list[str]:
@@ -51,9 +55,9 @@ def test_the_current_snapshot_gives_the_figures_of_its_rows(database: Database, 
     stage.log(rows, NOON)
     lake = lake_of(stage, tmp_path, format=TableFormat.ICEBERG)
     (tmp_path / "payload").rmdir()
-    table = written(tmp_path / "payload", applicants(9, 9))
-    table.overwrite(as_table(rows[:30]))
-    table.append(as_table(rows[30:]))
+    with written(tmp_path / "payload", applicants(9, 9)) as table:
+        table.overwrite(as_table(rows[:30]))
+        table.append(as_table(rows[30:]))
 
     assert len(list((tmp_path / "payload").rglob("*.parquet"))) == 3
     assert len(files_of(tmp_path / "payload")) == 2
@@ -65,13 +69,13 @@ def test_what_the_files_do_not_hold_as_it_is_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="has no metadata"):
         files_of(tmp_path / "none")
 
-    table = written(tmp_path / "renamed", applicants(3, 3))
-    with table.update_schema() as change:
+    with written(tmp_path / "renamed", applicants(3, 3)) as table, table.update_schema() as change:
         change.rename_column("income", "earnings")
     with pytest.raises(InvalidInput, match="earnings and income"):
         files_of(tmp_path / "renamed")
 
-    written(tmp_path / "twice", applicants(3, 3))
+    with written(tmp_path / "twice", applicants(3, 3)):
+        pass
     newest = max((tmp_path / "twice" / "metadata").glob("*.metadata.json"))
     (newest.parent / f"{newest.name.split('-')[0]}-other.metadata.json").write_bytes(newest.read_bytes())
     with pytest.raises(InvalidInput, match="two newest metadata files"):
@@ -81,7 +85,8 @@ def test_what_the_files_do_not_hold_as_it_is_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_that_names_files_of_other_folders_is_refused(tmp_path: Path) -> None:
-    written(tmp_path / "moved", applicants(3, 3))
+    with written(tmp_path / "moved", applicants(3, 3)):
+        pass
     newest = max((tmp_path / "moved" / "metadata").glob("*.metadata.json"))
     for elsewhere in ("s3://bucket/snap.avro", f"{tmp_path}/moved/../secret.avro", "/etc/passwd"):
         found = json.loads(newest.read_text())

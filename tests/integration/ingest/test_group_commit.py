@@ -16,6 +16,7 @@ from app.store.writing import GroupCommit, RowsRefused, StaleTarget, WriteOutcom
 from app.store.writing.link import Link, LinkLost
 from tests.builders.batches import NOW, batch, make_target, request, with_commits, with_ingestions
 from tests.builders.queries import rows
+from tests.builders.writers import CUT_A_WRITER, held_up
 from tests.integration.ingest.logging import stored_ids
 from tests.scenes import PlainSealer
 
@@ -79,7 +80,7 @@ def test_more_than_may_wait_is_turned_away_and_what_waits_is_still_written(datab
         with psycopg.connect(database.url) as blocker:  # an uncommitted record of the same id holds the first write up
             blocker.execute("INSERT INTO payload_keys (deployment_no, record_id, record_no) VALUES (%s, 'a', 0)", [target.no])
             writes = [asyncio.create_task(commits.write(batch(target, name, f"{name}2"))) for name in "a"]
-            await asyncio.sleep(0.2)
+            await held_up(blocker)
             writes += [asyncio.create_task(commits.write(batch(target, name, f"{name}2"))) for name in "bcdef"]
             await asyncio.sleep(0)
             blocker.rollback()
@@ -98,7 +99,7 @@ def test_a_write_that_another_process_holds_up_does_not_hold_up_the_others(datab
         with psycopg.connect(database.url) as blocker:
             blocker.execute("INSERT INTO payload_keys (deployment_no, record_id, record_no) VALUES (%s, 'a', 0)", [target.no])
             held = asyncio.create_task(commits.write(batch(target, "a")))
-            await asyncio.sleep(0.2)
+            await held_up(blocker)
             free = await commits.write(batch(target, "b"))
             was_held = not held.done()
             blocker.rollback()
@@ -128,7 +129,6 @@ def test_connections_that_are_cut_under_load_lose_and_double_nothing(database: D
 
     async def work(ingestions: list[Ingestion]) -> list[Receipt]:
         receipts: list[Receipt] = []
-        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'evenhand ingest' LIMIT 1"
 
         async def client(number: int) -> None:
             for n in range(30):
@@ -141,7 +141,7 @@ def test_connections_that_are_cut_under_load_lose_and_double_nothing(database: D
                 # By progress, not by the clock: on a busy machine every attempt of a write would be cut, and it would rightly give up.
                 if len(receipts) > answered:
                     answered = len(receipts)
-                    killer.execute(cut)
+                    killer.execute(CUT_A_WRITER)
                 await asyncio.sleep(0.02)
         await clients
         return receipts
@@ -156,6 +156,8 @@ def test_a_deployment_that_is_deleted_under_load_leaves_no_record_behind(databas
     make_target(database)
 
     async def work(ingestions: list[Ingestion]) -> list[str]:
+        is_loaded = asyncio.Event()
+
         async def client(number: int) -> str:
             for n in range(10_000):
                 try:
@@ -164,10 +166,12 @@ def test_a_deployment_that_is_deleted_under_load_leaves_no_record_behind(databas
                     return "not found"
                 except Unavailable:
                     continue
-            return "never told"
+                if n == 20:
+                    is_loaded.set()
+            return "never refused"
 
         clients = asyncio.gather(*map(client, range(8)))
-        await asyncio.sleep(0.3)
+        await is_loaded.wait()
         await asyncio.to_thread(_delete, database)
         return await clients
 

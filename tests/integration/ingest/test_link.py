@@ -15,9 +15,11 @@ def test_a_broken_connection_is_noticed_even_if_the_event_loop_never_tells(datab
         link = await Link.open(database.url)
         pid = int((await link.run(b"SELECT pg_backend_pid()"))[0][0][0] or 0)
         waiting = asyncio.create_task(link.run(b"SELECT pg_sleep(60)"))
-        await asyncio.sleep(0.2)
-        asyncio.get_running_loop().remove_reader(link._socket)  # noqa: SLF001 - what the event loop does behind our back
         with psycopg.connect(database.url, autocommit=True) as connection:
+            sleeping = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
+            while connection.execute(sleeping, [pid]).fetchall() == [(0,)]:  # noqa: ASYNC110 - no event says it
+                await asyncio.sleep(0.01)
+            asyncio.get_running_loop().remove_reader(link._socket)  # noqa: SLF001 - what the event loop does behind our back
             connection.execute("SELECT pg_terminate_backend(%s)", [pid])
 
         with pytest.raises(LinkLost):

@@ -22,6 +22,7 @@ from app.store.writing import GroupCommit, WriteOutcome
 from tests.builders.batches import batch, make_target, with_commits
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows
+from tests.builders.writers import CUT_A_WRITER
 from tests.integration.ingest.logging import log_payload, record
 from tests.service import RunningService
 
@@ -111,9 +112,7 @@ def test_connections_that_are_cut_under_load_leave_equal_numbers(database: Datab
             while not clients.done():
                 if len(answered) > seen:
                     seen = len(answered)
-                    killer.execute(
-                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'evenhand ingest' LIMIT 1"
-                    )
+                    killer.execute(CUT_A_WRITER)
                 await asyncio.sleep(0.02)
         await clients
         return answered

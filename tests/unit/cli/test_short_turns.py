@@ -70,7 +70,9 @@ def test_another_policy_is_kept() -> None:
 def test_a_machine_without_such_a_call_starts_programs_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = tmp_path / "launch.py"
     launcher = Path(sys.modules[tied_command.__module__].__file__ or "").with_name("launch.py").read_text(encoding="utf-8")
-    unknown.write_text(launcher.replace('"x86_64": 314, "aarch64": 274', '"x86_64": 9_999, "aarch64": 9_999'), encoding="utf-8")
+    known = '"x86_64": 314, "aarch64": 274'
+    assert known in launcher
+    unknown.write_text(launcher.replace(known, '"x86_64": 9_999, "aarch64": 9_999'), encoding="utf-8")
     monkeypatch.setattr("app.embedded.spawn.LAUNCHER", unknown)
 
     done = subprocess.run(tied_command([sys.executable, "-c", "print('ran')"], signal.SIGKILL), capture_output=True, text=True, check=True)
