@@ -2,9 +2,12 @@
 
 from functools import cache
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING
 
+import structlog
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from ...errors import SetupError
 from ..tables import Row
@@ -16,31 +19,96 @@ if TYPE_CHECKING:
 TAKE_MIGRATION_LOCK = "SELECT pg_advisory_xact_lock(4540261126);"
 """Lock number of Evenhand's own: keeps two services that start at once from migrating at once, and from doing so in a restore."""
 
+LOCK_SECONDS = 0.3
+"""Max wait of a migration for one table. All who come for the table after it wait as long, so it gives way soon, and before Postgres looks
+for a deadlock (after a second by default) and ends a reader."""
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 10.0
+"""Between two attempts: each pause is twice the one before, up to this."""
+
+_IN_USE = {"55P03", "40P01"}
+"""SQLSTATEs of a table that was not free in time, and of a deadlock."""
+
+_OLDEST_TRANSACTION = """
+    SELECT pid, application_name, xact_start FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+    ORDER BY xact_start LIMIT 1
+"""
+
+log = structlog.get_logger("evenhand.database")
+
+
+class _TablesInUse(Exception):
+    """A table was in use for longer than a migration waits. The migration changed nothing."""
+
 
 def upgrade(database: Database) -> None:
-    """Applies what is missing; a second process doing the same waits for the first and finds nothing left to do.
+    """Applies what is missing, each migration in a transaction of its own: it gives way to those who use its tables, and tries again.
+
+    A second process doing the same waits for the first and finds nothing left to do. A new database gets all of it in one transaction.
 
     Raises:
         Unavailable: the database cannot be reached, or does not let us change its schema.
         SetupError: a newer version of the program has migrated it.
     """
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            if not _apply_next(database):
+                return
+            pause = FIRST_PAUSE_SECONDS
+        except _TablesInUse:
+            _log_who_is_in_the_way(database, pause)
+            sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+def _apply_next(database: Database) -> bool:
+    """Applies one migration, or all to a new database. Returns whether any was missing."""
     with database.operator_connection() as connection:
         # Held to the end of the transaction.
         connection.exec_driver_sql(TAKE_MIGRATION_LOCK)
-        if revision_of(connection) == newest_revision():
-            return
+        revision = revision_of(connection)
+        if revision == newest_revision():
+            return False
         # Alembic takes a third of a second to load, and a database is nearly always up to date.
         from alembic import command  # noqa: PLC0415
         from alembic.util import CommandError  # noqa: PLC0415
 
         config = alembic_config()
         config.attributes["connection"] = connection
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(1000 * LOCK_SECONDS)}")
         try:
-            command.upgrade(config, "head")
+            command.upgrade(config, _next_after(revision))
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) in _IN_USE:
+                raise _TablesInUse from error
+            raise
         except CommandError as error:
             raise SetupError(
                 f"The database {public_address(database.url)} has the schema of another version of Evenhand: {error}. Start that version."
             ) from error
+    return True
+
+
+def _next_after(revision: str | None) -> str:
+    known = _revisions()
+    # Nobody uses a new database. Of an unknown revision Alembic says so.
+    return known[known.index(revision) + 1] if revision in known else "head"
+
+
+def _log_who_is_in_the_way(database: Database, pause_seconds: float) -> None:
+    with database.operator_connection() as connection:
+        found = connection.exec_driver_sql(_OLDEST_TRANSACTION).one_or_none()
+    who = {} if found is None else {"oldest_transaction": {"pid": found[0], "application": found[1], "since": found[2].isoformat()}}
+    log.warning(
+        "migration_waits",
+        detail="Tables are in use, so the next migration gave way and changed nothing. "
+        "If a transaction never ends, end its process of Postgres with pg_terminate_backend(pid).",
+        again_in_seconds=pause_seconds,
+        **who,
+    )
 
 
 def revision_of(connection: Connection) -> str | None:

@@ -1,19 +1,17 @@
 """Rows that an earlier release stored, read after the migrations that change them."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from alembic import command
 from sqlalchemy import Connection, text
 
 from app.domain.attributions import AttributionState
 from app.domain.comparisons import Comparison
 from app.store.attributions.attributions import get_attribution
 from app.store.database.engine import Database
-from app.store.database.migrate import alembic_config, upgrade
-from tests.databases import address_of, execute
+from app.store.database.migrate import upgrade
+from tests.builders.earlier_schemas import migrate_to
 from tests.scenes import HOUR, NOON
 
 GAP = {
@@ -39,23 +37,6 @@ CHANGE: dict[str, Any] = {
 def result(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - of any member
     counts = {"records": 100, "additional_records": 0, "other_revisions": 0, "unclassified": 0}
     return {"method": "kitagawa", "model_revision": "r1", "monitor_version": 1, **counts, "left_out": [], "change": None, **changes}
-
-
-@pytest.fixture
-def bare(postgres_url: str) -> Iterator[Database]:
-    """A database without any table."""
-    execute(postgres_url, "CREATE DATABASE earlier")
-    found = Database(address_of(postgres_url, "earlier"))
-    yield found
-    found.close()
-    execute(postgres_url, "DROP DATABASE earlier WITH (FORCE)")
-
-
-def migrate_to(database: Database, revision: str) -> None:
-    with database.engine.begin() as connection:
-        config = alembic_config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
 
 
 def insert(connection: Connection, table: str, **values: Any) -> int:  # noqa: ANN401 - any column's

@@ -1,0 +1,68 @@
+"""A migration next to those who use the tables: it gives way to them, and ends once they do."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from structlog.testing import capture_logs
+
+from app.store.database import migrate
+from app.store.database.engine import Database
+from app.store.database.migrate import newest_revision, revision_of, upgrade
+from tests.builders.earlier_schemas import migrate_to
+from tests.progress import wait_until
+
+BEFORE = "0026"
+"""A schema after which a migration changes `deployments`, and a later one `checks`."""
+
+BEFORE_CHECKS = "0030"
+"""The last schema before `checks` changes."""
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrate, "FIRST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(migrate, "LONGEST_PAUSE_SECONDS", 0.05)
+
+
+@contextmanager
+def held_up_by(reader: psycopg.Connection, database: Database) -> Iterator[None]:
+    """Migrates in a thread; the block runs from when the reader first holds it up, and the migration has ended after it."""
+    blocked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND %s = ANY (pg_blocking_pids(pid))"
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(database.url, autocommit=True) as onlooker:
+        migration = pool.submit(upgrade, database)
+        try:
+            wait_until(lambda: migration.done() or onlooker.execute(blocked, [reader.info.backend_pid]).fetchone() != (0,))
+            assert not migration.done()
+            yield
+        finally:
+            reader.rollback()
+        migration.result()
+
+
+def test_a_reader_that_needs_a_table_the_migration_has_is_answered(bare: Database) -> None:
+    migrate_to(bare, BEFORE)
+    with psycopg.connect(bare.url) as reader:
+        reader.execute("SELECT FROM checks")
+        with held_up_by(reader, bare):
+            # Each would wait for the other, and Postgres would end the reader.
+            assert reader.execute("SELECT count(*) FROM deployments").fetchone() == (0,)
+
+    with bare.operator_connection() as connection:
+        assert revision_of(connection) == newest_revision()
+
+
+def test_a_long_reader_holds_up_the_migration_and_not_those_who_come_after(bare: Database) -> None:
+    migrate_to(bare, BEFORE)
+    with psycopg.connect(bare.url) as reader, psycopg.connect(bare.url, autocommit=True) as writer, capture_logs() as logs:
+        reader.execute("SELECT FROM checks")
+        with held_up_by(reader, bare):
+            for _ in range(5):
+                writer.execute("DELETE FROM checks")
+            wait_until(lambda: logs)
+            assert writer.execute("SELECT version_num FROM alembic_version").fetchone() == (BEFORE_CHECKS,)
+        in_the_way = reader.info.backend_pid
+
+    assert {(one["event"], one["oldest_transaction"]["pid"]) for one in logs} == {("migration_waits", in_the_way)}
