@@ -1,12 +1,14 @@
 """Upgrades a service under load from an earlier commit to this one, and counts what callers lose.
 
-    scripts/rolling-upgrade [--from COMMIT] [--rate 100] [--seconds 6] [--own-environment]
+    scripts/rolling-upgrade [--from COMMIT] [--rate 100] [--seconds 6] [--long-read 4] [--own-environment]
 
 Checks the commit out next to this one and starts its service and worker on a Postgres of its own. Callers log records and labels, ask for
 readiness, for the overview and for the checks, at a fixed rate, without a pause and without a retry. Then, in this order: this version
-migrates the database while the old processes serve; an hour is checked by the old worker on the new schema; a service and a worker of
-this version start next to the old ones and share the load; the old ones are stopped as a load balancer would, without new requests.
-Prints the answers by status and phase, and by SQL of its own: every acknowledged record and label is stored exactly once.
+migrates the database while the old processes serve, and while one session reads the log for `--long-read` seconds, as an export may; an
+hour is checked by the old worker on the new schema; a service and a worker of this version start next to the old ones and share the load;
+the old ones are stopped as a load balancer would, without new requests.
+Prints the answers by status and phase with the slowest one, and by SQL of its own: every acknowledged record and label is stored exactly
+once.
 
 `--own-environment` installs the lock file of the commit into an environment of its own; by default it must be the one of this commit.
 """
@@ -99,6 +101,7 @@ class Callers:
     labels: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     unready: collections.Counter[str] = field(default_factory=collections.Counter)
+    slowest_seconds: dict[str, float] = field(default_factory=dict)
     under_way: collections.Counter[int] = field(default_factory=collections.Counter)
     _stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -157,6 +160,8 @@ class Callers:
             route = ("/health/ready", "/v1/overview", f"{base}/checks")[turn % 3]
             answer = client.get(f"{address}{route}")
         self.answers[self.phase, route.removeprefix(base), answer.status_code] += 1
+        with self._lock:
+            self.slowest_seconds[self.phase] = max(self.slowest_seconds.get(self.phase, 0), answer.elapsed.total_seconds())
         if answer.is_error and route == "/health/ready":
             self.unready[self.phase] += 1
         elif answer.is_error:
@@ -169,6 +174,7 @@ def main() -> None:
     parser.add_argument("--from", dest="commit", default=BEFORE_SAMPLES)
     parser.add_argument("--rate", type=float, default=100)
     parser.add_argument("--seconds", type=float, default=6)
+    parser.add_argument("--long-read", type=float, default=4, help="seconds for which one session reads the log when the migration begins")
     parser.add_argument("--own-environment", action="store_true")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
@@ -196,7 +202,8 @@ def _upgrade(old: Version, new: Version, url: str, options: argparse.Namespace) 
         try:
             time.sleep(options.seconds)
             callers.phase = "migrating"
-            new.run("migrate")
+            with _long_read(url, options.long_read):
+                new.run("migrate")
             callers.phase = "old on the new schema"
             checked = [_check(old_port, callers.key)]
             time.sleep(options.seconds)
@@ -217,6 +224,26 @@ def _upgrade(old: Version, new: Version, url: str, options: argparse.Namespace) 
     return _report(callers, checked, url, f"{options.commit} (schema {before}) to schema {_revision(url)}")
 
 
+@contextlib.contextmanager
+def _long_read(url: str, seconds: float) -> Iterator[None]:
+    """Reads the log in a transaction that lasts so long, from now on."""
+
+    def read() -> None:
+        with psycopg.connect(url) as reader:
+            reader.execute("SELECT FROM payload_records LIMIT 1")
+            begun.set()
+            time.sleep(seconds)
+
+    begun = threading.Event()
+    thread = threading.Thread(target=read)
+    thread.start()
+    begun.wait()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
 def _report(callers: Callers, checked: list[str], url: str, versions: str) -> int:
     phases = list(dict.fromkeys(phase for phase, _, _ in callers.answers))
     print(f"From {versions}")
@@ -225,7 +252,8 @@ def _report(callers: Callers, checked: list[str], url: str, versions: str) -> in
         for (found, _, status), count in callers.answers.items():
             if found == phase:
                 statuses[status] += count
-        print(f"{phase:24}" + "  ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items())))
+        shown = "  ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()))
+        print(f"{phase:24}{shown}  slowest: {callers.slowest_seconds[phase]:.2f} s")
     with psycopg.connect(url) as connection:
         stored = [one for (one,) in connection.execute("SELECT record_id FROM payload_records")]
         labelled = [one for (one,) in connection.execute("SELECT feedback_id FROM feedback_records")]
