@@ -1,6 +1,6 @@
 """Runs every benchmark briefly, each bounded in time, and prints one table: figures with their limits, ok or falls short.
 
-    scripts/bench all [--only posts,checks,…] [--minutes 3] [--list]
+    scripts/bench all [--only posts,checks,…] [--minutes 3] [--peers PATH_TO_PYTHON] [--list]
 
 Each benchmark runs in a process of its own, on the machine that the others leave alone, and is ended after `--minutes`: it is then named
 as not measured. What each needs beyond this repository is said when it is missing. docs/benchmarks.md says what the figures are, and what
@@ -67,6 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names, comma-separated")
     parser.add_argument("--minutes", type=float, default=3.0, help="max minutes of one benchmark")
+    parser.add_argument("--peers", metavar="PATH_TO_PYTHON", help="the interpreter of `scripts/bench metrics --peers`")
     parser.add_argument("--list", action="store_true", help="print the names and their arguments, and run nothing")
     options = parser.parse_args()
     unknown = set(filter(None, options.only.split(","))) - set(BRIEF)
@@ -82,12 +83,13 @@ def main() -> None:
     outcomes: dict[str, Outcome] = {}
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
-        outcomes[name] = _run(name, options.minutes * 60)
+        peers = ("--peers", options.peers) if options.peers and name == "metrics" else ()
+        outcomes[name] = _run(name, (*BRIEF[name], *peers), options.minutes * 60)
     sys.exit(0 if _show(outcomes) else 1)
 
 
-def _run(name: str, seconds: float) -> Outcome:
-    command = [sys.executable, str(SCRIPTS / f"bench_{name}.py"), *BRIEF[name]]
+def _run(name: str, arguments: tuple[str, ...], seconds: float) -> Outcome:
+    command = [sys.executable, str(SCRIPTS / f"bench_{name}.py"), *arguments]
     began = time.monotonic()
     process = subprocess.Popen(  # noqa: S603 - a program of this repository
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=SCRIPTS.parent
