@@ -40,7 +40,6 @@ from bench_lines import Line, show_lines
 from bench_load import drive
 from bench_service import postgres_seconds, service
 
-from app.cli.priority import lower_priority
 from app.cli.worker import NICENESS
 from app.clock import hour_of, utc_now
 from app.domain.deployments import Column, FieldKind, FieldType
@@ -48,6 +47,7 @@ from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.embedded import embedded_postgres
 from app.embedded.spawn import tied_command
+from app.priority import lower_priority
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months

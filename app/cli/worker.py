@@ -4,11 +4,11 @@ import typer
 
 from .. import VERSION
 from ..errors import SetupError
+from ..priority import lower_priority
 from ..schedule.worker import run_worker
 from ..telemetry.endpoint import counters_served
 from ..telemetry.traces import tracing
 from .database import require_answer
-from .priority import lower_priority
 from .startup import service_settings, spare_loaded_objects, stop_signal
 
 NICENESS = 5

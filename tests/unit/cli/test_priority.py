@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import os
-from app.cli.priority import lower_priority
+from app.priority import lower_priority
 lower_priority(5)
 print(os.nice(0), *open('/proc/self/autogroup').read().split()[-1:])
 """
