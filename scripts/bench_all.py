@@ -25,7 +25,7 @@ END_SECONDS = 20.0
 """Seconds that a benchmark has to stop its own Postgres and processes after it was asked to end."""
 
 BRIEF: dict[str, tuple[str, ...]] = {
-    "posts": ("--rounds", "3", "--seconds", "4"),
+    "posts": ("--rounds", "3", "--seconds", "3"),
     "checks": ("--records", "10000", "1000000", "--running", "500000", "--seconds", "8", "--rounds", "5"),
     "ingest": (
         "--rounds",

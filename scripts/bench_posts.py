@@ -9,7 +9,10 @@ client of our own, which takes much of them: all sides look slower then. The sid
 By the clock, everything shares the machine's processors: with two of them, Postgres and wrk take from a second API process what it could
 have had. So the processor time of a post is printed, too, of the API processes and of Postgres: it says how many posts one processor
 can take, and whether a second process makes a post more expensive.
-Goals with one process: 1.0 of pgbench, 0.45 of the bare server, a p99 of at most 10 ms at 64 connections.
+Where this program may limit processes (root, control groups of Linux), one and two API processes are measured once more, each with no
+more than SHARE of a processor: Postgres and wrk have what they need then, as they would on a machine with processors to spare.
+Goals with one process: 1.0 of pgbench, 0.45 of the bare server, a p99 of at most 10 ms at 64 connections. Goal of two limited processes:
+GOAL_TWICE times the posts of one.
 """
 
 import argparse
@@ -34,6 +37,7 @@ from bench_ingest import DEPLOYMENT, make_request, make_rows, native_body, pgben
 from bench_lines import Line, show_lines
 from bench_load import drive
 from bench_service import postgres_seconds, service
+from processor_shares import can_limit, limited
 
 from app.embedded import embedded_postgres
 
@@ -181,6 +185,9 @@ def main() -> None:
         load = Load(folder, key, seconds=options.seconds, connections=options.connections)
         print(f"posts of one record, {options.connections} connections, {options.seconds:g} s a run, sent by {load.client}")
         sides = {side: Side() for side in SIDES if not options.only or side in options.only.split(",")}
+        if not can_limit():
+            print("processes cannot be limited here (root, control groups): two of them are not compared with one on spare processors")
+            sides = {name: side for name, side in sides.items() if name not in LIMITED}
         for number in range(options.rounds):
             for side, runs in sides.items():
                 print(f"round {number + 1} of {options.rounds}: {side} …", file=sys.stderr, flush=True)
@@ -190,12 +197,18 @@ def main() -> None:
 
 
 PGBENCH, BARE, ONE, TWO = "pgbench", "bare server", "1 API process", "2 API processes"
-SIDES = (PGBENCH, BARE, ONE, TWO)
+ONE_LIMITED, TWO_LIMITED = "1 limited process", "2 limited processes"
+LIMITED = (ONE_LIMITED, TWO_LIMITED)
+SIDES = (PGBENCH, BARE, ONE, TWO, *LIMITED)
+SHARE = 0.25
+"""Share of a processor of each limited process."""
 GOALS = {PGBENCH: 1.0, BARE: 0.45}
 """Least ratio of the rate of one API process to each ceiling."""
 GOAL_P99_MS = 10.0
 GOAL_COST = 1.15
 """Max ratio of the processor time of a post with two processes to that with one: on idle processors, that is nearly twice the rate."""
+GOAL_TWICE = 1.8
+"""Least ratio of the rate of two limited processes to that of one."""
 
 
 def _run(name: str, load: Load, url: str, folder: Path) -> Posting:
@@ -208,7 +221,9 @@ def _run(name: str, load: Load, url: str, folder: Path) -> Posting:
             posting = load.run(port)
             posting.api_ms = (_api_seconds() - server) * 1000 / (load.sent - sent)
             return posting
-    with service(url, folder, processes=1 if name == ONE else 2) as port:
+    with service(url, folder, processes=1 if name in {ONE, ONE_LIMITED} else 2) as port, contextlib.ExitStack() as limits:
+        if name in LIMITED:
+            limits.enter_context(limited([process.pid for process in _servers()], SHARE))
         load.run(port, seconds=WARM_UP_SECONDS, is_stored=True)
         sent, api, postgres = load.to_be_stored, _api_seconds(), postgres_seconds(url)
         posting = load.run(port, is_stored=True)
@@ -220,8 +235,12 @@ def _run(name: str, load: Load, url: str, folder: Path) -> Posting:
 
 def _api_seconds() -> float:
     """Returns the processor time so far of the API processes, or of the bare server."""
-    ours = [process for process in psutil.Process().children() if {"app.cli.api_process", BARE_SERVER} & set(process.cmdline())]
-    return sum(sum(process.cpu_times()[:2]) for process in ours)
+    return sum(sum(process.cpu_times()[:2]) for process in _servers())
+
+
+def _servers() -> list[psutil.Process]:
+    """Returns the API processes, or the bare server."""
+    return [process for process in psutil.Process().children() if {"app.cli.api_process", BARE_SERVER} & set(process.cmdline())]
 
 
 @contextlib.contextmanager
@@ -277,6 +296,9 @@ def _show(sides: dict[str, Side]) -> bool:
         if TWO in sides:
             cost = sides[TWO].median("api_ms") / one.median("api_ms")
             lines.append(Line("posts: API processor time, two processes / one", cost, GOAL_COST, is_most=True))
+    if set(LIMITED) <= set(sides):
+        twice = sides[TWO_LIMITED].median("rate") / sides[ONE_LIMITED].median("rate")
+        lines.append(Line(f"posts: two processes / one, each with {SHARE} of a processor", twice, GOAL_TWICE))
     return show_lines(lines)
 
 
