@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +15,8 @@ import psutil
 import psycopg
 from sqlalchemy import text
 
+from app.cli.connection_counts import make_counts_file
+from app.cli.service import api_specs
 from app.embedded.spawn import tied_command
 from app.store.database.engine import Database
 
@@ -32,11 +33,12 @@ def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
-    command = [sys.executable, "-m", "app.cli.api_process", str(listener.fileno())]
-    started = [
-        subprocess.Popen(tied_command(command, signal.SIGKILL), cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
-        for _ in range(processes)
-    ]
+    with make_counts_file(processes) as connections:
+        specs = api_specs(processes, listener.fileno(), connections.fileno(), environment=environment)
+        started = [
+            subprocess.Popen(tied_command(spec.command, signal.SIGKILL), cwd=ROOT, env=spec.environment, pass_fds=spec.inherited_files)  # noqa: S603 - our own program
+            for spec in specs
+        ]
     try:
         port = int(listener.getsockname()[1])
         listener.close()

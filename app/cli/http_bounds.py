@@ -9,6 +9,7 @@ import structlog
 from ..clock import monotonic_seconds
 from ..settings import Network, Settings
 from ..web.addresses import client_of, is_within
+from .connection_counts import ConnectionCounts
 from .known_heads import KnownHeads
 
 MAX_HEAD_BYTES = 65_536
@@ -68,9 +69,13 @@ class HttpBounds:
 
 @dataclass(slots=True)
 class Connections:
-    """The open connections of a process, counted in total and by address; and the heads they share. Belongs to one event loop."""
+    """The open connections of a process, counted in total and by address; and the heads they share. Belongs to one event loop.
+
+    `shared` is where other processes see the total, if there are any.
+    """
 
     bounds: HttpBounds
+    shared: ConnectionCounts | None = None
     heads: KnownHeads = field(default_factory=KnownHeads)
     _total: int = 0
     _by_address: Counter[str] = field(default_factory=Counter)
@@ -99,17 +104,22 @@ class Connections:
                 self._logged_at, self._refused = now, 0
             return False
 
-        self._total += 1
+        self._set_total(self._total + 1)
         self._by_address[address] += 1
         return True
 
     def leave(self, host: str) -> None:
         """Removes a counted connection."""
         address = client_of(host)
-        self._total -= 1
+        self._set_total(self._total - 1)
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]
+
+    def _set_total(self, total: int) -> None:
+        self._total = total
+        if self.shared is not None:
+            self.shared.set(total)
 
 
 def raise_open_file_limit() -> int:

@@ -19,6 +19,7 @@ from ..store.database.engine import Database
 from ..store.deployments.deployments import Deployments
 from ..telemetry.metrics import SHARED_FOLDER
 from .children import ChildSpec
+from .connection_counts import make_counts_file
 from .database import migrate
 from .startup import python_module
 from .supervisor import Supervisor
@@ -56,7 +57,11 @@ def run_service(
         SetupError: the address is taken, the database does not start, or stored secrets were encrypted with another key.
         Unavailable: the database of DATABASE_URL does not answer.
     """
-    with _listen(settings.host, settings.port) as listener, tempfile.TemporaryDirectory(prefix="evenhand-counters-") as counters:
+    with (
+        _listen(settings.host, settings.port) as listener,
+        make_counts_file(settings.api_processes) as connections,
+        tempfile.TemporaryDirectory(prefix="evenhand-counters-") as counters,
+    ):
         postgres = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
         try:
             named = settings.database_url.get_secret_value() if settings.database_url else ""
@@ -67,16 +72,7 @@ def run_service(
             alone = shared | {"EVENHAND_METRICS_PORT": "0"}
             worker = ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=alone)
             specs = [
-                # All accept from one socket: where one of them dies, the others answer the callers who wait.
-                *(
-                    ChildSpec(
-                        name="api" if settings.api_processes == 1 else f"api-{no}",
-                        command=python_module(f"{__package__}.api_process", str(listener.fileno())),
-                        environment=shared,
-                        inherited_files=(listener.fileno(),),
-                    )
-                    for no in range(1, settings.api_processes + 1)
-                ),
+                *api_specs(settings.api_processes, listener.fileno(), connections.fileno(), environment=shared),
                 *([worker] if with_worker else []),
                 *companions(url),
             ]
@@ -85,6 +81,25 @@ def run_service(
         finally:
             if postgres is not None:
                 postgres.stop()
+
+
+def api_specs(count: int, listener: int, connections: int, *, environment: Mapping[str, str]) -> list[ChildSpec]:
+    """Returns the API processes, which all accept from one socket: where one of them dies, the others answer the callers who wait.
+
+    `connections` is the descriptor of a file of `make_counts_file` for as many processes.
+    """
+    module = f"{__package__}.api_process"
+    if count == 1:
+        return [ChildSpec(name="api", command=python_module(module, str(listener)), environment=environment, inherited_files=(listener,))]
+    return [
+        ChildSpec(
+            name=f"api-{place + 1}",
+            command=python_module(module, *map(str, (listener, connections, place))),
+            environment=environment,
+            inherited_files=(listener, connections),
+        )
+        for place in range(count)
+    ]
 
 
 def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database], None]) -> None:

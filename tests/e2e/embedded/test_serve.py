@@ -7,10 +7,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from app.domain.definitions import Definition
@@ -48,6 +49,27 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
         assert serving.wait() == 0
     assert postmaster_of(data) is None
     assert not any(_lives(pid) for pid in children)
+
+
+def test_a_process_that_was_killed_comes_back_and_shares_the_connections(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENHAND_API_PROCESSES", "2")
+    port = free_port()
+    with _serving(folder, port) as serving, ExitStack() as clients:
+        wait_until(lambda: _is_ready(port))
+        wait_until(lambda: len(_api_processes(_children_of(serving.pid))) == 2)
+
+        def connect_until_each_has(count: int) -> bool:
+            client = clients.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}"))
+            assert client.get("/health/live").status_code == httpx.codes.OK
+            served = [_connections(pid, port) for pid in _api_processes(_children_of(serving.pid))]
+            return len(served) == 2 and min(served) >= count
+
+        wait_until(lambda: connect_until_each_has(3))
+        os.kill(_api_processes(_children_of(serving.pid))[0], signal.SIGKILL)
+        wait_until(lambda: connect_until_each_has(4))
+        serving.send_signal(signal.SIGINT)
+        clients.close()
+        assert serving.wait() == 0
 
 
 @pytest.mark.nightly
@@ -196,6 +218,12 @@ def _children_of(pid: int) -> set[int]:
 
 def _api_processes(pids: set[int]) -> list[int]:
     return [pid for pid in pids if _lives(pid) and "app.cli.api_process" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
+def _connections(pid: int, port: int) -> int:
+    """How many connections of clients the process has."""
+    open_now = psutil.Process(pid).net_connections("tcp")
+    return sum(one.status == psutil.CONN_ESTABLISHED and one.laddr.port == port for one in open_now)
 
 
 def _open_files(pid: int) -> tuple[float, float]:

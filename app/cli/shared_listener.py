@@ -1,0 +1,91 @@
+"""A server that accepts from a socket that other processes accept from, too: about as many connections as each of them."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
+import structlog
+import uvicorn
+
+from .connection_counts import ConnectionCounts
+
+LEAVE_SECONDS = 0.001
+"""Seconds for which a process leaves a new connection to another that has fewer. No longer: the other may be busy, stopped or dead."""
+
+RETRY_SECONDS = 1.0
+"""Seconds until a process accepts again after the system refused it a connection, because too many files are open for example."""
+
+log = structlog.get_logger("evenhand.http")
+
+
+class SharingServer(uvicorn.Server):
+    """The server of one of several processes (ADR 111)."""
+
+    def __init__(self, config: uvicorn.Config, counts: ConnectionCounts) -> None:
+        super().__init__(config)
+        self._counts = counts
+        self._pause: asyncio.TimerHandle | None = None
+        self._beginning: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Called by `run`, with the one socket that it is given."""
+        await super().startup([])
+        self._listener = (sockets or [])[0]
+        self._listener.setblocking(False)
+        self._loop = asyncio.get_running_loop()
+        make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
+        self._make_protocol = partial(make, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        self._counts.is_accepting = True
+        self._watch()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Called by `run`."""
+        self._counts.is_accepting = False
+        self._loop.remove_reader(self._listener)
+        if self._pause is not None:
+            self._pause.cancel()
+        # The server ends the connections that it knows of.
+        await asyncio.gather(*self._beginning)
+        await super().shutdown(sockets)
+
+    def _watch(self) -> None:
+        self._pause = None
+        self._loop.add_reader(self._listener, self._on_arrival)
+
+    def _look_away(self, seconds: float, then: Callable[[], None]) -> None:
+        # The socket stays readable, so the loop would call again at once.
+        self._loop.remove_reader(self._listener)
+        self._pause = self._loop.call_later(seconds, then)
+
+    def _on_arrival(self) -> None:
+        if self._counts.has_more_than_another():
+            self._look_away(LEAVE_SECONDS, self._accept_if_left)
+        else:
+            self._accept()
+
+    def _accept_if_left(self) -> None:
+        self._watch()
+        self._accept()
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return  # another process has it, or the client is gone
+        except OSError as error:
+            log.warning("connection not accepted", reason=str(error), next_attempt_seconds=RETRY_SECONDS)
+            self._look_away(RETRY_SECONDS, self._watch)
+            return
+        task = self._loop.create_task(self._begin(connection))
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
+
+    async def _begin(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        try:
+            await self._loop.connect_accepted_socket(self._make_protocol, connection)
+        except OSError as error:  # the client is gone again
+            log.info("connection not begun", reason=str(error))
+            connection.close()

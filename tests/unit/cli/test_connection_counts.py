@@ -1,0 +1,42 @@
+"""Laws of the numbers of connections that API processes share."""
+
+from app.cli.connection_counts import SLACK, ConnectionCounts, make_counts_file
+
+
+def test_a_process_has_more_than_another_that_accepts() -> None:
+    with make_counts_file(3) as file:
+        first, second, third = (ConnectionCounts(file.fileno(), place) for place in range(3))
+        for counts in (first, second, third):
+            counts.is_accepting = True
+        first.set(5)
+        second.set(5)
+        third.set(5 - SLACK)
+        assert not any(counts.has_more_than_another() for counts in (first, second, third))
+
+        third.set(4 - SLACK)
+        assert [counts.has_more_than_another() for counts in (first, second, third)] == [True, True, False]
+
+
+def test_nothing_is_left_to_a_process_that_has_not_begun_or_has_ended() -> None:
+    with make_counts_file(2) as file:
+        first, second = (ConnectionCounts(file.fileno(), place) for place in range(2))
+        first.is_accepting = True
+        first.set(100)
+        assert not first.has_more_than_another()
+        second.is_accepting = True
+        assert first.has_more_than_another()
+        second.is_accepting = False
+        second.set(1)  # one of those that it still serves
+        assert not first.has_more_than_another()
+
+
+def test_the_number_of_a_process_that_died_is_not_that_of_the_next_in_its_place() -> None:
+    with make_counts_file(2) as file:
+        first, killed = (ConnectionCounts(file.fileno(), place) for place in range(2))
+        first.is_accepting = killed.is_accepting = True
+        first.set(3)
+        killed.set(0)
+        assert first.has_more_than_another()  # it leaves connections to it, for a moment each
+
+        ConnectionCounts(file.fileno(), 1)
+        assert not first.has_more_than_another()

@@ -1,0 +1,193 @@
+"""Servers that accept from one socket. Here all run in one event loop, so both see each connection at the same time, whatever else runs."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
+
+import pytest
+import uvicorn
+import uvloop
+
+from app.cli import shared_listener
+from app.cli.connection_counts import SLACK, ConnectionCounts, make_counts_file
+from app.cli.http_bounds import Connections, HttpBounds
+from app.cli.http_protocol import HttpProtocol
+from app.cli.shared_listener import SharingServer
+
+
+@dataclass
+class _Process:
+    """One of them, with its own descriptor of the socket."""
+
+    server: SharingServer
+    listener: socket.socket
+    counts: ConnectionCounts
+    is_running: bool = False
+
+    async def start(self) -> None:
+        """Starts to accept."""
+        self.is_running = True
+        await self.server.startup([self.listener])
+
+    async def stop(self) -> None:
+        """Ends, if it runs."""
+        if self.is_running:
+            self.is_running = False
+            await self.server.shutdown([self.listener])
+        self.listener.close()
+
+
+@dataclass
+class _Address:
+    """Where the processes listen, and the clients that are connected to it."""
+
+    address: tuple[str, int]
+    processes: list[_Process]
+    clients: list[asyncio.StreamWriter] = field(default_factory=list)
+
+    @property
+    def counts(self) -> list[int]:
+        """How many connections each process has."""
+        return [len(process.server.server_state.connections) for process in self.processes]
+
+    async def connect(self) -> None:
+        """Adds a client, and waits for the answer to its first request."""
+        reader, client = await asyncio.open_connection(*self.address)
+        client.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+        self.clients.append(client)
+
+
+async def _answer(scope: dict[str, Any], _receive: object, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+    assert scope["type"] == "http"
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _run(work: Callable[[_Address], Awaitable[None]], *, places: int = 2, started: int = 2) -> None:
+    """Does the work with processes of which the first ones are started."""
+
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener, make_counts_file(places) as file:
+            processes = []
+            for place in range(places):
+                counts = ConnectionCounts(file.fileno(), place)
+                protocol = partial(HttpProtocol, connections=Connections(HttpBounds(), counts))
+                config = uvicorn.Config(_answer, http=cast("type[asyncio.Protocol]", protocol), lifespan="off", log_config=None)
+                config.load()
+                server = SharingServer(config, counts)
+                server.lifespan = config.lifespan_class(config)
+                processes.append(_Process(server, listener.dup(), counts))
+            for process in processes[:started]:
+                await process.start()
+            here = _Address(listener.getsockname(), processes)
+            try:
+                await work(here)
+            finally:
+                for client in here.clients:
+                    client.close()
+                for process in processes:
+                    await process.stop()
+
+    uvloop.run(run())
+
+
+def test_connections_that_stay_open_are_spread_evenly() -> None:
+    async def work(here: _Address) -> None:
+        for _ in range(20):
+            await here.connect()
+        # One whose wait just ended may take a connection that is new, so they need not be quite even.
+        assert min(here.counts) >= 7
+        assert sum(here.counts) == 20
+
+    _run(work)
+
+
+def test_a_process_that_begins_later_gets_the_next_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_listener, "LEAVE_SECONDS", 3600)
+
+    async def work(here: _Address) -> None:
+        later, early = here.processes
+        await early.start()
+        for _ in range(10):
+            await here.connect()
+        await later.start()
+        for _ in range(10 - SLACK - 1):
+            await here.connect()
+        assert here.counts == [10 - SLACK - 1, 10]
+
+    _run(work, started=0)
+
+
+def test_what_another_with_fewer_does_not_accept_is_accepted_after_a_moment() -> None:
+    async def work(here: _Address) -> None:
+        here.processes[1].counts.is_accepting = True  # as one that was stopped or killed in the middle leaves it
+        for _ in range(10):
+            await here.connect()
+        assert here.counts == [10, 0]
+
+    _run(work, started=1)
+
+
+def test_it_accepts_again_some_time_after_the_system_refused_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_listener, "RETRY_SECONDS", 0.01)
+
+    async def work(here: _Address) -> None:
+        failing = _FailingOnce(here.processes[0].listener)
+        here.processes[0].listener = cast("socket.socket", failing)
+        await here.processes[0].start()
+        await here.connect()
+        assert failing.attempts == 2
+
+    _run(work, places=1, started=0)
+
+
+def test_it_does_not_try_again_at_once_after_the_system_refused_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_listener, "RETRY_SECONDS", 3600)
+
+    async def work(here: _Address) -> None:
+        failing = _FailingOnce(here.processes[0].listener)
+        here.processes[0].listener = cast("socket.socket", failing)
+        await here.processes[0].start()
+        with socket.create_connection(here.address):
+            await failing.has_failed.wait()
+            for _ in range(20):  # passes of the loop
+                await asyncio.sleep(0)
+            assert failing.attempts == 1
+
+    _run(work, places=1, started=0)
+
+
+def test_a_process_that_ends_accepts_no_more_and_leaves_the_address_to_the_others() -> None:
+    async def work(here: _Address) -> None:
+        await here.processes[0].stop()
+        for _ in range(5):
+            await here.connect()
+        assert here.counts == [0, 5]
+        assert not here.processes[1].counts.has_more_than_another()  # so it waits for none of them
+
+    _run(work)
+
+
+class _FailingOnce:
+    """A listener to which the system refuses the first connection."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self.attempts = 0
+        self.has_failed = asyncio.Event()
+        self.fileno = listener.fileno
+        self.setblocking = listener.setblocking
+        self.close = listener.close
+
+    def accept(self) -> tuple[socket.socket, object]:
+        """As the socket's."""
+        self.attempts += 1
+        if self.attempts == 1:
+            self.has_failed.set()
+            raise OSError(errno.EMFILE, "too many open files")
+        return self._listener.accept()
