@@ -16,7 +16,7 @@ import psycopg
 from sqlalchemy import text
 
 from app.cli.connection_counts import make_counts_file
-from app.cli.service import api_specs
+from app.cli.service import BACKLOG, api_specs
 from app.embedded.spawn import tied_command
 from app.store.database.engine import Database
 
@@ -31,7 +31,7 @@ def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
     """Yields the port of the processes that `evenhand serve` runs for HTTP, a free one."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    listener.listen(128)
+    listener.listen(BACKLOG)
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
     with make_counts_file(processes) as connections:
         specs = api_specs(processes, listener.fileno(), connections.fileno(), environment=environment)

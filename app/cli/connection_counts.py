@@ -32,6 +32,7 @@ class ConnectionCounts:
         self._counts = memoryview(mmap.mmap(file, 0)).cast("q")
         self._own = own
         self._others = [place for place in range(len(self._counts)) if place != own]
+        self._count = 0
         self.is_accepting = False
 
     @property
@@ -42,10 +43,11 @@ class ConnectionCounts:
     @is_accepting.setter
     def is_accepting(self, value: bool) -> None:
         self._is_accepting = value
-        self._counts[self._own] = 0 if value else _NOT_ACCEPTING
+        self._counts[self._own] = self._count if value else _NOT_ACCEPTING
 
     def set(self, count: int) -> None:
-        """Sets the number of this process, if it accepts connections."""
+        """Sets the number of this process. Others see it while it accepts connections."""
+        self._count = count
         if self._is_accepting:
             self._counts[self._own] = count
 

@@ -1,6 +1,7 @@
 """A server that accepts from a socket that other processes accept from, too: about as many connections as each of them."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +16,10 @@ LEAVE_SECONDS = 0.001
 """Seconds for which a process leaves a new connection to another that has fewer. No longer: the other may be busy, stopped or dead."""
 
 RETRY_SECONDS = 1.0
-"""Seconds until a process accepts again after the system refused it a connection, because too many files are open for example."""
+"""Seconds until a process accepts again after the system lacked what a connection needs. Others accept meanwhile."""
+
+_LACKS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+"""Errors after which the connection still waits: too many open files, or no memory. After others it is gone, as accept(2) has it."""
 
 log = structlog.get_logger("evenhand.http")
 
@@ -37,7 +41,6 @@ class SharingServer(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
         self._make_protocol = partial(make, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
-        self._counts.is_accepting = True
         self._watch()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -47,11 +50,12 @@ class SharingServer(uvicorn.Server):
         if self._pause is not None:
             self._pause.cancel()
         # The server ends the connections that it knows of.
-        await asyncio.gather(*self._beginning)
+        await asyncio.gather(*self._beginning, return_exceptions=True)
         await super().shutdown(sockets)
 
     def _watch(self) -> None:
         self._pause = None
+        self._counts.is_accepting = True
         self._loop.add_reader(self._listener, self._on_arrival)
 
     def _look_away(self, seconds: float, then: Callable[[], None]) -> None:
@@ -72,11 +76,13 @@ class SharingServer(uvicorn.Server):
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except (BlockingIOError, ConnectionAbortedError):
-            return  # another process has it, or the client is gone
+        except BlockingIOError:
+            return  # another process has it
         except OSError as error:
-            log.warning("connection not accepted", reason=str(error), next_attempt_seconds=RETRY_SECONDS)
-            self._look_away(RETRY_SECONDS, self._watch)
+            if error.errno in _LACKS:
+                log.warning("connection not accepted", reason=str(error), next_attempt_seconds=RETRY_SECONDS)
+                self._counts.is_accepting = False
+                self._look_away(RETRY_SECONDS, self._watch)
             return
         task = self._loop.create_task(self._begin(connection))
         self._beginning.add(task)

@@ -30,6 +30,17 @@ def test_nothing_is_left_to_a_process_that_has_not_begun_or_has_ended() -> None:
         assert not first.has_more_than_another()
 
 
+def test_a_process_that_accepts_again_has_the_connections_it_had() -> None:
+    with make_counts_file(2) as file:
+        first, second = (ConnectionCounts(file.fileno(), place) for place in range(2))
+        first.is_accepting = second.is_accepting = True
+        first.set(5)
+        second.is_accepting = False
+        second.set(5)
+        second.is_accepting = True
+        assert not first.has_more_than_another()
+
+
 def test_the_number_of_a_process_that_died_is_not_that_of_the_next_in_its_place() -> None:
     with make_counts_file(2) as file:
         first, killed = (ConnectionCounts(file.fileno(), place) for place in range(2))

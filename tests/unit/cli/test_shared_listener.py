@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -158,6 +159,20 @@ def test_it_does_not_try_again_at_once_after_the_system_refused_a_connection(mon
             for _ in range(20):  # passes of the loop
                 await asyncio.sleep(0)
             assert failing.attempts == 1
+            assert not here.processes[0].counts.is_accepting  # others leave it none meanwhile
+
+    _run(work, places=1, started=0)
+
+
+def test_a_connection_that_breaks_before_it_is_accepted_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_listener, "RETRY_SECONDS", 3600)
+
+    async def work(here: _Address) -> None:
+        failing = _FailingOnce(here.processes[0].listener, errno.ECONNABORTED)
+        here.processes[0].listener = cast("socket.socket", failing)
+        await here.processes[0].start()
+        await here.connect()
+        assert failing.attempts == 2
 
     _run(work, places=1, started=0)
 
@@ -176,8 +191,9 @@ def test_a_process_that_ends_accepts_no_more_and_leaves_the_address_to_the_other
 class _FailingOnce:
     """A listener to which the system refuses the first connection."""
 
-    def __init__(self, listener: socket.socket) -> None:
+    def __init__(self, listener: socket.socket, error: int = errno.EMFILE) -> None:
         self._listener = listener
+        self._error = error
         self.attempts = 0
         self.has_failed = asyncio.Event()
         self.fileno = listener.fileno
@@ -189,5 +205,5 @@ class _FailingOnce:
         self.attempts += 1
         if self.attempts == 1:
             self.has_failed.set()
-            raise OSError(errno.EMFILE, "too many open files")
+            raise OSError(self._error, os.strerror(self._error))
         return self._listener.accept()
