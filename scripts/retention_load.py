@@ -42,6 +42,7 @@ from app.security.principals import Role
 from app.security.secrets import open_secret_box
 from app.settings import Settings
 from app.store.database.engine import Database
+from app.store.database.local_server import LocalServer
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months
 from app.store.deployments.deployments import Deployments
@@ -105,9 +106,9 @@ class Stage:
 
 
 def expire(url: str, no: int) -> None:
-    """Applies a policy to the deployment, as the worker does: in a process of its own, at a lower priority."""
+    """Applies a policy to the deployment, as the worker does: in a process of its own, at a lower priority with its sessions."""
     os.nice(NICENESS)
-    database = Database(url)
+    database = Database(url, on_open=LocalServer(url).lower_session)
     with database.transaction() as session:
         put_policy(session, no, RetentionPolicy(records_months=6))
     apply_policies(database)
@@ -118,7 +119,7 @@ def expire(url: str, no: int) -> None:
 def erase_person(url: str, no: int) -> None:
     """Erases the person from the deployment, likewise."""
     os.nice(NICENESS)
-    database = Database(url)
+    database = Database(url, on_open=LocalServer(url).lower_session)
     selector = RecordSelector(field="customer", value=PERSON)
     with database.transaction() as session:
         request_erasure(session, no, "aged", erasure_id=str(uuid.uuid4()), selector=selector, by="script")
