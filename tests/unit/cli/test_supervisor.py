@@ -88,8 +88,9 @@ def test_stopping_ends_every_child_and_then_the_foundation() -> None:
 
 def test_a_child_deaf_to_a_polite_request_is_killed_with_what_it_started(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
+    # Deaf before it says that it runs.
     grandchild = (
-        "import subprocess, sys; from pathlib import Path; "
+        "import signal, subprocess, sys; from pathlib import Path; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
         f"Path({str(pid_file)!r}).write_text(str(subprocess.Popen([sys.executable, '-c', {DEAF!r}]).pid)); {DEAF}"
     )
     child = Child(_python("deaf", grandchild, stop_seconds=0.2))
