@@ -315,7 +315,7 @@ def _show(sides: dict[str, Side]) -> bool:
         one_limited = sides[ONE_LIMITED].median("rate")
         title = f"posts: two processes / one, each with {SHARE} of a processor"
         lines.append(Line(title, sides[TWO_LIMITED].median("rate") / one_limited, GOAL_TWICE))
-        lines.append(Line(f"{title} and as many connections", sides[TWO_LIMITED_MORE].median("rate") / one_limited, GOAL_TWICE))
+        lines.append(Line(f"{title}, twice the connections", sides[TWO_LIMITED_MORE].median("rate") / one_limited, GOAL_TWICE))
     return show_lines(lines)
 
 

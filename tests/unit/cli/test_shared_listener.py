@@ -134,11 +134,14 @@ def test_what_another_with_fewer_does_not_accept_is_accepted_after_a_moment() ->
     _run(work, started=1)
 
 
-def test_it_accepts_again_some_time_after_the_system_refused_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_listener, "RETRY_SECONDS", 0.01)
+@pytest.mark.parametrize(("error", "pause_seconds"), [(errno.EMFILE, 0.01), (errno.ECONNABORTED, 3600)])
+def test_it_accepts_again_after_a_pause_where_the_system_lacks_something_else_at_once(
+    error: int, pause_seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_listener, "RETRY_SECONDS", pause_seconds)
 
     async def work(here: _Address) -> None:
-        failing = _FailingOnce(here.processes[0].listener)
+        failing = _FailingOnce(here.processes[0].listener, error)
         here.processes[0].listener = cast("socket.socket", failing)
         await here.processes[0].start()
         await here.connect()
@@ -151,7 +154,7 @@ def test_it_does_not_try_again_at_once_after_the_system_refused_a_connection(mon
     monkeypatch.setattr(shared_listener, "RETRY_SECONDS", 3600)
 
     async def work(here: _Address) -> None:
-        failing = _FailingOnce(here.processes[0].listener)
+        failing = _FailingOnce(here.processes[0].listener, errno.EMFILE)
         here.processes[0].listener = cast("socket.socket", failing)
         await here.processes[0].start()
         with socket.create_connection(here.address):
@@ -160,19 +163,6 @@ def test_it_does_not_try_again_at_once_after_the_system_refused_a_connection(mon
                 await asyncio.sleep(0)
             assert failing.attempts == 1
             assert not here.processes[0].counts.is_accepting  # others leave it none meanwhile
-
-    _run(work, places=1, started=0)
-
-
-def test_a_connection_that_breaks_before_it_is_accepted_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_listener, "RETRY_SECONDS", 3600)
-
-    async def work(here: _Address) -> None:
-        failing = _FailingOnce(here.processes[0].listener, errno.ECONNABORTED)
-        here.processes[0].listener = cast("socket.socket", failing)
-        await here.processes[0].start()
-        await here.connect()
-        assert failing.attempts == 2
 
     _run(work, places=1, started=0)
 
@@ -191,7 +181,7 @@ def test_a_process_that_ends_accepts_no_more_and_leaves_the_address_to_the_other
 class _FailingOnce:
     """A listener to which the system refuses the first connection."""
 
-    def __init__(self, listener: socket.socket, error: int = errno.EMFILE) -> None:
+    def __init__(self, listener: socket.socket, error: int) -> None:
         self._listener = listener
         self._error = error
         self.attempts = 0
