@@ -1,4 +1,4 @@
-"""Priority of a worker's processes on the processors: who logs records comes first.
+"""Priority of work that nobody waits for, a worker's above all, on the processors: who logs records comes first.
 
 Outside control groups, as containers and many units of systemd are, Linux gives every session the same share of the processors (autogroup),
 and a niceness counts only among processes of one session. So each session that belongs to a worker gets its niceness, too.
@@ -7,6 +7,9 @@ and a niceness counts only among processes of one session. So each session that 
 import os
 import time
 from pathlib import Path
+
+NICENESS = 5
+"""Niceness of a worker, and of commands that go through many records: next to an API process on the same processor, about a quarter of it."""
 
 _TRIES = 5
 _PAUSE_SECONDS = 0.15

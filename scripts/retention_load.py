@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import json
 import multiprocessing
-import os
 import shutil
 import statistics
 import sys
@@ -34,6 +33,7 @@ from app.domain.definitions import Definition
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.retention import RecordSelector, RetentionPolicy
 from app.embedded import embedded_postgres
+from app.priority import NICENESS, lower_priority
 from app.retention.archiving import bring_back, drop_emptied, store_month
 from app.retention.erasing import perform_erasures
 from app.retention.expiring import apply_policies
@@ -52,9 +52,6 @@ from app.store.retention.policies import put_policy
 
 PERSON, EVERY = "c-1815", 100
 """The customer to erase, and how many records there are for one of this person's."""
-
-NICENESS = 5
-"""Niceness of a worker."""
 
 MONTH = CalendarMonth(2024, 3)
 
@@ -106,9 +103,8 @@ class Stage:
 
 
 def expire(url: str, no: int) -> None:
-    """Applies a policy to the deployment, as the worker does: in a process of its own, at a lower priority with its sessions."""
-    os.nice(NICENESS)
-    database = Database(url, on_open=LocalServer(url).lower_session)
+    """Applies a policy to the deployment, as the worker does."""
+    database = _background_database(url)
     with database.transaction() as session:
         put_policy(session, no, RetentionPolicy(records_months=6))
     apply_policies(database)
@@ -118,8 +114,7 @@ def expire(url: str, no: int) -> None:
 
 def erase_person(url: str, no: int) -> None:
     """Erases the person from the deployment, likewise."""
-    os.nice(NICENESS)
-    database = Database(url, on_open=LocalServer(url).lower_session)
+    database = _background_database(url)
     selector = RecordSelector(field="customer", value=PERSON)
     with database.transaction() as session:
         request_erasure(session, no, "aged", erasure_id=str(uuid.uuid4()), selector=selector, by="script")
@@ -129,21 +124,25 @@ def erase_person(url: str, no: int) -> None:
 
 def store_away(url: str, no: int, *, files: Path) -> None:
     """Moves the month to files, as `evenhand archives store` does."""
-    os.nice(NICENESS)
-    database = Database(url)
+    database = _background_database(url)
     store_month(database, MonthPlace(no, MONTH), files)
     drop_emptied(database, MONTH)
 
 
 def fetch_back(url: str, no: int) -> None:
     """Brings the month back from its files."""
-    os.nice(NICENESS)
-    bring_back(Database(url), MonthPlace(no, MONTH))
+    bring_back(_background_database(url), MonthPlace(no, MONTH))
 
 
-def rest(_url: str, _no: int) -> None:
+def rest(url: str, _no: int) -> None:
     """Starts as the others do, and does nothing."""
-    os.nice(NICENESS)
+    _background_database(url)
+
+
+def _background_database(url: str) -> Database:
+    """Returns the database for a process of its own that gives way, its sessions as well, as the worker and `evenhand archives` do."""
+    lower_priority(NICENESS)
+    return Database(url, on_open=LocalServer(url).lower_session)
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ def store(
 ) -> None:
     """Move a month of records, their labels and stored answers from the database to files. Again, it goes on where it ended."""
     wanted = _read_month(month)
-    with ready_database(command_settings()) as database, alone(database):
+    with ready_database(command_settings(), gives_way=True) as database, alone(database):
         with database.transaction() as session:
             names = deployments_with_month(session, wanted) if deployment is None else [deployment]
             away = {one.deployment_id for one in find_archives(session, wanted) if one.state is ArchiveState.STORED}
@@ -55,7 +55,7 @@ def bring_back(
 ) -> None:
     """Move a month from its files back into the database. The files stay; delete them afterwards."""
     wanted = _read_month(month)
-    with ready_database(command_settings()) as database, alone(database):
+    with ready_database(command_settings(), gives_way=True) as database, alone(database):
         with database.transaction() as session:
             no = None if deployment is None else deployment_no(session, deployment)
             found = find_archives(session, wanted, deployment_no=no)

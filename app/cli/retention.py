@@ -29,7 +29,7 @@ def run() -> None:
     """Erase what is past its retention now, instead of within the hour; print the receipts as JSON lines."""
     settings = command_settings()
     places = OwnPlaces(settings.table_folders, settings.answers_dir)
-    with ready_database(settings) as database:
+    with ready_database(settings, gives_way=True) as database:
         with alone(database):
             erasures = apply_policies(database, places)
         for erasure in erasures:
@@ -55,7 +55,7 @@ def erase(
     """Erase a person's records from every table. A worker finishes it and writes the receipt; without one, call this again after 15 s."""
     selector = RecordSelector(record_ids=tuple(record_id or ()), field=field, value=None if value is None else _read_value(value))
     settings = command_settings()
-    with ready_database(settings) as database:
+    with ready_database(settings, gives_way=True) as database:
         with database.transaction() as session:
             no = deployment_no(session, deployment)
             lock_deployment(session, no)  # a month of its records is not moved to files meanwhile

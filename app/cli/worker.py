@@ -4,15 +4,12 @@ import typer
 
 from .. import VERSION
 from ..errors import SetupError
-from ..priority import lower_priority
+from ..priority import NICENESS, lower_priority
 from ..schedule.worker import run_worker
 from ..telemetry.endpoint import counters_served
 from ..telemetry.traces import tracing
 from .database import require_answer
 from .startup import service_settings, spare_loaded_objects, stop_signal
-
-NICENESS = 5
-"""Niceness of a worker: next to an API process on the same processor it gets about a quarter of it."""
 
 command = typer.Typer(add_completion=False)
 

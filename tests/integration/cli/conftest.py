@@ -9,10 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import database as database_of_commands
 from app.cli import main
 from tests.integration.cli.refusals import DATABASE_COMMANDS, PASSWORD, Refusal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The niceness that each command added that gave way. This process keeps its own: the tests after it run in it, too."""
+    added: list[int] = []
+    monkeypatch.setattr(database_of_commands, "lower_priority", added.append)
+    return added
 
 
 @pytest.fixture

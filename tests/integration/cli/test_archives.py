@@ -14,6 +14,7 @@ from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.domain.retention import RetentionPolicy
 from app.errors import Conflict, InvalidInput, NotFound
+from app.priority import NICENESS
 from app.store.database.engine import Database
 from app.store.retention.archives import alone
 from app.store.retention.policies import put_policy
@@ -56,6 +57,18 @@ def test_a_month_is_stored_listed_and_brought_back(stage: Scene, tmp_path: Path)
     assert back.stdout.endswith("Nothing reads the files any more: delete them.\n")
     assert twice.stdout == "2026-03 of a-model is in the database already.\n"
     assert (stage.count("payload_records"), stage.count("feedback_records")) == (2, 1)
+
+
+def test_commands_that_go_through_many_records_give_way(stage: Scene, tmp_path: Path, lowered: list[int]) -> None:
+    _run("list")
+    assert lowered == []
+
+    _run("store", "--month", "2026-03", "--to", tmp_path / "files")
+    _run("bring-back", "--month", "2026-03")
+    for arguments in (["run"], ["erase", "a-model", "--id", "e-1", "--record-id", "r1"]):
+        assert CliRunner().invoke(retention, arguments).exit_code == 0
+    assert lowered == 4 * [NICENESS]
+    assert stage.count("payload_records") == 1
 
 
 def test_what_cannot_be_meant_is_refused(stage: Scene, tmp_path: Path) -> None:
