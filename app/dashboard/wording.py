@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from ..domain.bidi import isolate
 from ..metrics.rounding import write_minus
 from ..metrics.statements import limits_in_words
+from ..views.forest_headline import capitalise
 from ..views.headlines import VERDICT_WORDS
 
 ABSENT = "–"
@@ -152,6 +153,7 @@ FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
         "data_set": data_set,
         "decoded_query": decoded_query,
         "words": words,
+        "capitalised": capitalise,
         "isolated": isolate,
         "unbroken": unbroken,
     }

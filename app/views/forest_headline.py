@@ -40,7 +40,7 @@ class ForestHeadline:
     """Headline: the `lead`, its 95 % interval (may be empty), and further `parts`. `note` says which interval that is.
 
     `windows` say of how many records the figure is, and its interval over many hours. `row` is the row that it is about; None where it is
-    about none.
+    about none. Each part begins with a word of ours, never with a name, so that it may also begin a sentence with a capital letter.
     """
 
     lead: str
@@ -91,7 +91,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
         lead = f"{title} of {row.name} cannot be computed: {one.reason or 'no reason is known'}"
         return ForestHeadline(lead=lead, parts=age, row=row)
     if row.verdict is Verdict.INSUFFICIENT_DATA:
-        sizes = f"{row.name} {row.n}, {row.reference_name} {row.n_reference}: fewer than {MINIMUM_GROUP_SIZE} records on a side"
+        sizes = f"records of {row.name}: {row.n}, of {row.reference_name}: {row.n_reference}; fewer than {MINIMUM_GROUP_SIZE} on a side"
         return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
 
     clause = allow_for_choice(forest, row)

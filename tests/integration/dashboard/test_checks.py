@@ -98,7 +98,7 @@ def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_an
     drawer = reader.get(row).text.partition('<dialog id="drawer"')[2].partition("</dialog>")[0]
     said = words(drawer)
     assert "the same records get the favourable outcome 0.12 times as often" in page  # the picture of the row says so
-    assert "unfair in the only check" in words(page)  # a later check is no part of it
+    assert "Unfair in the only check" in words(page)  # a later check is no part of it
     assert "Favourable is: 1." in words(page)
     assert 'href="?attribute=sex&amp;group=female#drawer"' in page
     assert "Of every 100 records of female, 20 were predicted favourable; of every 100 of male, 100: a ratio of 0.200 (95 %:" in said

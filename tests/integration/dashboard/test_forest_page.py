@@ -89,7 +89,7 @@ def test_display_names_word_headline_lines_and_drawer(service: RunningService, r
     said, drawer = words(reader.get(PAGE).text), words(drawer_of(reader.get(ROW).text))
 
     assert "Women are approved 0.20 times as often as men" in said
-    assert "unfair in the only check" in said
+    assert "Unfair in the only check" in said
     assert "24 fewer favourable outcomes in this check than at the rate of men" in said
     assert "Women are approved 0.20 times as often as men" in drawer
     assert service.client.get(f"/v1{PAGE}/fairness-monitor").json()["version"] == version

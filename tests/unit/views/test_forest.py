@@ -130,7 +130,7 @@ def test_too_few_records_and_figures_without_a_number_say_so() -> None:
     few = headline_of(figure_of(0.5, "insufficient_data", counts=((2, 4), (5, 5))), monitor=NAMED)
     absent = headline_of(figure_of(None, "not_computable", reason="the reference rate is zero"), monitor=NAMED)
 
-    assert few.text == "No comparison has a verdict · women 4, men 5: fewer than 10 records on a side"
+    assert few.text == "No comparison has a verdict · records of women: 4, of men: 5; fewer than 10 on a side"
     assert absent.lead == "Disparate impact of women cannot be computed: the reference rate is zero"
 
 
