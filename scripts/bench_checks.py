@@ -11,8 +11,9 @@ Two parts, in a Postgres of its own with fsync on:
    older span one by one.
 2. One process of the service takes posts of one record at a fixed rate: alone, while a process only computes, and while a worker's process
    checks windows of `running` records again and again. Both have the worker's priority, and a session of their own as the worker has: Linux
-   shares processors between sessions first. The client, in place of programs on other machines, has the processors first.
-   Goals: a p99 of at most 1.5 times that alone, and of at most 1.2 times that next to the process that only computes. The latter knows no
+   shares processors between sessions first. The client, in place of programs on other machines, has the processors first. The three take
+   `turns`, and the ratio of each turn counts: a single pair of them differs by a fifth from the next one.
+   Goals, of the median turn: a p99 of at most 1.5 times that alone, and of at most 1.2 times that next to the process that only computes. The latter knows no
    database: it shows how far the machine itself can keep the first goal.
 """
 
@@ -26,6 +27,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -40,14 +42,13 @@ from bench_lines import Line, show_lines
 from bench_load import drive
 from bench_service import postgres_seconds, service
 
-from app.cli.worker import NICENESS
 from app.clock import hour_of, utc_now
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.embedded import embedded_postgres
 from app.embedded.spawn import tied_command
-from app.priority import lower_priority
+from app.priority import NICENESS, lower_priority
 from app.store.database.engine import Database
 from app.store.database.local_server import LocalServer
 from app.store.database.migrate import upgrade
@@ -99,7 +100,8 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=500, help="max records of a check")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--running", type=int, default=1_000_000, help="records of the checks that run next to the posts; 0: no such part")
-    parser.add_argument("--seconds", type=float, default=10.0, help="seconds of posts, alone and next to checks")
+    parser.add_argument("--turns", type=int, default=3, help="of posts alone, next to a process that computes, and next to checks")
+    parser.add_argument("--seconds", type=float, default=10.0, help="seconds of posts of each part of a turn")
     parser.add_argument("--rate", type=int, default=1500, help="posts a second")
     parser.add_argument("--niceness", type=int, default=NICENESS, help="of the process that checks; a worker's by default")
     parser.add_argument("--compute", action="store_true", help=argparse.SUPPRESS)
@@ -192,30 +194,34 @@ def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) ->
         connection.execute("VACUUM (ANALYZE)")
         connection.execute("CHECKPOINT")
     key, _ = prepare_deployment(url, folder)
+    again = ("--niceness", str(options.niceness), "--check-again", url, stage.deployment.id, start.isoformat())
+    to_alone, to_computing = list[float](), list[float]()
     with service(url, folder) as port:
         _post(port, key, options.rate, WARM_UP_SECONDS)
-        alone = _post(port, key, options.rate, options.seconds)
-        with _started("--compute"):
-            computing = _post(port, key, options.rate, options.seconds)
-        again = ("--niceness", str(options.niceness), "--check-again", url, stage.deployment.id, start.isoformat())
-        with _started(*again) as process:
-            before = stage.count("checks")
-            next_to = _post(port, key, options.rate, options.seconds)
-            while stage.count("checks") <= before + 1:  # the one that was running is queued already
-                if process.poll() is not None:
-                    sys.exit("the process that checks has ended")
-                next_to += _post(port, key, options.rate, options.seconds)
-            checks = stage.count("checks") - before
+        for turn in range(options.turns):
+            alone = _post(port, key, options.rate, options.seconds)
+            with _started("--compute"):
+                computing = _post(port, key, options.rate, options.seconds)
+            with _started(*again) as process:
+                before = stage.count("checks")
+                next_to = _post(port, key, options.rate, options.seconds)
+                while stage.count("checks") <= before + 1:  # the one that was running is queued already
+                    if process.poll() is not None:
+                        sys.exit("the process that checks has ended")
+                    next_to += _post(port, key, options.rate, options.seconds)
+                checks = stage.count("checks") - before
+            (p50, p99), (p50_computing, p99_computing), (p50_next_to, p99_next_to) = map(_percentiles, (alone, computing, next_to))
+            to_alone.append(p99_next_to / p99)
+            to_computing.append(p99_next_to / p99_computing)
+            print(
+                f"turn {turn + 1} of {options.turns}, {options.rate:,} posts/s alone: p50 {p50:.1f} ms, p99 {p99:.1f} ms; while a process"
+                f" only computes: p50 {p50_computing:.1f} ms, p99 {p99_computing:.1f} ms; while {checks} checks of"
+                f" {options.running:,} records began: p50 {p50_next_to:.1f} ms, p99 {p99_next_to:.1f} ms"
+            )
     database.close()
-    (p50, p99), (p50_computing, p99_computing), (p50_next_to, p99_next_to) = map(_percentiles, (alone, computing, next_to))
-    print(
-        f"{options.rate:,} posts/s alone: p50 {p50:.1f} ms, p99 {p99:.1f} ms; while a process only computes: p50 {p50_computing:.1f} ms,"
-        f" p99 {p99_computing:.1f} ms; while {checks} checks of {options.running:,} records began: p50 {p50_next_to:.1f} ms,"
-        f" p99 {p99_next_to:.1f} ms"
-    )
-    against = p99_next_to / p99_computing
+    against = statistics.median(to_computing)
     return [
-        Line("p99 of posts: while checks run / alone", p99_next_to / p99, GOAL_P99, is_most=True),
+        Line("p99 of posts: while checks run / alone", statistics.median(to_alone), GOAL_P99, is_most=True),
         Line("p99 of posts: while checks run / while a process only computes", against, GOAL_P99_COMPUTING, is_most=True),
     ]
 
@@ -284,7 +290,10 @@ def _check_again(url: str, deployment_id: str, start: str) -> None:
     database = Database(url, on_open=LocalServer(url).lower_session)
     with database.transaction() as session:
         stage = Scene(database, Deployments(session, PlainSealer()).get(deployment_id))
-    while True:
+    is_over = threading.Event()
+    # The check that runs is finished: a deployment has one running check at a time, and the next turn begins another.
+    signal.signal(signal.SIGTERM, lambda *_: is_over.set())
+    while not is_over.is_set():
         stage.check(datetime.fromisoformat(start))
 
 
