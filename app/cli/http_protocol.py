@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from ..errors import Unavailable
@@ -143,6 +143,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._found: _Refusal | None = None
         self._is_overdue = False
         self._is_refused = False
+        self._last: RequestResponseCycle | None = None
 
     @property
     def is_between_requests(self) -> bool:
@@ -225,6 +226,9 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Called by the parser."""
         self._unread = 0
+        if self._last is not None and not self._last.response_started:
+            self._last.keep_alive = True  # it was to be the connection's last request, and another one has come
+        self._last = None
         if sum(name == b"host" for name, _ in self.headers) > 1:
             self._give_up(_Refusal(_BAD, "The header Host may be sent once."))
         if len(self.pipeline) >= MAX_PIPELINED:
@@ -249,6 +253,9 @@ class HttpProtocol(HttpToolsProtocol):
             # It was answered before its body was complete, and the rest of the body has ended the server's own wait.
             self._unset_keepalive_if_required()
             self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        elif self.cycle.keep_alive and not self.cycle.response_started and not self.pipeline and self._all.is_one_to_move():
+            self.cycle.keep_alive = False
+            self._last = self.cycle
 
     def pause_writing(self) -> None:
         """Called by the transport when much of an answer is not sent yet."""

@@ -76,7 +76,7 @@ class RepeatingProtocol(HttpProtocol):
         if self.transport.is_closing():
             return
         transport = cast("JoinedWrites", self.transport)
-        if self._closes_after_answer:
+        if self._closes_after_answer or (not self._late and self._all.is_one_to_move()):
             transport.write_whole(content.replace(b"\r\n", b"\r\nconnection: close\r\n", 1))
             transport.close()
             return

@@ -51,24 +51,27 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
     assert not any(_lives(pid) for pid in children)
 
 
-def test_a_process_that_was_killed_comes_back_and_shares_the_connections(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_of_a_process_that_was_killed_are_shared_with_the_one_in_its_place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_API_PROCESSES", "2")
     port = free_port()
-    with _serving(folder, port) as serving, ExitStack() as clients:
+    with _serving(folder, port) as serving, ExitStack() as opened:
         wait_until(lambda: _is_ready(port))
         wait_until(lambda: len(_api_processes(_children_of(serving.pid))) == 2)
+        clients = [opened.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}")) for _ in range(12)]
 
-        def connect_until_each_has(count: int) -> bool:
-            client = clients.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}"))
-            assert client.get("/health/live").status_code == httpx.codes.OK
+        def are_shared() -> bool:
+            assert {client.get("/health/live").status_code for client in clients} == {httpx.codes.OK}
             served = [_connections(pid, port) for pid in _api_processes(_children_of(serving.pid))]
-            return len(served) == 2 and min(served) >= count
+            return sum(served) == 12 and len(served) == 2 and min(served) >= 5
 
-        wait_until(lambda: connect_until_each_has(3))
-        os.kill(_api_processes(_children_of(serving.pid))[0], signal.SIGKILL)
-        wait_until(lambda: connect_until_each_has(4))
+        wait_until(are_shared)
+        killed = _api_processes(_children_of(serving.pid))[0]
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: killed not in _children_of(serving.pid))  # its connections are closed, those of all its threads
+        assert not are_shared()
+        wait_until(are_shared)
         serving.send_signal(signal.SIGINT)
-        clients.close()
+        opened.close()
         assert serving.wait() == 0
 
 

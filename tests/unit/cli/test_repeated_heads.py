@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
@@ -225,5 +226,25 @@ def test_an_idle_connection_is_closed_after_direct_requests_too() -> None:
         protocol.timeout_keep_alive = 0
         protocol.timeout_keep_alive_handler()
         assert await reader.read() == b""
+
+    _run(act)
+
+
+def test_a_connection_that_is_to_move_ends_with_its_answer_unless_another_request_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connections, "is_one_to_move", lambda _self: bool(is_to_move))
+    is_to_move: list[bool] = []
+
+    async def act(route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + b"old")
+        await _until(lambda: bool(route.kept))
+        writer.write(HEAD + b"old")
+        await _until(lambda: route.protocols[-1].flow.read_paused)
+        is_to_move.append(True)
+        for _ in range(2):
+            route.release()
+            await _until(lambda: bool(route.kept) or not route.protocols[-1].connections)
+        first, second = (await reader.read()).removesuffix(b"old").split(b"old")
+        assert b"connection: close" not in first
+        assert second.startswith(b"HTTP/1.1 200 OK\r\nconnection: close\r\n")
 
     _run(act)

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 import uvloop
 
-from app.cli import shared_listener
+from app.cli import connection_counts, shared_listener
 from app.cli.connection_counts import SLACK, ConnectionCounts, make_counts_file
 from app.cli.http_bounds import Connections, HttpBounds
 from app.cli.http_protocol import HttpProtocol
@@ -48,7 +48,7 @@ class _Address:
 
     address: tuple[str, int]
     processes: list[_Process]
-    clients: list[asyncio.StreamWriter] = field(default_factory=list)
+    clients: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
 
     @property
     def counts(self) -> list[int]:
@@ -57,10 +57,28 @@ class _Address:
 
     async def connect(self) -> None:
         """Adds a client, and waits for the answer to its first request."""
-        reader, client = await asyncio.open_connection(*self.address)
-        client.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
-        self.clients.append(client)
+        self.clients.append(await asyncio.open_connection(*self.address))
+        await _request(*self.clients[-1])
+
+    async def request_once_each(self) -> int:
+        """Lets every client send a request, and connect again if its connection ends with the answer; returns how many did."""
+        moved = 0
+        for place, (reader, writer) in enumerate(self.clients):
+            if not await _request(reader, writer):
+                assert await reader.read() == b""
+                writer.close()
+                self.clients[place] = await asyncio.open_connection(*self.address)
+                assert await _request(*self.clients[place])
+                moved += 1
+        return moved
+
+
+async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Sends a request, and returns whether the connection stays open after the answer."""
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 204")
+    return b"\r\nconnection: close\r\n" not in head
 
 
 async def _answer(scope: dict[str, Any], _receive: object, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
@@ -89,7 +107,7 @@ def _run(work: Callable[[_Address], Awaitable[None]], *, places: int = 2, starte
             try:
                 await work(here)
             finally:
-                for client in here.clients:
+                for _, client in here.clients:
                     client.close()
                 for process in processes:
                     await process.stop()
@@ -124,12 +142,49 @@ def test_a_process_that_begins_later_gets_the_next_ones(monkeypatch: pytest.Monk
     _run(work, started=0)
 
 
-def test_what_another_with_fewer_does_not_accept_is_accepted_after_a_moment() -> None:
+def test_connections_that_are_open_move_one_by_one_to_a_process_that_has_far_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_listener, "LEAVE_SECONDS", 3600)
+    monkeypatch.setattr(connection_counts, "MOVE_SECONDS", 0)
+
+    async def work(here: _Address) -> None:
+        early, later = here.processes
+        await early.start()
+        for _ in range(20):
+            await here.connect()
+        assert await here.request_once_each() == 0
+        await later.start()
+        assert await here.request_once_each() == 9
+        assert here.counts == [11, 9]
+        assert await here.request_once_each() == 0
+
+    _run(work, started=0)
+
+
+def test_a_client_that_sends_several_requests_at_once_gets_every_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_counts, "MOVE_SECONDS", 0)
+
+    async def work(here: _Address) -> None:
+        early, later = here.processes
+        await early.start()
+        for _ in range(20):
+            await here.connect()
+        await later.start()
+        reader, writer = here.clients[0]
+        writer.write(3 * b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in range(3):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+
+    _run(work, started=0)
+
+
+def test_what_another_with_fewer_does_not_accept_is_accepted_after_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_counts, "MOVE_SECONDS", 3600)
+
     async def work(here: _Address) -> None:
         here.processes[1].counts.is_accepting = True  # as one that was stopped or killed in the middle leaves it
         for _ in range(10):
             await here.connect()
-        assert here.counts == [10, 0]
+        assert here.counts == [9, 0]  # one was ended, for the other to get it
 
     _run(work, started=1)
 
