@@ -1,10 +1,10 @@
 """Numbers of open connections of the API processes that accept from one socket, in memory that they share."""
 
 import mmap
+import os
+import sys
 import tempfile
 from typing import BinaryIO, cast
-
-from ..clock import monotonic_seconds
 
 _NOT_ACCEPTING = 2**62
 """Number of a process that accepts no connections: no other has more."""
@@ -12,11 +12,8 @@ _NOT_ACCEPTING = 2**62
 SLACK = 1
 """Connections that a process may have more than another and still accept: where each serves one request, the numbers never stay even."""
 
-MOVE_SECONDS = 0.1
-"""Min seconds between two connections that a process gives up: moving one costs its client a new connection."""
-
-_FAR, _FAR_SHARE = 2, 8
-"""A process gives up connections while it has more than another by over 2, and by over an eighth of its own."""
+_MEAN_SHARE = 8
+"""A process has far more than its share if it has more than the mean by over 1, and by over an eighth of the mean."""
 
 _BYTES = 8
 """Bytes of a number. An aligned write of as many is never seen half done."""
@@ -32,6 +29,11 @@ def make_counts_file(processes: int) -> BinaryIO:
     return file
 
 
+def note_end(file: int, place: int) -> None:
+    """Notes that the process at that place has ended, in whatever way: none is left to it, or moved to it."""
+    os.pwrite(file, _NOT_ACCEPTING.to_bytes(_BYTES, sys.byteorder), place * _BYTES)
+
+
 class ConnectionCounts:
     """One process's view of the numbers. `own` is its place among them, from 0."""
 
@@ -41,7 +43,6 @@ class ConnectionCounts:
         self._own = own
         self._others = [place for place in range(len(self._counts)) if place != own]
         self._count = 0
-        self._next_move = 0.0
         self.is_accepting = False
 
     @property
@@ -65,16 +66,8 @@ class ConnectionCounts:
         own = self._counts[self._own]
         return any(self._counts[other] + SLACK < own for other in self._others)
 
-    def is_one_to_move(self) -> bool:
-        """Returns whether a connection of this process should end now, so that its client connects to a process that has far fewer.
-
-        True at most once in `MOVE_SECONDS`: end one connection then.
-        """
-        surplus = self._count - min((self._counts[other] for other in self._others), default=self._count)
-        if surplus <= max(_FAR, self._count // _FAR_SHARE) or not self._is_accepting:
-            return False
-        now = monotonic_seconds()
-        if now < self._next_move:
-            return False
-        self._next_move = now + MOVE_SECONDS
-        return True
+    def has_far_more_than_its_share(self, *, leaving: int) -> bool:
+        """Returns whether this process has far more than the mean of those that accept, even after so many of its own have left."""
+        counts = [count for count in self._counts if count != _NOT_ACCEPTING]
+        mean = sum(counts) / max(1, len(counts))
+        return self._is_accepting and self._count - leaving > mean + max(1.0, mean / _MEAN_SHARE)

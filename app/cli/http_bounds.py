@@ -116,10 +116,6 @@ class Connections:
         if not self._by_address[address]:
             del self._by_address[address]
 
-    def is_one_to_move(self) -> bool:
-        """Returns whether the caller should end its connection after an answer, because another process has far fewer."""
-        return self.shared is not None and self.shared.is_one_to_move()
-
     def _set_total(self, total: int) -> None:
         self._total = total
         if self.shared is not None:

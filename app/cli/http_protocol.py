@@ -115,7 +115,7 @@ def _large_head() -> _Refusal:
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """The server's own protocol, with bounds."""
+    """The server's own protocol, with bounds. A connection that `is_leaving` ends with its next answer, unless another request has come."""
 
     def __init__(
         self,
@@ -143,6 +143,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._found: _Refusal | None = None
         self._is_overdue = False
         self._is_refused = False
+        self.is_leaving = False
         self._last: RequestResponseCycle | None = None
 
     @property
@@ -207,6 +208,9 @@ class HttpProtocol(HttpToolsProtocol):
         if self._phase is _Phase.IDLE:  # the next of several requests in one piece
             self._begin(_Phase.HEAD)
         self._head_bytes = 0
+        if self._last is not None and not self._last.response_started:
+            self._last.keep_alive = True  # another request has come
+        self._last = None
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -226,9 +230,6 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Called by the parser."""
         self._unread = 0
-        if self._last is not None and not self._last.response_started:
-            self._last.keep_alive = True  # it was to be the connection's last request, and another one has come
-        self._last = None
         if sum(name == b"host" for name, _ in self.headers) > 1:
             self._give_up(_Refusal(_BAD, "The header Host may be sent once."))
         if len(self.pipeline) >= MAX_PIPELINED:
@@ -253,9 +254,14 @@ class HttpProtocol(HttpToolsProtocol):
             # It was answered before its body was complete, and the rest of the body has ended the server's own wait.
             self._unset_keepalive_if_required()
             self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-        elif self.cycle.keep_alive and not self.cycle.response_started and not self.pipeline and self._all.is_one_to_move():
+        elif self.is_leaving and self.cycle.keep_alive and not self.cycle.response_started and not self.pipeline:
             self.cycle.keep_alive = False
             self._last = self.cycle
+
+    def shutdown(self) -> None:
+        """Called by the server when it ends."""
+        self._last = None
+        super().shutdown()
 
     def pause_writing(self) -> None:
         """Called by the transport when much of an answer is not sent yet."""

@@ -76,9 +76,10 @@ class RepeatingProtocol(HttpProtocol):
         if self.transport.is_closing():
             return
         transport = cast("JoinedWrites", self.transport)
-        if self._closes_after_answer or (not self._late and self._all.is_one_to_move()):
+        if self._closes_after_answer or (self.is_leaving and not self._late):
             transport.write_whole(content.replace(b"\r\n", b"\r\nconnection: close\r\n", 1))
             transport.close()
+            self._watch_reader()
             return
         transport.write_whole(content)
         self._answered_at = self.loop.time()

@@ -5,6 +5,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from ..store.database.engine import Database
 from ..store.deployments.deployments import Deployments
 from ..telemetry.metrics import SHARED_FOLDER
 from .children import ChildSpec
-from .connection_counts import make_counts_file
+from .connection_counts import make_counts_file, note_end
 from .database import migrate
 from .startup import python_module
 from .supervisor import Supervisor
@@ -97,6 +98,7 @@ def api_specs(count: int, listener: int, connections: int, *, environment: Mappi
             command=python_module(module, *map(str, (listener, connections, place))),
             environment=environment,
             inherited_files=(listener, connections),
+            on_death=partial(note_end, connections, place),
         )
         for place in range(count)
     ]

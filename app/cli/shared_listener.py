@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import random
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +12,7 @@ import structlog
 import uvicorn
 
 from .connection_counts import ConnectionCounts
+from .http_protocol import HttpProtocol
 
 LEAVE_SECONDS = 0.001
 """Seconds for which a process leaves a new connection to another that has fewer. No longer: the other may be busy, stopped or dead."""
@@ -32,6 +34,7 @@ class SharingServer(uvicorn.Server):
         self._counts = counts
         self._pause: asyncio.TimerHandle | None = None
         self._beginning: set[asyncio.Task[None]] = set()
+        self._leaving: set[HttpProtocol] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Called by `run`, with the one socket that it is given."""
@@ -52,6 +55,21 @@ class SharingServer(uvicorn.Server):
         # The server ends the connections that it knows of.
         await asyncio.gather(*self._beginning, return_exceptions=True)
         await super().shutdown(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called ten times a second. Chooses a connection that is to end, if others have far fewer: its client then connects to them."""
+        # By chance, not by who asks next: else those with the most requests would all leave.
+        here = cast("set[HttpProtocol]", self.server_state.connections)
+        self._leaving &= here
+        if not self._counts.has_far_more_than_its_share(leaving=0):
+            for connection in self._leaving:
+                connection.is_leaving = False
+            self._leaving.clear()
+        elif self._counts.has_far_more_than_its_share(leaving=len(self._leaving)) and (staying := list(here - self._leaving)):
+            chosen = random.choice(staying)  # noqa: S311 - nothing is secret about it
+            chosen.is_leaving = True
+            self._leaving.add(chosen)
+        return await super().on_tick(counter)
 
     def _watch(self) -> None:
         self._pause = None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.cli import connection_counts
-from app.cli.connection_counts import MOVE_SECONDS, SLACK, ConnectionCounts, make_counts_file
+from app.cli.connection_counts import SLACK, ConnectionCounts, make_counts_file
+from app.cli.service import api_specs
 
 
 def test_a_process_has_more_than_another_that_accepts() -> None:
@@ -52,43 +52,37 @@ def test_the_number_of_a_process_that_died_is_not_that_of_the_next_in_its_place(
         killed.set(0)
         assert first.has_more_than_another()  # it leaves connections to it, for a moment each
 
+        # What the supervisor does when it finds it dead; the next one does it again when it begins.
+        api_specs(2, 0, file.fileno(), environment={})[1].on_death()
+        assert not first.has_more_than_another()
         ConnectionCounts(file.fileno(), 1)
         assert not first.has_more_than_another()
 
 
-@pytest.mark.parametrize(("own", "least", "moves"), [(3, 0, True), (2, 0, False), (64, 55, True), (64, 56, False), (0, 64, False)])
-def test_a_connection_moves_to_a_process_that_has_far_fewer(own: int, least: int, *, moves: bool) -> None:
-    with make_counts_file(3) as file:
-        first, second, third = (ConnectionCounts(file.fileno(), place) for place in range(3))
-        for counts, number in ((first, own), (second, own), (third, least)):
-            counts.is_accepting = True
-            counts.set(number)
+@pytest.mark.parametrize(
+    ("numbers", "leaving", "expected"),
+    [
+        ((2, 0), 0, False),
+        ((3, 0), 0, True),
+        ((3, 0), 1, False),
+        ((64, 0), 27, True),
+        ((64, 0), 28, False),
+        ((37, 27), 0, True),
+        ((36, 28), 0, False),
+        ((0, 64), 0, False),
+        ((64, 64, 0), 15, True),
+        ((64, 64, 0), 16, False),  # the other one gives as many
+        ((5, 5, 5, 5), 0, False),
+        ((9,), 0, False),
+    ],
+)
+def test_a_process_has_far_more_than_its_share(numbers: tuple[int, ...], leaving: int, *, expected: bool) -> None:
+    with make_counts_file(len(numbers) + 1) as file:  # one has not begun, and is none to share with
+        processes = [ConnectionCounts(file.fileno(), place) for place in range(len(numbers))]
+        for process, number in zip(processes, numbers, strict=True):
+            process.is_accepting = True
+            process.set(number)
 
-        assert first.is_one_to_move() == moves
-
-
-def test_connections_move_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(connection_counts, "monotonic_seconds", lambda: now)
-    with make_counts_file(2) as file:
-        first, second = (ConnectionCounts(file.fileno(), place) for place in range(2))
-        first.is_accepting = second.is_accepting = True
-        first.set(100)
-
-        assert [first.is_one_to_move() for _ in range(3)] == [True, False, False]
-        now += MOVE_SECONDS
-        assert first.is_one_to_move()
-
-
-def test_none_moves_without_another_process_that_accepts() -> None:
-    with make_counts_file(2) as file, make_counts_file(1) as of_one:
-        first, second = (ConnectionCounts(file.fileno(), place) for place in range(2))
-        single = ConnectionCounts(of_one.fileno(), 0)
-        for counts in (first, single):
-            counts.is_accepting = True
-            counts.set(100)
-        assert not first.is_one_to_move()
-        assert not single.is_one_to_move()
-
-        second.is_accepting, first.is_accepting = True, False  # it ends, and so do all its connections
-        assert not first.is_one_to_move()
+        assert processes[0].has_far_more_than_its_share(leaving=leaving) == expected
+        processes[0].is_accepting = False  # it ends, and so do all its connections
+        assert not processes[0].has_far_more_than_its_share(leaving=leaving)

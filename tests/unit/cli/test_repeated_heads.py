@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
@@ -39,9 +38,9 @@ class Route:
         return True
 
     def release(self) -> None:
-        for sender in self.kept:
+        kept, self.kept = self.kept, []
+        for sender in kept:
             self._answer(sender, b"old")
-        self.kept.clear()
 
     def _answer(self, sender: WaitingClient, body: bytes) -> None:
         sender.answer(b"HTTP/1.1 200 OK\r\n%bcontent-length: 3\r\n\r\n%b" % (sender.head_of_answers(), body))
@@ -230,21 +229,18 @@ def test_an_idle_connection_is_closed_after_direct_requests_too() -> None:
     _run(act)
 
 
-def test_a_connection_that_is_to_move_ends_with_its_answer_unless_another_request_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connections, "is_one_to_move", lambda _self: bool(is_to_move))
-    is_to_move: list[bool] = []
-
+def test_a_connection_that_is_leaving_ends_with_its_answer_unless_another_request_has_come() -> None:
     async def act(route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        route.protocols[-1].is_leaving = True
         writer.write(HEAD + b"old")
         await _until(lambda: bool(route.kept))
         writer.write(HEAD + b"old")
         await _until(lambda: route.protocols[-1].flow.read_paused)
-        is_to_move.append(True)
         for _ in range(2):
+            assert len(route.kept) == 1
             route.release()
-            await _until(lambda: bool(route.kept) or not route.protocols[-1].connections)
         first, second = (await reader.read()).removesuffix(b"old").split(b"old")
         assert b"connection: close" not in first
         assert second.startswith(b"HTTP/1.1 200 OK\r\nconnection: close\r\n")
 
-    _run(act)
+    assert _run(act).direct == [b"old", b"old"]

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 import uvloop
 
-from app.cli import connection_counts, shared_listener
+from app.cli import shared_listener
 from app.cli.connection_counts import SLACK, ConnectionCounts, make_counts_file
 from app.cli.http_bounds import Connections, HttpBounds
 from app.cli.http_protocol import HttpProtocol
@@ -58,7 +58,14 @@ class _Address:
     async def connect(self) -> None:
         """Adds a client, and waits for the answer to its first request."""
         self.clients.append(await asyncio.open_connection(*self.address))
-        await _request(*self.clients[-1])
+        assert await _request(*self.clients[-1])
+
+    async def tick(self, times: int) -> None:
+        """Does, at once, what each running process does ten times a second."""
+        for _ in range(times):
+            for process in self.processes:
+                if process.is_running:
+                    await process.server.on_tick(1)
 
     async def request_once_each(self) -> int:
         """Lets every client send a request, and connect again if its connection ends with the answer; returns how many did."""
@@ -96,7 +103,7 @@ def _run(work: Callable[[_Address], Awaitable[None]], *, places: int = 2, starte
             for place in range(places):
                 counts = ConnectionCounts(file.fileno(), place)
                 protocol = partial(HttpProtocol, connections=Connections(HttpBounds(), counts))
-                config = uvicorn.Config(_answer, http=cast("type[asyncio.Protocol]", protocol), lifespan="off", log_config=None)
+                config = uvicorn.Config(_answer, http=cast("type[asyncio.Protocol]", protocol), lifespan="off", log_config=None, timeout_keep_alive=3600)
                 config.load()
                 server = SharingServer(config, counts)
                 server.lifespan = config.lifespan_class(config)
@@ -142,49 +149,80 @@ def test_a_process_that_begins_later_gets_the_next_ones(monkeypatch: pytest.Monk
     _run(work, started=0)
 
 
-def test_connections_that_are_open_move_one_by_one_to_a_process_that_has_far_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_connections_move_to_a_process_that_has_far_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_listener, "LEAVE_SECONDS", 3600)
-    monkeypatch.setattr(connection_counts, "MOVE_SECONDS", 0)
 
     async def work(here: _Address) -> None:
         early, later = here.processes
         await early.start()
         for _ in range(20):
             await here.connect()
+        await here.tick(20)
         assert await here.request_once_each() == 0
         await later.start()
-        assert await here.request_once_each() == 9
+        await here.tick(1)
+        assert await here.request_once_each() == 1
+        await here.tick(20)
+        assert await here.request_once_each() == 8
         assert here.counts == [11, 9]
+        await here.tick(20)
         assert await here.request_once_each() == 0
 
     _run(work, started=0)
 
 
-def test_a_client_that_sends_several_requests_at_once_gets_every_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_counts, "MOVE_SECONDS", 0)
-
+def test_a_connection_stays_where_others_have_as_many_before_its_next_request() -> None:
     async def work(here: _Address) -> None:
         early, later = here.processes
         await early.start()
         for _ in range(20):
             await here.connect()
-        await later.start()
-        reader, writer = here.clients[0]
-        writer.write(3 * b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        for _ in range(3):
-            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+        later.counts.is_accepting = True
+        await here.tick(20)
+        later.counts.set(20)
+        await here.tick(1)
+        assert await here.request_once_each() == 0
 
     _run(work, started=0)
 
 
-def test_what_another_with_fewer_does_not_accept_is_accepted_after_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_counts, "MOVE_SECONDS", 3600)
+def test_a_client_that_sends_several_requests_at_once_gets_every_answer() -> None:
+    async def work(here: _Address) -> None:
+        await here.connect()
+        (connection,) = here.processes[0].server.server_state.connections
+        cast("HttpProtocol", connection).is_leaving = True
+        ((reader, writer),) = here.clients
+        request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        writer.write(2 * request + request[:9])
+        for _ in range(2):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+        writer.write(request[9:])
+        assert b"\r\nconnection: close\r\n" in await reader.read()
 
+    _run(work, places=1, started=1)
+
+
+def test_a_connection_that_is_leaving_ends_with_the_server_though_another_request_has_come() -> None:
+    async def work(here: _Address) -> None:
+        await here.connect()
+        (connection,) = here.processes[0].server.server_state.connections
+        protocol = cast("HttpProtocol", connection)
+        protocol.is_leaving = True
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        protocol.shutdown()
+        protocol.data_received(b"GET / HTTP/1.1\r\n")
+        ((reader, _),) = here.clients
+        assert b"\r\nconnection: close\r\n" in await reader.read()
+
+    _run(work, places=1, started=1)
+
+
+def test_what_another_with_fewer_does_not_accept_is_accepted_after_a_moment() -> None:
     async def work(here: _Address) -> None:
         here.processes[1].counts.is_accepting = True  # as one that was stopped or killed in the middle leaves it
         for _ in range(10):
             await here.connect()
-        assert here.counts == [9, 0]  # one was ended, for the other to get it
+        assert here.counts == [10, 0]
 
     _run(work, started=1)
 
