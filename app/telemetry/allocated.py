@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from typing import Final
 
 import structlog
-from prometheus_client import mmap_dict, values
+from prometheus_client import mmap_dict, multiprocess, values
 
 FIRST_BYTES: Final = 1 << 16
 """Bytes that a file of counters begins with; it doubles when they are used up."""
+
+_HEAD_BYTES: Final = 4
+"""Bytes at the beginning of such a file, which say how many are used."""
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
@@ -36,6 +39,17 @@ class AllocatedDict(mmap_dict.MmapedDict):
                 setattr(self, "_f", None)  # noqa: B010 - the library's own sign of a closed file, which its types do not allow
                 return
         super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def read_all_values_from_file(filename: str) -> Iterator[tuple[str, float, float, int]]:
+        """Returns every counter of a file with its value, time stamp and place; none of a file that has got no space.
+
+        A full disk leaves it empty, and so does the end of a process that has just created it.
+        """
+        if os.stat(filename).st_size < _HEAD_BYTES:  # noqa: PTH116 - as above
+            return iter(())
+        found: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(filename)  # type: ignore[no-untyped-call]
+        return found
 
     def read_value(self, key: str) -> tuple[float, float]:
         """Returns value and time stamp of a counter; 0 of a new one."""
@@ -85,8 +99,12 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
 
 def allocate_before_writing() -> None:
-    """Makes every counter of this process that is created from here on live in an allocated file, where files are shared at all."""
+    """Makes every counter of this process that is created from here on live in an allocated file, where files are shared at all.
+
+    All processes' files are read likewise.
+    """
     values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
+    multiprocess.MmapedDict = AllocatedDict  # type: ignore[misc]
 
 
 def _allocate(descriptor: int, size: int) -> None:

@@ -11,6 +11,7 @@ from prometheus_client.mmap_dict import MmapedDict
 
 from app.telemetry import allocated
 from app.telemetry.allocated import FIRST_BYTES, AllocatedDict
+from app.telemetry.metrics import SHARED_FOLDER, exposition
 
 
 def refuse(*_: object) -> None:
@@ -63,6 +64,22 @@ def test_when_the_disk_fills_up_old_counters_go_on_and_new_ones_stay_in_memory(t
 def test_another_fault_than_a_full_disk_is_not_hidden(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         AllocatedDict(str(tmp_path / "none" / "counter_1.db"))
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_counters_of_other_processes_are_read_where_a_file_has_got_no_space(tmp_path: Path, *, is_full: bool) -> None:
+    counters = AllocatedDict(str(tmp_path / "counter_1.db"))
+    counters.write_value('["tried","tried_total",{},"Tries."]', 3.0, 0.0)
+    if is_full:
+        with patch.object(os, "posix_fallocate", refuse):
+            AllocatedDict(str(tmp_path / "counter_2.db"))
+    else:
+        (tmp_path / "counter_2.db").touch()  # as a process leaves it that was killed at that moment
+    assert (tmp_path / "counter_2.db").stat().st_size == 0
+
+    with patch.dict(os.environ, {SHARED_FOLDER: str(tmp_path)}):
+        assert b"tried_total 3.0" in exposition()[0]
+    counters.close()  # type: ignore[no-untyped-call]
 
 
 def test_counters_of_the_library_live_in_such_files(tmp_path: Path) -> None:
