@@ -104,7 +104,7 @@ def allocate_before_writing() -> None:
     All processes' files are read likewise.
     """
     values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
-    multiprocess.MmapedDict = AllocatedDict  # type: ignore[misc]
+    multiprocess.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
 
 
 def _allocate(descriptor: int, size: int) -> None:
