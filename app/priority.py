@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 NICENESS = 5
-"""Niceness of a worker, and of commands that go through many records: next to an API process on the same processor, about a quarter of it."""
+"""Niceness of a worker, and of commands that go through many records: next to an API process they get a quarter of a processor."""
 
 _TRIES = 5
 _PAUSE_SECONDS = 0.15

@@ -12,9 +12,9 @@ Two parts, in a Postgres of its own with fsync on:
 2. One process of the service takes posts of one record at a fixed rate: alone, while a process only computes, and while a worker's process
    checks windows of `running` records again and again. Both have the worker's priority, and a session of their own as the worker has: Linux
    shares processors between sessions first. The client, in place of programs on other machines, has the processors first. The three take
-   `turns`, and the ratio of each turn counts: a single pair of them differs by a fifth from the next one.
-   Goals, of the median turn: a p99 of at most 1.5 times that alone, and of at most 1.2 times that next to the process that only computes. The latter knows no
-   database: it shows how far the machine itself can keep the first goal.
+   `turns`, and the ratio of each turn counts: single ones differ by a third and more.
+   Goals, of the median turn: a p99 of at most 1.5 times that alone, and of at most 1.2 times that next to the process that only computes.
+   The latter knows no database: it shows how far the machine itself can keep the first goal.
 """
 
 import argparse

@@ -306,7 +306,9 @@ def _show(sides: dict[str, Side]) -> bool:
     lines: list[Line] = []
     if ONE in sides:
         one = sides[ONE]
-        lines += [Line(f"posts: one process / {name}", one.over(sides[name], "rate"), goal) for name, goal in GOALS.items() if name in sides]
+        lines += [
+            Line(f"posts: one process / {name}", one.over(sides[name], "rate"), goal) for name, goal in GOALS.items() if name in sides
+        ]
         if BARE in sides:
             cost = sides[BARE].over(one, "api_ms")
             lines.append(Line("posts: processor time, bare server / one process", cost, GOALS[BARE]))

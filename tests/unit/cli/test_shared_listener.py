@@ -103,7 +103,9 @@ def _run(work: Callable[[_Address], Awaitable[None]], *, places: int = 2, starte
             for place in range(places):
                 counts = ConnectionCounts(file.fileno(), place)
                 protocol = partial(HttpProtocol, connections=Connections(HttpBounds(), counts))
-                config = uvicorn.Config(_answer, http=cast("type[asyncio.Protocol]", protocol), lifespan="off", log_config=None, timeout_keep_alive=3600)
+                config = uvicorn.Config(
+                    _answer, http=cast("type[asyncio.Protocol]", protocol), lifespan="off", log_config=None, timeout_keep_alive=3600
+                )
                 config.load()
                 server = SharingServer(config, counts)
                 server.lifespan = config.lifespan_class(config)
