@@ -52,9 +52,11 @@ def test_the_number_of_a_process_that_died_is_not_that_of_the_next_in_its_place(
         killed.set(0)
         assert first.has_more_than_another()  # it leaves connections to it, for a moment each
 
-        # What the supervisor does when it finds it dead; the next one does it again when it begins.
+        # The supervisor notes it when it finds it dead, and so does the next one when it begins.
         api_specs(2, 0, file.fileno(), environment={})[1].on_death()
         assert not first.has_more_than_another()
+        killed.set(0)
+        assert first.has_more_than_another()
         ConnectionCounts(file.fileno(), 1)
         assert not first.has_more_than_another()
 

@@ -62,7 +62,14 @@ def _run(act: Callable[[Route, asyncio.StreamReader, asyncio.StreamWriter], Awai
     async def run() -> Route:
         route = Route()
         config = uvicorn.Config(
-            route.app, interface="asgi3", http=RepeatingProtocol, lifespan="off", log_config=None, access_log=False, ws="none"
+            route.app,
+            interface="asgi3",
+            http=RepeatingProtocol,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            ws="none",
+            timeout_keep_alive=3600,
         )
         config.load()
         route.server = uvicorn.Server(config)
@@ -242,5 +249,6 @@ def test_a_connection_that_is_leaving_ends_with_its_answer_unless_another_reques
         first, second = (await reader.read()).removesuffix(b"old").split(b"old")
         assert b"connection: close" not in first
         assert second.startswith(b"HTTP/1.1 200 OK\r\nconnection: close\r\n")
+        assert route.protocols[-1]._reader_timer is not None  # noqa: SLF001 - it was watched whether the client reads its answer
 
     assert _run(act).direct == [b"old", b"old"]

@@ -55,10 +55,11 @@ class _Address:
         """How many connections each process has."""
         return [len(process.server.server_state.connections) for process in self.processes]
 
-    async def connect(self) -> None:
-        """Adds a client, and waits for the answer to its first request."""
-        self.clients.append(await asyncio.open_connection(*self.address))
-        assert await _request(*self.clients[-1])
+    async def connect(self, count: int = 1) -> None:
+        """Adds clients, one after the other has got the answer to its first request."""
+        for _ in range(count):
+            self.clients.append(await asyncio.open_connection(*self.address))
+            assert await _request(*self.clients[-1])
 
     async def tick(self, times: int) -> None:
         """Does, at once, what each running process does ten times a second."""
@@ -126,8 +127,7 @@ def _run(work: Callable[[_Address], Awaitable[None]], *, places: int = 2, starte
 
 def test_connections_that_stay_open_are_spread_evenly() -> None:
     async def work(here: _Address) -> None:
-        for _ in range(20):
-            await here.connect()
+        await here.connect(20)
         # One whose wait just ended may take a connection that is new, so they need not be quite even.
         assert min(here.counts) >= 7
         assert sum(here.counts) == 20
@@ -141,11 +141,9 @@ def test_a_process_that_begins_later_gets_the_next_ones(monkeypatch: pytest.Monk
     async def work(here: _Address) -> None:
         later, early = here.processes
         await early.start()
-        for _ in range(10):
-            await here.connect()
+        await here.connect(10)
         await later.start()
-        for _ in range(10 - SLACK - 1):
-            await here.connect()
+        await here.connect(10 - SLACK - 1)
         assert here.counts == [10 - SLACK - 1, 10]
 
     _run(work, started=0)
@@ -157,8 +155,7 @@ def test_open_connections_move_to_a_process_that_has_far_fewer(monkeypatch: pyte
     async def work(here: _Address) -> None:
         early, later = here.processes
         await early.start()
-        for _ in range(20):
-            await here.connect()
+        await here.connect(20)
         await here.tick(20)
         assert await here.request_once_each() == 0
         await later.start()
@@ -177,8 +174,7 @@ def test_a_connection_stays_where_others_have_as_many_before_its_next_request() 
     async def work(here: _Address) -> None:
         early, later = here.processes
         await early.start()
-        for _ in range(20):
-            await here.connect()
+        await here.connect(20)
         later.counts.is_accepting = True
         await here.tick(20)
         later.counts.set(20)
@@ -214,7 +210,7 @@ def test_a_connection_that_is_leaving_ends_with_the_server_though_another_reques
         protocol.shutdown()
         protocol.data_received(b"GET / HTTP/1.1\r\n")
         ((reader, _),) = here.clients
-        assert b"\r\nconnection: close\r\n" in await reader.read()
+        assert b"\r\nconnection: close\r\n" in await reader.readuntil(b"\r\n\r\n")
 
     _run(work, places=1, started=1)
 
@@ -222,8 +218,7 @@ def test_a_connection_that_is_leaving_ends_with_the_server_though_another_reques
 def test_what_another_with_fewer_does_not_accept_is_accepted_after_a_moment() -> None:
     async def work(here: _Address) -> None:
         here.processes[1].counts.is_accepting = True  # as one that was stopped or killed in the middle leaves it
-        for _ in range(10):
-            await here.connect()
+        await here.connect(10)
         assert here.counts == [10, 0]
 
     _run(work, started=1)
@@ -265,8 +260,7 @@ def test_it_does_not_try_again_at_once_after_the_system_refused_a_connection(mon
 def test_a_process_that_ends_accepts_no_more_and_leaves_the_address_to_the_others() -> None:
     async def work(here: _Address) -> None:
         await here.processes[0].stop()
-        for _ in range(5):
-            await here.connect()
+        await here.connect(5)
         assert here.counts == [0, 5]
         assert not here.processes[1].counts.has_more_than_another()  # so it waits for none of them
 
