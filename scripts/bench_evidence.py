@@ -127,10 +127,10 @@ class Bench:
         with self._database.transaction() as session:
             monitor, deployment = self._stage.monitor(), followed_deployment(session, no)
             begin_era(session, no, monitor.version, deployment.model_revision, starts_at=None)
-            era = find_era(session, no, monitor.version, deployment.model_revision)
+            era = find_era(session, no, deployment.model_revision)
             assert era is not None  # noqa: S101 - for the type: it has just begun
             counted = list(self._draw_counts(span, hours))
-            replace_hours(session, era.no, DataSet.PAYLOAD, span, counted)
+            replace_hours(session, era.no, DataSet.PAYLOAD, span, counted, {one.place.attribute: span.start for one in counted})
             settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
             note_progress(session, era.no, counted_until=NOON, labels_until=NOON)
         with psycopg.connect(self._database.url, autocommit=True) as connection:

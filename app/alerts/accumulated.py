@@ -15,6 +15,7 @@ from ..store.alerts.alerts import unresolved_of_rule
 from ..store.attributions.attributions import queue_for_alert
 from ..store.database.engine import Database
 from ..store.evidence.eras import eras_with_alerts_due, take_alerts_due
+from ..store.evidence.figures import find_ended
 from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
 from .facts import facts_of_evidence, facts_of_fair_evidence
 from .guarding import run_guarded
@@ -49,9 +50,10 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
     if not isinstance(condition, EvidenceCondition):
         return
     unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
-    # Another monitor version or model revision: what was found before says nothing about this one.
+    # Another model revision, or a monitor that compares something else: what was found before says nothing about it.
+    ended = find_ended(session, [str(alert.facts.get("comparison_id")) for alert in unresolved.values()])
     for subject, alert in list(unresolved.items()):
-        if (alert.facts.get("monitor_version"), alert.facts.get("model_revision")) != (evidence.monitor.version, evidence.model_revision):
+        if alert.facts.get("model_revision") != evidence.model_revision or alert.facts.get("comparison_id") in ended:
             end(session, alert, Resolution.SUPERSEDED)
             del unresolved[subject]
     by_subject: dict[AlertSubject, list[ComparisonState]] = {}

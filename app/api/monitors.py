@@ -11,11 +11,13 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Principal
 from ..store.deployments.monitors import delete_monitor, monitor_of, put_monitor
 from ..store.people.activities import record_activity
+from ..store.subgroups.scans import get_scan
+from ..tracking.subgroups.watching import keep_origins, watch_found_group
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 from .answers import problems_of_deployment, problems_with_body
 from .changes import monitor_changes
-from .schemas.monitors import BothSidesIn, MonitorIn, MonitorOut
+from .schemas.monitors import BothSidesIn, FoundGroupIn, MonitorIn, MonitorOut
 from .validating import ValidateOnly, kept_unless
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
@@ -49,6 +51,20 @@ def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: S
     return _put_monitor(session, principal, deployment, watching_both_sides(before), before=before)
 
 
+@router.post("/found-groups", operation_id="watchFoundGroup", responses=problems_with_body(NotFound, Conflict))
+def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
+    """Watches the group that a scan found from now on: it becomes an attribute of the monitor's next version.
+
+    Its evidence begins with the first whole hour after that. What is known of all other comparisons stays.
+    The same group again changes nothing.
+    """
+    before = monitor_of(session, deployment.no)
+    if before is None:
+        raise NotFound("fairness monitor of the deployment", deployment.id)
+    monitor = watch_found_group(before, get_scan(session, deployment.no, body.scan_id), name=body.name)
+    return _put_monitor(session, principal, deployment, monitor, before=before)
+
+
 @router.get("", operation_id="readFairnessMonitor", responses=problems_of_deployment())
 def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) -> MonitorOut:
     """Returns the monitor, with the same warnings."""
@@ -71,7 +87,7 @@ def _put_monitor(session: Session, principal: Principal, deployment: Deployment,
     found = fitting_problems(session, deployment, monitor)
     if found:
         raise InvalidInput(found)
-    after = put_monitor(session, deployment.no, monitor)
+    after = put_monitor(session, deployment.no, keep_origins(monitor, before))
     if after != before:
         record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))
     return MonitorOut.of(after, monitor_warnings(session, deployment, after))

@@ -34,7 +34,7 @@ from ..records.strata import divide
 from ..store.records.window import VALUE_PREFIX, WindowQuery
 from .asking import Report
 from .picking import is_needed
-from .subject import Subject
+from .subject import Subject, require_attributes
 from .tabulation import Tabulated, count_payload
 
 ALL, NONE = slice(None), slice(0)
@@ -209,7 +209,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
         InvalidInput: the files cannot be read, or an attribute without listed reference has too many values.
     """
     span, schema = subject.check.span, subject.deployment.schema
-    names = [subject.column(attribute.feature).name for attribute in subject.monitor.attributes]
+    names = require_attributes(subject.deployment, subject.monitor)
     names += [] if subject.monitor.strata is None else [subject.column(subject.monitor.strata, "strata").name]
     query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(names)))
     pieces = files.pieces(span)

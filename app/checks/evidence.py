@@ -15,7 +15,7 @@ from .feedback import PROBABILITY
 from .outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
 from .picking import is_needed, picked_on
 from .sources import WindowSource
-from .subject import Subject
+from .subject import Subject, require_attributes
 from .window import PayloadWindow, Window, read_feedback_window, read_payload_window
 
 COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
@@ -26,8 +26,8 @@ COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet
 class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 
-    `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies, or no picked metric is of
-    balanced data. Records of other model revisions than `model_revision`, the present one, are in no group there: the present
+    `copies` has one entry per attribute but those by a rule, or none where the deployment has no endpoint to score copies, or no picked
+    metric is of balanced data. Records of other model revisions than `model_revision`, the present one, are in no group there: the present
     model's answer to a copy cannot be compared with another model's answer to the record.
     """
 
@@ -53,7 +53,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     """Reads the window, groups it, and looks up which copies were scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
     # Required here, because a name that the schema no longer has could not be read at all.
-    names = [subject.column(attribute.feature).name for attribute in monitor.attributes]
+    names = require_attributes(deployment, monitor)
     names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
     names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
@@ -79,7 +79,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
             keeps_all=with_thresholds,
         )
         for grouping in comparable
-        if is_copied
+        if is_copied and subject.attribute(grouping).rule is None
     )
     has_scores = is_needed(monitor, "scores") or with_thresholds
     evidence = CheckEvidence(

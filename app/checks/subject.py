@@ -1,7 +1,7 @@
 """The subject of a check: the deployment and its monitor, as they are when the check starts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ..domain.checks import CheckRun
@@ -61,8 +61,7 @@ class Subject:
         Raises:
             InvalidInput: the training data do not hold them.
         """
-        name = grouping.column.name
-        features = next(one.correlated_features for one in self.monitor.attributes if one.feature == name)
+        name, features = grouping.column.name, self.attribute(grouping).correlated_features
         if not features:
             return None
         if name not in self.donors:
@@ -79,8 +78,20 @@ class Subject:
 
     def fixed(self, grouping: Grouping) -> MonitoredAttribute:
         """Returns the attribute with the reference values that the payload window showed, so that labels are grouped in the same way."""
-        values = {role: tuple(group.value for group in grouping.groups if group.role == role) for role in ("monitored", "reference")}
-        return MonitoredAttribute(feature=grouping.column.name, monitored=values["monitored"], reference=values["reference"])
+        return replace(self.attribute(grouping), reference=tuple(group.value for group in grouping.groups if group.role == "reference"))
+
+    def attribute(self, grouping: Grouping) -> MonitoredAttribute:
+        """Returns the attribute that the records are grouped by."""
+        return next(attribute for attribute in self.monitor.attributes if attribute.feature == grouping.column.name)
+
+
+def require_attributes(deployment: Deployment, monitor: Monitor) -> list[str]:
+    """Returns the names of the columns that the monitor's attributes read.
+
+    Raises:
+        InvalidInput: the changed schema no longer has one.
+    """
+    return [require_column(deployment, name).name for attribute in monitor.attributes for name in attribute.columns]
 
 
 def require_column(deployment: Deployment, feature: str, member: str = "attributes") -> Column:

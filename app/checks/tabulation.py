@@ -164,8 +164,9 @@ def count_payload(
         for part in parts
     )
     inside: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
-    if not comparison.is_together:
-        (feature,) = comparison.features
+    attributes = comparison.members(read.monitor)
+    if len(attributes) == 1 and attributes[0].rule is None:
+        feature = attributes[0].feature
         grouping, values = read.grouping(feature), read.values(feature)
         of_span, before = (count_inside(grouping, values, read.outcomes, part, repeats) for part in parts)
         inside = (of_span, before)

@@ -29,7 +29,9 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "records_in_no_group": {one.column.name: int((one.codes == NEITHER).sum()) for one in evidence.groupings},
         "perturbed_records": {one.grouping.column.name: one.copies for one in evidence.copies},
         "copies_to_score": int(sum(len(records) * one.targets[no].draws for one in evidence.copies for no, records in one.missing())),
-        "attributes_unseen_by_model": [one.column.name for one in evidence.groupings if not subject.is_feature(one.column.name)],
+        "attributes_unseen_by_model": [
+            one.column.name for one in evidence.groupings if subject.attribute(one).rule is None and not subject.is_feature(one.column.name)
+        ],
         "oldest_record_at": reach.start.isoformat() if len(window) else None,
         "newest_record_at": reach.end.isoformat() if len(window) else None,
         "labelled_records": evidence.feedback.own,

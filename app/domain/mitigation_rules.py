@@ -23,7 +23,7 @@ DEFAULT_GROUP = 100
 
 def mitigation_problems(settings: MitigationSettings, monitor: Monitor, problem_type: ProblemType) -> list[FieldProblem]:
     """Returns every problem of the settings for a deployment of that monitor and type; empty if they may be stored."""
-    monitored = {attribute.feature for attribute in monitor.attributes}
+    monitored = {attribute.feature for attribute in monitor.attributes if attribute.rule is None}
     found = []
     if problem_type is ProblemType.REGRESSION:
         reason = "thresholds are fitted to probabilities, which a regression model has none of"
@@ -54,7 +54,7 @@ def mitigation_problems(settings: MitigationSettings, monitor: Monitor, problem_
 
 def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
     """Returns the monitored attributes that the settings apply to, in the monitor's order."""
-    return tuple(attribute.feature for attribute in monitor.attributes if settings.mitigates(attribute.feature))
+    return tuple(one.feature for one in monitor.attributes if one.rule is None and settings.mitigates(one.feature))
 
 
 def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:

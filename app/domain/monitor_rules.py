@@ -16,6 +16,7 @@ from .deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .display_names import display_name_problems
 from .monitors import Monitor, MonitoredAttribute
 from .repeated_rules import check_bounds, check_names
+from .ruled_attributes import rule_problems
 from .stored_forms import stored_form_problem
 from .texts import TOGETHER, name_problem
 from .values import GroupValue, Range, canonical, label_of
@@ -154,9 +155,12 @@ def _check_attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Col
             yield FieldProblem(f"{place}.feature", f"{attribute.feature!r} is configured twice")
         seen.add(attribute.feature)
         column = schema.column(attribute.feature)
-        if column is None:
+        if attribute.rule is not None:
+            yield from rule_problems(place, attribute, schema)
+        elif column is None:
             yield FieldProblem(f"{place}.feature", f"{attribute.feature!r} is neither a feature nor a meta field of the deployment")
-        yield from _check_groups(place, attribute, column)
+        if attribute.rule is None:
+            yield from _check_groups(place, attribute, column)
         yield from _check_limits(place, attribute, known_metrics)
 
         picked, features = attribute.correlated_features, {column.name for column in schema.features}

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
+from .deployments import Column, FieldKind, FieldType, RecordSchema
 from .display_names import DisplayNames
+from .group_rules import ALL_OTHERS, FoundBy, GroupRule
 from .outcomes import OutcomeRule
 from .values import GroupValue
 
@@ -39,6 +42,8 @@ class MonitoredAttribute:
     """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric key.
 
     `correlated_features` are those that copies of a meta field change instead of it: the model does not see the field itself.
+    With a `rule`, `feature` is no column but the attribute's name, and the rule says of each record whether it is in the monitored group
+    or among all others; `found_by` is the scan that found the group. Such an attribute has no copies.
     """
 
     feature: str
@@ -48,6 +53,26 @@ class MonitoredAttribute:
     upper_threshold: float | None = None
     metric_limits: tuple[tuple[str, Limits], ...] = ()
     correlated_features: tuple[str, ...] = ()
+    rule: GroupRule | None = None
+    found_by: FoundBy | None = None
+
+    @classmethod
+    def of_rule(cls, name: str, rule: GroupRule, **more: Any) -> "MonitoredAttribute":  # noqa: ANN401 - the other members
+        """Returns the attribute that compares the rule's group with all others."""
+        return cls(feature=name, monitored=(rule.label,), reference=(ALL_OTHERS,), rule=rule, **more)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that say in which group a record is."""
+        return (self.feature,) if self.rule is None else self.rule.features
+
+    def column_in(self, schema: RecordSchema) -> Column | None:
+        """Returns the column whose values are the groups', of a rule one that no record has; None if the schema lacks what is read."""
+        if self.rule is None:
+            return schema.column(self.feature)
+        if any(schema.column(name) is None for name in self.columns):
+            return None
+        return Column(name=self.feature, type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 
 
 LABEL_HORIZON_HOURS = 720

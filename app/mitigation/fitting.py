@@ -52,7 +52,7 @@ class Goal:
 
     def attributes(self) -> list[MonitoredAttribute]:
         """Returns the monitored attributes that are mitigated."""
-        return [attribute for attribute in self.monitor.attributes if self.settings.mitigates(attribute.feature)]
+        return [attribute for attribute in self.monitor.attributes if attribute.rule is None and self.settings.mitigates(attribute.feature)]
 
     def column(self, name: str) -> Column:
         """Returns the column of an attribute.

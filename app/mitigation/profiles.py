@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.deployments import Deployment
 from ..domain.mitigation import MitigationSettings, Profile
+from ..domain.mitigation_rules import mitigated_attributes
 from ..domain.monitors import Monitor
 from ..domain.values import GroupValue, Range
 from ..store.database.arrow import arrow_reader
@@ -108,8 +109,9 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
                 [*attribute.correlated_features, donor_digests.get(attribute.feature)],
             ]
             for attribute in monitor.attributes
+            if attribute.rule is None
         ],
-        "mitigated": [attribute.feature for attribute in monitor.attributes if settings.mitigates(attribute.feature)],
+        "mitigated": mitigated_attributes(settings, monitor),
         "parity": [msgspec.to_builtins(goal) for goal in settings.parity],
     }
     return hashlib.blake2b(msgspec.json.encode(content), digest_size=16).hexdigest()

@@ -14,6 +14,7 @@ from ..errors import InvalidInput
 from .cells import Codes
 from .grouping import Grouping, group_records, intersect
 from .outcomes import outcome_codes
+from .ruled import read_attribute
 from .scores import Scores, favourable_scores
 from .strata import Divided, divide
 
@@ -85,8 +86,8 @@ def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -
     """
     groupings = []
     for attribute in monitor.attributes:
-        column = schema.column(attribute.feature)
+        column = attribute.column_in(schema)
         if column is None:
             raise InvalidInput.of("attributes", f"{attribute.feature} is named by the monitor but is not a column; change the monitor")
-        groupings.append(group_records(attribute, column, columns.values[attribute.feature]))
+        groupings.append(group_records(attribute, column, read_attribute(attribute, columns.values)))
     return RecordTable(monitor, columns, outcome_codes(columns.answers, monitor.outcomes), tuple(groupings))

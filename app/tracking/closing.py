@@ -12,7 +12,8 @@ from ..store.deployments.monitors import monitor_of
 from ..store.evidence.closures import Closure, add_closure
 from ..store.evidence.eras import find_era, followed_deployment
 from ..store.evidence.figures import FigureKey, StoredFigure, figures_of, replace_state
-from .figures import WatchedMetric, watched_metrics
+from .counting import FollowedEra
+from .figures import WatchedMetric
 from .series import number_hour
 from .states import Closed, FigureState
 from .summarising import summarise
@@ -26,17 +27,17 @@ def close_alarms(session: Session, alert: Alert) -> None:
     monitor, deployment = monitor_of(session, alert.deployment_no), followed_deployment(session, alert.deployment_no)
     if monitor is None:
         return
-    era = find_era(session, alert.deployment_no, monitor.version, deployment.model_revision)
-    found = (alert.facts.get("monitor_version"), alert.facts.get("model_revision"))
+    era = find_era(session, alert.deployment_no, deployment.model_revision)
     # Figures of an earlier era are not followed any more, so their evidence has nothing to begin again with.
-    if era is None or found != (era.monitor_version, era.model_revision):
+    if era is None or alert.facts.get("model_revision") != era.model_revision:
         return
-    metrics = {(one.place, one.definition.metric): one for one in watched_metrics(monitor)}
+    followed = FollowedEra(deployment, monitor, era)
+    metrics = {(one.place, one.definition.metric): one for one in followed.metrics}
     for figure in figures_of(session, era.no):
-        key, watched = figure.key, metrics.get((figure.key.place, figure.key.metric))
+        key = figure.key
         about = AlertSubject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
-        if about == alert.subject and watched is not None and figure.state:
-            _close_figure(session, alert, era.no, figure, watched)
+        if about == alert.subject and figure.state and followed.compares(figure):
+            _close_figure(session, alert, era.no, figure, metrics[key.place, key.metric])
 
 
 def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFigure, watched: WatchedMetric) -> None:

@@ -1,6 +1,6 @@
 """Counts the records and labels of whole hours by group, as checks read them: every record of the hour, and each once."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -24,9 +24,11 @@ from ..metrics.tables import BalancedCells
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..store.database.arrow import ArrowReader
 from ..store.evidence.eras import Era, FollowedDeployment
+from ..store.evidence.figures import KnownFigure
 from ..store.evidence.hours import Cells, CountedHour, CountedPlace
 from ..store.evidence.records import labels_between, records_between
 from ..store.records.window import VALUE_PREFIX, WindowQuery
+from .definitions import Definition, define_figures
 from .figures import WatchedMetric, watched_metrics
 from .people import ChoosesRecords
 
@@ -37,16 +39,28 @@ _Fetch: TypeAlias = Callable[[WindowQuery], pa.Table]
 
 @dataclass(frozen=True)
 class FollowedEra:
-    """One deployment and its monitor in one era."""
+    """One deployment and its monitor in one era. Hours before `starts_at` do not count for a figure that appears; None: every hour does."""
 
     deployment: FollowedDeployment
     monitor: Monitor
     era: Era
+    starts_at: datetime | None = None
 
     @cached_property
     def metrics(self) -> Sequence[WatchedMetric]:
         """The metrics that evidence is collected on."""
         return tuple(watched_metrics(self.monitor))
+
+    @cached_property
+    def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
+        """What the figures of each place and metric compare."""
+        return {(one.place, one.definition.metric): define_figures(self.monitor, one) for one in self.metrics}
+
+    def compares(self, figure: KnownFigure) -> bool:
+        """Returns whether the monitor compares what the figure does."""
+        if figure.definition is None:
+            return self.era.monitor_version == self.monitor.version
+        return figure.definition == self.definitions.get((figure.key.place, figure.key.metric))
 
     @property
     def horizon(self) -> timedelta:
@@ -134,7 +148,7 @@ def count_pairs(table: BalancedCells) -> Cells:
 def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
     """Returns the records of each schema version. A version that lacks a column of the monitor is left out: its records have no group."""
     monitor, person = followed.monitor, followed.monitor.evidence.person
-    names = [attribute.feature for attribute in monitor.attributes] + ([] if person is None else [person])
+    names = [name for attribute in monitor.attributes for name in attribute.columns] + ([] if person is None else [person])
     found: list[ReadRecords] = []
     for schema in followed.deployment.schemas:
         if any(schema.column(name) is None for name in names):

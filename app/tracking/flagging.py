@@ -59,7 +59,7 @@ def look_at_month(session: Session, deployment_no: int) -> Look | None:
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
         return None
-    era = find_era(session, deployment_no, monitor.version, followed_deployment(session, deployment_no).model_revision)
+    era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return Look(at=None, month=None, month_hours=None, flagged=0, words=say_flags(0, 0), comparisons=[])
     month = start_of(number_hour(era.counted_until - HOUR)).replace(day=1, hour=0)

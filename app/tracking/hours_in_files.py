@@ -104,8 +104,8 @@ class HoursInFiles:
         return PayloadFiles(self._followed.deployment, self._payload, self._places.access, TablePart(only=paths))
 
     def _query(self) -> WindowQuery:
-        names = tuple(attribute.feature for attribute in self._followed.monitor.attributes)
-        return WindowQuery(self._followed.deployment.no, self._followed.deployment.schema, names)
+        names = dict.fromkeys(name for attribute in self._followed.monitor.attributes for name in attribute.columns)
+        return WindowQuery(self._followed.deployment.no, self._followed.deployment.schema, tuple(names))
 
     def _count_payload(self, span: Span) -> list[CountedHour]:
         files, followed = self._open(span), self._followed

@@ -19,7 +19,7 @@ from ..evidence.sentences import State, say_state
 from ..evidence.unsteadiness import UNSTEADINESS_HOURS
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import Era, find_era, followed_deployment
-from ..store.evidence.figures import StoredFigure, figures_of
+from ..store.evidence.figures import StoredFigure, ended_figures, figures_of
 from .counting import FollowedEra
 from .figures import WatchedMetric, watched_metrics
 from .series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
@@ -37,7 +37,8 @@ class ComparisonState:
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm.
     `log_evidence`, `log_fairness` and `log_threshold` are natural logarithms of factors. `reason` says why nothing can be computed; then
-    there is no figure. An unfair one `is_quiet` if it got no new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm,
+    there is no figure. Hours before `starts_at` do not count; None: every hour does.
+    An unfair one `is_quiet` if it got no new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm,
     if enough evidence has ended it: the end of the hour in which it was enough, and the most likely first hour back inside. `interval` is
     of the hours from `interval_from` to `until`, those since the last alarm or its end, and of `interval_records`, the monitored and the
     reference's; None where each record is compared with its own copies.
@@ -64,6 +65,7 @@ class ComparisonState:
     log_fairness: float = 0.0
     log_threshold: float | None = None
     hours: int = 0
+    starts_at: datetime | None = None
     until: datetime | None = None
     is_stale: bool = False
     is_quiet: bool = False
@@ -118,18 +120,20 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     if monitor is None:
         return None
     deployment = followed_deployment(session, deployment_no)
-    era = find_era(session, deployment_no, monitor.version, deployment.model_revision)
-    figures = [] if era is None else figures_of(session, era.no)
+    era = find_era(session, deployment_no, deployment.model_revision)
+    followed = None if era is None else FollowedEra(deployment, monitor, era)
+    # Between a change of the monitor and the next step, there may be figures that it does not compare.
+    figures = [] if followed is None else [one for one in figures_of(session, followed.era.no) if followed.compares(one)]
+    ended = [] if era is None else ended_figures(session, era.no)
     found: list[ComparisonState] = []
     for watched in watched_metrics(monitor):
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
         # Listed all the same: a missing comparison would look like a fair one.
-        if era is None or not own:
+        if followed is None or not own:
             reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
             found += _list_absent(watched, reason, monitor.evidence.false_alarm_hours)
             continue
-        followed = FollowedEra(deployment, monitor, era)
-        found += _look_at(session, followed, watched, own, Budget.of(figures, followed))
+        found += _look_at(session, followed, watched, own, Budget.of(figures, ended, followed))
     return DeploymentEvidence(era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found)
 
 
@@ -241,6 +245,7 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
         log_fairness=follower.log_fairness,
         log_threshold=at.log_threshold,
         hours=(figure.until - figure.first_hour) // HOUR,
+        starts_at=figure.starts_at,
         until=figure.until,
         is_stale=figure.is_stale,
         resolved_at=None if last is None or last.resolved is None else start_of(last.resolved + 1),

@@ -96,7 +96,7 @@ class _Traffic:
 
 def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wanted: WantedDetection) -> EvidencePlan | None:
     """Returns the plan from the hours that are counted for the monitor's evidence; None if none is yet."""
-    era = find_era(session, deployment_no, monitor.version, followed_deployment(session, deployment_no).model_revision)
+    era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
     span = Span(start=era.counted_until - RECENT_HOURS * HOUR, end=era.counted_until)

@@ -17,7 +17,7 @@ from ..evidence.unsteadiness import UNSTEADINESS_HOURS
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.closures import closures_of
 from ..store.evidence.eras import find_era, followed_deployment
-from ..store.evidence.figures import get_figure, known_figures
+from ..store.evidence.figures import ended_figures, get_figure, known_figures
 from .closing import select_closed
 from .counting import FollowedEra
 from .series import number_hour, start_of
@@ -65,12 +65,15 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     """
     era_no, figure = get_figure(session, deployment_no, figure_id)
     monitor, deployment = monitor_of(session, deployment_no), followed_deployment(session, deployment_no)
-    era = None if monitor is None else find_era(session, deployment_no, monitor.version, deployment.model_revision)
-    if monitor is None or era is None or era.no != era_no:
+    era = find_era(session, deployment_no, deployment.model_revision)
+    followed = None if monitor is None or era is None else FollowedEra(deployment, monitor, era)
+    # The limits of a figure that the monitor no longer compares are not stored.
+    if followed is None or followed.era.no != era_no or not followed.compares(figure):
         raise NotFound("comparison", figure_id)
-    followed = FollowedEra(deployment, monitor, era)
+    era = followed.era
     watched = next(one for one in followed.metrics if (one.place, one.definition.metric) == (figure.key.place, figure.key.metric))
-    budget, lag = Budget.of(known_figures(session, era.no), followed), lag_of(watched.definition.data, followed.monitor)
+    budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
+    lag = lag_of(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
     (series,) = load_series(session, era.no, watched, span, [figure.key.group])
     start, end = number_hour(figure.first_hour), number_hour(figure.until)

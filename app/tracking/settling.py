@@ -17,10 +17,14 @@ from ..evidence.unsteadiness import UNSTEADINESS_HOURS
 from ..store.evidence.closures import closures_of
 from ..store.evidence.eras import note_progress
 from ..store.evidence.figures import (
+    EndedFigure,
     FigureKey,
     KnownFigure,
+    NewFigure,
     ReachedState,
     add_figures,
+    define_figure,
+    ended_figures,
     known_figures,
     mark_stale,
     move_first_hour,
@@ -55,16 +59,18 @@ def settle_figures(
     stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)
     known = {one.key for one in stored}
-    metrics = [one for one in followed.metrics if one.definition.data is data]
-    added = {
-        FigureKey(place=place, group=group, metric=metric.definition.metric): hour
-        for metric in metrics
-        for (place, group), hour in seen.first.items()
+    new = [
+        NewFigure(key=key, definition=followed.definitions[place, key.metric], first_hour=hour)
+        for metric in followed.metrics
+        if metric.definition.data is data
+        for place, group in seen.hours
         if place == metric.place
-    }
-    new = {key: hour for key, hour in added.items() if key not in known}
-    add_figures(session, followed.era.no, list(new), list(new.values()))
-    births = [number_hour(hour) + lag for hour in new.values()]  # hours of the clock from which there is another number of comparisons
+        for key in (FigureKey(place=place, group=group, metric=metric.definition.metric),)
+        if key not in known and (hour := seen.first_hour(place, group, since=followed.starts_at)) is not None
+    ]
+    add_figures(session, followed.era.no, new, starts_at=followed.starts_at)
+    # Hours of the clock from which there is another number of comparisons.
+    births = [number_hour(figure.first_hour) + lag for figure in new]
     for figure in stored:
         if figure.key.place.data is not data:
             continue
@@ -87,30 +93,34 @@ def settle_figures(
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Monitored groups with records in some hours: the first hour of each, and all hours."""
+    """Monitored groups with records in some hours, and these hours."""
 
-    first: dict[tuple[CountedPlace, str], datetime]
-    every: set[tuple[CountedPlace, str, datetime]]
+    hours: Mapping[tuple[CountedPlace, str], set[datetime]]
 
     @classmethod
     def of(cls, counted: Sequence[CountedHour]) -> "_Seen":
-        every = {(one.place, label, one.hour) for one in counted for label, role, *_ in one.cells if role == "monitored"}
-        first: dict[tuple[CountedPlace, str], datetime] = {}
-        for place, label, hour in every:
-            first[place, label] = min(first.get((place, label), hour), hour)
-        return cls(first, every)
+        hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
+        for one in counted:
+            for label, role, *_ in one.cells:
+                if role == "monitored":
+                    hours[one.place, label].add(one.hour)
+        return cls(hours)
+
+    def first_hour(self, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
+        """Returns the group's first hour of those from `since` on."""
+        return min((hour for hour in self.hours.get((place, group), ()) if since is None or hour >= since), default=None)
 
 
 def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigure, span: Span, seen: _Seen) -> datetime | None:
     """Returns the figure's first hour with records after the span was counted; None if it has none left."""
     key = figure.key
-    found = seen.first.get((key.place, key.group))
+    found = seen.first_hour(key.place, key.group, since=figure.starts_at)
     if found is not None and found < figure.first_hour:
         return found
     # A record can stop counting, if an earlier one of the same person is imported.
     was_counted = span.start <= figure.first_hour < span.end
-    if was_counted and (key.place, key.group, figure.first_hour) not in seen.every:
-        return first_hour_of(session, followed.era.no, key.place, key.group)
+    if was_counted and figure.first_hour not in seen.hours.get((key.place, key.group), ()):
+        return first_hour_of(session, followed.era.no, key.place, key.group, since=figure.starts_at)
     return figure.first_hour
 
 
@@ -123,27 +133,31 @@ def lag_of(data: DataSet, monitor: Monitor) -> int:
 class Budget:
     """Threshold of the alarm in each hour of the clock: the budget times the comparisons that there are by then.
 
-    `births` are the hours in which comparisons were added, ascending; `totals` [births] is the number of comparisons from each of them on.
+    `changes` are the hours in which comparisons were added or ended, ascending; `totals` [changes] is their number from each of them on.
     """
 
     hours: int
-    births: Sequence[int]
+    changes: Sequence[int]
     totals: Sequence[int]
 
     @classmethod
-    def of(cls, figures: Sequence[KnownFigure], followed: FollowedEra) -> "Budget":
-        """Returns the budget that these figures share."""
+    def of(cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra) -> "Budget":
+        """Returns the budget that these figures share, with those that earlier versions of the monitor had."""
         monitor, directions = followed.monitor, count_directions(followed.metrics)
-        born = sorted(
+        changes = [
             (number_hour(one.first_hour) + lag_of(one.key.place.data, monitor), directions.get((one.key.place, one.key.metric), 0))
             for one in figures
-        )
-        return cls(monitor.evidence.false_alarm_hours, [hour for hour, _ in born], list(accumulate(count for _, count in born)))
+        ]
+        for one in ended:
+            lag = lag_of(one.data, monitor)
+            changes += [(number_hour(one.first_hour) + lag, one.limits), (number_hour(one.ended_at) + lag, -one.limits)]
+        changes.sort()
+        return cls(monitor.evidence.false_alarm_hours, [hour for hour, _ in changes], list(accumulate(count for _, count in changes)))
 
     def comparisons(self, hour: int) -> int:
         """Returns how many comparisons there are in that hour of the clock, at least 1."""
-        place = bisect_right(self.births, hour)
-        return self.totals[place - 1] if place else 1
+        place = bisect_right(self.changes, hour)
+        return max(self.totals[place - 1], 1) if place else 1
 
     def log_threshold(self, hour: int) -> float:
         """Returns ln A in that hour of the clock."""
@@ -177,7 +191,10 @@ def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownF
     for one in chosen:
         together[one.metric.definition, one.metric.limits, one.start, one.end].append(one)
     stored = _Stored(session, followed.era.no, [one for several in together.values() for one in several])
-    budget = Budget.of(figures, followed)
+    budget = Budget.of(figures, ended_figures(session, followed.era.no), followed)
+    for figure in figures:
+        if figure.definition is None:
+            define_figure(session, figure, followed.definitions[figure.key.place, figure.key.metric])
     reached: list[ReachedState] = []
     for several in together.values():
         for at in range(0, len(several), MOST_FIGURES):

@@ -4,7 +4,7 @@ Each transaction counts at most a day of hours, or updates figures, and stores h
 number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from ..checks.sources import NO_TABLES, TablePlaces
 from ..clock import HOUR, hour_of
 from ..domain.checks import DataSet, Span
+from ..domain.comparisons import comparisons_of
 from ..domain.turns import in_turn
 from ..errors import InvalidInput, MonthsAway, Unavailable
 from ..metrics.tables import BalancedCells
@@ -37,7 +38,7 @@ from ..store.evidence.eras import (
     note_progress,
     try_lock_evidence,
 )
-from ..store.evidence.figures import KnownFigure
+from ..store.evidence.figures import KnownFigure, end_figures, known_figures
 from ..store.evidence.hours import (
     CountedHour,
     CountedPlace,
@@ -126,15 +127,27 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     if monitor is None:
         return None
     deployment = followed_deployment(session, deployment_no)
-    found = find_era(session, deployment_no, monitor.version, deployment.model_revision)
-    if found is None:
-        changed = changed_at(session, deployment_no)
-        starts_at = None if changed is None else hour_of(changed - timedelta(microseconds=1)) + HOUR
-        begin_era(session, deployment_no, monitor.version, deployment.model_revision, starts_at=starts_at)
-        found = find_era(session, deployment_no, monitor.version, deployment.model_revision)
-        assert found is not None, "it was begun in this transaction"  # noqa: S101 - above
-        note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, found))
-    return FollowedEra(deployment, monitor, found)
+    revision, changed = deployment.model_revision, changed_at(session, deployment_no)
+    starts_at = None if changed is None else hour_of(changed - timedelta(microseconds=1)) + HOUR
+    era = find_era(session, deployment_no, revision)
+    if era is not None and (changed is None or era.monitor_version == monitor.version):
+        return FollowedEra(deployment, monitor, era, starts_at)
+    if era is not None and starts_at is not None and _keep_figures(session, FollowedEra(deployment, monitor, era), starts_at):
+        note_progress(session, era.no, monitor_version=monitor.version, problem=None, alerts_due=True)
+        return FollowedEra(deployment, monitor, replace(era, monitor_version=monitor.version, problem=None), starts_at)
+    begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at)
+    era = find_era(session, deployment_no, revision)
+    assert era is not None, "it was begun in this transaction"  # noqa: S101 - above
+    note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
+    return FollowedEra(deployment, monitor, era, starts_at)
+
+
+def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> bool:
+    """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; returns whether any is left."""
+    figures = known_figures(session, followed.era.no)
+    changed = [figure for figure in figures if not followed.compares(figure)]
+    end_figures(session, changed, starts_at)
+    return len(changed) < len(figures)
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str, *, is_passing: bool) -> None:
@@ -179,6 +192,15 @@ class _Step:
     @property
     def _era(self) -> Era:
         return self._followed.era
+
+    @cached_property
+    def _starts(self) -> Mapping[CountedPlace, datetime]:
+        """The first hour that counts at each place that has figures."""
+        starts: dict[CountedPlace, datetime] = {}
+        for figure in known_figures(self._session, self._era.no):
+            own = figure.starts_at or BEGINNING
+            starts[figure.key.place] = min(starts.get(figure.key.place, own), own)
+        return starts
 
     @cached_property
     def _candidates(self) -> Sequence[StoredCandidate]:
@@ -297,10 +319,8 @@ class _Step:
         """Counts the hours of the span on records or labels, and stores the counts."""
         if span.start >= span.end:
             return
-        starts_at = self._era.starts_at or BEGINNING
         if self._files is not None:
-            counted = self._files.count(data, span)
-            self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)
+            self._store(data, span, self._files.count(data, span), is_again=is_again)
             return
         is_payload = data is DataSet.PAYLOAD
         has_people = self._followed.monitor.evidence.person is not None
@@ -314,24 +334,27 @@ class _Step:
             # These hours were counted with a record that has turned out not to be its person's first.
             self._has_displaced = True
             note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
-        self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)
+        self._store(data, span, counted, is_again=is_again)
 
     def _count_balanced(self, span: Span) -> None:
         """Counts pairs of outcomes, as record and as copy, from the tables of checks, and stores the counts."""
         # Checks count every record of a person.
         if self._followed.monitor.evidence.person is not None:
             return
-        starts_at = self._era.starts_at or BEGINNING
         counted = [
             CountedHour(place=CountedPlace(DataSet.BALANCED, one.attribute), hour=one.hour, cells=cells, check_no=one.check_no)
             for one in balanced_tables(self._session, self._followed.deployment.no, self._era, span)
-            if one.hour >= starts_at
             for cells in (count_pairs(BalancedCells.from_json(one.cells)),)
             if cells
         ]
         self._store(DataSet.BALANCED, span, counted, is_again=True)
 
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour], *, is_again: bool) -> None:
-        has_changed = replace_hours(self._session, self._era.no, data, span, counted)
+        """Stores the counts of the hours that count."""
+        starts_at = self._followed.starts_at or BEGINNING
+        labels = [comparison.label for comparison in comparisons_of(self._followed.monitor)]
+        starts = {label: self._starts.get(CountedPlace(data, label), starts_at) for label in labels}
+        due = [one for one in counted if one.place.attribute in starts and one.hour >= starts[one.place.attribute]]
+        has_changed = replace_hours(self._session, self._era.no, data, span, due, starts)
         if has_changed or not is_again:
-            self._figures = settle_figures(self._session, self._followed, data, span, counted)
+            self._figures = settle_figures(self._session, self._followed, data, span, due)

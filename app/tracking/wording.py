@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from ..domain.checks import DataSet
 from ..evidence.nulls import UnfairSide
@@ -94,14 +95,25 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
     if era is not None and era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
     if era is not None and era.starts_at is not None:
-        begun = f"version {evidence.monitor.version} of the monitor and model revision {evidence.model_revision}"
-        yield f"Evidence began again with {begun}: hours from {era.starts_at:%Y-%m-%d %H:%M} UTC on count."
+        yield f"Of model revision {evidence.model_revision}, hours from {era.starts_at:%Y-%m-%d %H:%M} UTC on count."
+    for starts_at, labels in sorted(_list_later_beginnings(evidence).items()):
+        yield f"Of {', '.join(labels)}, hours from {starts_at:%Y-%m-%d %H:%M} UTC on count: the monitor was changed then."
     if settings.person is not None:
         yield f"Only the first record of each person counts; {settings.person} says whose record it is."
     if era is not None and era.late_labels:
         arrived = "1 label" if era.late_labels == 1 else f"{era.late_labels:,} labels"
         verb = "does" if era.late_labels == 1 else "do"
         yield f"{arrived} arrived more than {settings.label_horizon_hours:,} hours after the record and {verb} not count."
+
+
+def _list_later_beginnings(evidence: DeploymentEvidence) -> dict[datetime, list[str]]:
+    """Returns the attributes of figures that count from a later hour than the era, by that hour."""
+    earliest = None if evidence.era is None else evidence.era.starts_at
+    labels: dict[datetime, list[str]] = {}
+    for one in evidence.comparisons:
+        if one.starts_at is not None and one.starts_at != earliest and one.attribute not in labels.setdefault(one.starts_at, []):
+            labels[one.starts_at].append(one.attribute)
+    return labels
 
 
 def find_governing(sides: Sequence[ComparisonState]) -> ComparisonState | None:

@@ -11,7 +11,7 @@ from ..domain.deployments import FieldKind, RecordSchema
 from ..domain.groups import Group, Role, groups_of
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome
-from ..domain.values import Range, Scalar
+from ..domain.values import Range, Scalar, label_of
 from ..records.grouping import ListedGroups
 from ..store.deployments.monitors import monitor_of
 from ..store.records.counterfactuals import TargetKey
@@ -73,7 +73,9 @@ class Lens:
         values |= dict(zip((column.name for column in schema.meta), record.meta or [None] * len(schema.meta), strict=True))
         groups = []
         for attribute in self.monitor.attributes if self.monitor is not None else ():
-            column, value = schema.column(attribute.feature), values.get(attribute.feature)
+            column, value = attribute.column_in(schema), values.get(attribute.feature)
+            if attribute.rule is not None:
+                value = label_of((attribute.monitored if attribute.rule.is_met_by(values) else attribute.reference or ())[0])
             found = None if column is None or value is None else ListedGroups.of(attribute, column).find([value])[0]
             groups.append(RecordGroup(attribute.feature, *(found or (None, None))))
         return groups

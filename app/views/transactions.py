@@ -210,6 +210,8 @@ def filter_of(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> 
             known = ", ".join(one.label for one in comparisons_of(monitor))
             raise InvalidInput.of("attribute", f"is none that the monitor watches, which are: {known}"[:1000])
         members = comparison.members(monitor)
+        if any(member.rule is not None for member in members):
+            raise InvalidInput.of("attribute", "has a rule over several columns, by which records cannot be listed; filter by its columns")
 
     groups: tuple[tuple[GroupTest, ...], ...] = ()
     if wanted.group is not None:

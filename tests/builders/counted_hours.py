@@ -40,9 +40,9 @@ def load_hours(stage: Scene, hours: Hours) -> datetime:
         monitor, deployment = monitor_of(session, stage.deployment.no), followed_deployment(session, stage.deployment.no)
         assert monitor is not None
         begin_era(session, deployment.no, monitor.version, deployment.model_revision, starts_at=None)
-        era = find_era(session, deployment.no, monitor.version, deployment.model_revision)
+        era = find_era(session, deployment.no, deployment.model_revision)
         assert era is not None
-        replace_hours(session, era.no, DataSet.PAYLOAD, span, counted)
+        replace_hours(session, era.no, DataSet.PAYLOAD, span, counted, {place.attribute: span.start})
         settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
         note_progress(session, era.no, counted_until=span.end)
     return span.end

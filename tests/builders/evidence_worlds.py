@@ -37,6 +37,7 @@ class Logged:
     label: int | None = None
     person: str | None = None
     minute: int = 0
+    place: str = "here"
 
 
 def watched(
@@ -91,7 +92,7 @@ def log(stage: Scene, records: Iterable[Logged], *, first_no: int, noted: bool =
             " meta, prediction) FROM STDIN"
         ) as copy:
             for one, number, name, at in rows:
-                columns = (json.dumps([one.sex, "here"]), json.dumps([one.person]), json.dumps(one.approved))
+                columns = (json.dumps([one.sex, one.place]), json.dumps([one.person]), json.dumps(one.approved))
                 copy.write_row((no, at, number, name, 1, revision, at, *columns))
         with cursor.copy(
             "COPY feedback_records (deployment_no, feedback_id, feedback_no, logged_at, schema_version, label, record_no,"
@@ -129,7 +130,7 @@ def present_era(stage: Scene, revision: str | None = None) -> Era:
     with stage.database.transaction() as session:
         monitor, deployment = monitor_of(session, stage.deployment.no), followed_deployment(session, stage.deployment.no)
         assert monitor is not None
-        era = find_era(session, deployment.no, monitor.version, revision or deployment.model_revision)
+        era = find_era(session, deployment.no, revision or deployment.model_revision)
     assert era is not None
     return era
 

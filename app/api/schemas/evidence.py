@@ -37,6 +37,7 @@ _COMPARISON: dict[str, Any] = {
     "log_fairness": 0.0,
     "log_threshold": 10.46,
     "hours": 1200,
+    "starts_at": None,
     "until": "2026-11-20T09:00:00Z",
     "is_stale": False,
     "is_quiet": False,
@@ -112,6 +113,9 @@ class ComparisonEvidenceOut(Out):
         description="Natural logarithm of the alarm's threshold: `false_alarm_hours` times the comparisons that share it."
     )
     hours: int = Field(description="Hours that are counted, from the first with records of the group.")
+    starts_at: datetime | None = Field(
+        description="The first hour that may count: the first whole one after the monitor began to compare this. Null: every hour does."
+    )
     until: datetime | None = Field(description="The end of the last hour that is counted.")
     is_stale: bool = Field(description="A past hour has changed, and the state is about to be computed again.")
     is_quiet: bool = Field(description="Of an unfair one: no new evidence for 7 days, neither of unfairness nor of fairness.")
@@ -121,7 +125,10 @@ class ComparisonEvidenceOut(Out):
 
 
 class DeploymentEvidenceOut(Out):
-    """Evidence of a deployment under the present monitor version and model revision; with another one it begins again."""
+    """Evidence of a deployment under the present model revision; it begins again with another one.
+
+    Another version of the monitor keeps the evidence of each comparison that it does not change.
+    """
 
     model_config = example(_EVIDENCE)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import AliasPath, BeforeValidator, Field
 
 from ...domain.display_names import DisplayNames, GroupName
+from ...domain.group_rules import ALL_OTHERS, Condition, GroupRule, Interval
 from ...domain.monitor_rules import (
     MAX_ATTRIBUTED_ROWS,
     MAX_ATTRIBUTES,
@@ -28,10 +29,11 @@ from ...domain.monitors import (
     Schedule,
 )
 from ...domain.outcomes import OutcomeRule
+from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...errors import FieldProblem
 from ...metrics.sides import mirrored_ratio
 from .base import In, Out, example
-from .values import GroupValueJson
+from .values import GroupValueJson, ScalarJson
 
 _EXAMPLE: dict[str, Any] = {
     "favourable": ["No Risk"],
@@ -50,7 +52,10 @@ _EXAMPLE: dict[str, Any] = {
 _STORED: dict[str, Any] = {
     **_EXAMPLE,
     "version": 1,
-    "attributes": [{**attribute, "metric_limits": {}, "correlated_features": []} for attribute in _EXAMPLE["attributes"]],
+    "attributes": [
+        {**attribute, "metric_limits": {}, "correlated_features": [], "rule": None, "found_by": None}
+        for attribute in _EXAMPLE["attributes"]
+    ],
     "max_records": 10_000,
     "schedule": "hourly",
     "metrics": None,
@@ -77,12 +82,53 @@ class LimitsIn(In):
     upper: float | None = None
 
 
-class AttributeIn(In):
-    """One watched attribute: a feature of the model, or a meta field that is logged but never sent to the model."""
+class IntervalIn(In):
+    """The numbers above `above` and up to, including, `up_to`; an end that is left out is open."""
 
-    feature: FeatureName
+    above: float | None = None
+    up_to: float | None = None
+
+
+class ConditionIn(In):
+    """What a rule asks of one column: one of `values`, a number in one of `intervals`, or any value but those `excluded`."""
+
+    feature: ColumnName
+    values: list[ScalarJson] = Field(default_factory=list)
+    intervals: list[IntervalIn] = Field(default_factory=list)
+    excluded: list[ScalarJson] | None = Field(default=None, description="An empty list takes any value.")
+    or_missing: bool = Field(default=False, description="Records without a value meet it, too.")
+
+    def to_domain(self) -> Condition:
+        """Returns the condition, not yet checked."""
+        return Condition(
+            feature=self.feature,
+            values=tuple(self.values),
+            intervals=tuple(Interval(above=one.above, up_to=one.up_to) for one in self.intervals),
+            excluded=None if self.excluded is None else tuple(self.excluded),
+            or_missing=self.or_missing,
+        )
+
+
+class GroupRuleIn(In):
+    """Who is in the monitored group: whoever meets every condition of one of the lists. All other records are the reference group."""
+
+    any_of: list[list[ConditionIn]] = Field(
+        json_schema_extra={"minItems": 1, "maxItems": MOST_CONJUNCTIONS}, description=f"Each list has at most {MOST_CONDITIONS} conditions."
+    )
+
+    def to_domain(self) -> GroupRule:
+        """Returns the rule, not yet checked."""
+        return GroupRule(tuple(tuple(condition.to_domain() for condition in conditions) for conditions in self.any_of))
+
+
+class AttributeIn(In):
+    """One watched attribute: a feature of the model, a meta field that is logged but never sent to the model, or a group by a rule."""
+
+    feature: FeatureName = Field(description="The column; with a rule, a name for the attribute that no column has.")
     monitored: list[GroupValueJson] = Field(
-        json_schema_extra=_SOME, description="Values of the monitored groups, or closed ranges of a numeric feature."
+        default_factory=list,
+        json_schema_extra=_SOME,
+        description="Values of the monitored groups, or closed ranges of a numeric feature. Left out with a rule.",
     )
     reference: list[GroupValueJson] | None = Field(
         default=None, description="The reference group. Left out: every other value that is seen. Required for ranges."
@@ -101,14 +147,23 @@ class AttributeIn(In):
         description="Of a meta field: the features that its copies change instead, redrawn together from the training data. See "
         "`GET /v1/deployments/{deployment_id}/correlated-features`. Left out: its records have no copies.",
     )
+    rule: GroupRuleIn | None = Field(
+        default=None,
+        description="A group over several columns, which no column names. The model is not asked about copies of its records.",
+    )
 
     def to_domain(self) -> MonitoredAttribute:
         """Returns the attribute, not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
         mirrors = "upper_threshold" not in self.model_fields_set
+        rule = None if self.rule is None else self.rule.to_domain()
+        monitored, reference = tuple(self.monitored), None if self.reference is None else tuple(self.reference)
+        if rule is not None:
+            monitored, reference = monitored or (rule.label,), reference or (ALL_OTHERS,)
         return MonitoredAttribute(
             feature=self.feature,
-            monitored=tuple(self.monitored),
-            reference=None if self.reference is None else tuple(self.reference),
+            monitored=monitored,
+            reference=reference,
+            rule=rule,
             threshold=self.threshold,
             upper_threshold=mirrored_ratio(self.threshold) if mirrors else self.upper_threshold,
             metric_limits=tuple((key, Limits(lower=own.lower, upper=own.upper)) for key, own in sorted(self.metric_limits.items())),
@@ -244,6 +299,15 @@ class MonitorIn(In):
         )
 
 
+class FoundGroupIn(In):
+    """The scan whose group is to be watched."""
+
+    model_config = example({"scan_id": "8c4f0b36-4d5e-4a1f-9a53-0c7f5f0c1f6e"})
+
+    scan_id: str
+    name: str | None = Field(default=None, description="Names the attribute. Left out: its columns.")
+
+
 class BothSidesIn(In):
     """The version of the monitor that the caller looked at; another one is refused."""
 
@@ -259,6 +323,37 @@ class LimitsOut(Out):
     upper: float | None
 
 
+class IntervalOut(Out):
+    """The numbers above `above` and up to, including, `up_to`; null is an open end."""
+
+    above: float | None
+    up_to: float | None
+
+
+class ConditionOut(Out):
+    """What a rule asks of one column."""
+
+    feature: ColumnName
+    values: list[ScalarJson]
+    intervals: list[IntervalOut]
+    excluded: list[ScalarJson] | None
+    or_missing: bool
+
+
+class GroupRuleOut(Out):
+    """Who is in the monitored group."""
+
+    any_of: list[list[ConditionOut]]
+
+
+class FoundByOut(Out):
+    """The scan that found a group."""
+
+    scan_id: str
+    subsets: int = Field(description="The groups among which it was found.")
+    p_value: float = Field(description="The share of scans of random outcomes that find as much.")
+
+
 class AttributeOut(Out):
     """One watched attribute."""
 
@@ -269,6 +364,8 @@ class AttributeOut(Out):
     upper_threshold: float | None
     metric_limits: Annotated[dict[str, LimitsOut], BeforeValidator(dict)]
     correlated_features: list[FeatureName]
+    rule: GroupRuleOut | None
+    found_by: FoundByOut | None = Field(description="Of a group that a scan found. Not part of what is set: a rule that stays keeps it.")
 
 
 class MonitorWarning(Out):

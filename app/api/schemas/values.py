@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from ...domain.values import GroupValue, Range
+from ...domain.values import GroupValue, Range, Scalar
 
 _RANGE_ENDS = 2
 
@@ -35,6 +35,26 @@ def group_value_json(value: GroupValue) -> object:
     return [value.lo, value.hi] if isinstance(value, Range) else value
 
 
+def scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
+    """Returns a JSON scalar.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if isinstance(sent, str | int | float):
+        return sent
+    raise ValueError("must be text, a number, true or false")
+
+
+_SCALARS: list[dict[str, Any]] = [
+    {"type": "string", "minLength": 1, "maxLength": 200},
+    {"type": "integer"},
+    {"type": "number"},
+    {"type": "boolean"},
+]
+
+ScalarJson = Annotated[str | int | float | bool, PlainValidator(scalar), WithJsonSchema({"anyOf": _SCALARS})]
+
 GroupValueJson = Annotated[
     str | int | float | bool | Range,
     PlainValidator(group_value),
@@ -42,10 +62,7 @@ GroupValueJson = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "string", "minLength": 1, "maxLength": 200},
-                {"type": "integer"},
-                {"type": "number"},
-                {"type": "boolean"},
+                *_SCALARS,
                 {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2, "description": "A closed range [lo, hi]."},
             ]
         }

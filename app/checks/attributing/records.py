@@ -22,7 +22,7 @@ from ...records.reading import RecordColumns, RecordTable, read_table
 from ...store.database.arrow import ArrowReader
 from ...store.records.window import WindowQuery
 from ..sources import LoggedRecords
-from ..subject import require_column
+from ..subject import require_attributes
 from ..window import PayloadWindow, read_payload_window
 
 MAX_CELLS = 1_000
@@ -138,7 +138,7 @@ def query_of(deployment: Deployment, monitor: Monitor, further: Sequence[Column]
     Raises:
         InvalidInput: the changed schema no longer has an attribute.
     """
-    names = [require_column(deployment, attribute.feature).name for attribute in monitor.attributes]
+    names = require_attributes(deployment, monitor)
     return WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys([*names, *(column.name for column in further)])))
 
 

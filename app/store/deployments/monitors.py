@@ -5,15 +5,17 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Text, case, delete, func, literal, or_, select
+import msgspec
+from sqlalchemy import Text, case, delete, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.display_names import DisplayNames, GroupName
+from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute, Schedule
 from ...domain.outcomes import OutcomeRule
 from ...domain.values import GroupValue, Range
-from ..tables import CheckRow, EvidenceEraRow, MonitorRow
+from ..tables import CheckRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 
 
 def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
@@ -74,25 +76,30 @@ def changed_at(session: Session, deployment_no: int) -> datetime | None:
 
 
 def delete_monitor(session: Session, deployment_no: int) -> bool:
-    """Deletes the configuration (checks and measurements stay); returns whether there was one."""
+    """Deletes the configuration and ends its evidence (checks and measurements stay); returns whether there was one."""
+    eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
+    present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
+    session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()).execution_options(synchronize_session=False))
     gone = delete(MonitorRow).where(MonitorRow.deployment_no == deployment_no).returning(MonitorRow.version)
     return session.scalar(gone) is not None
 
 
 def _config(monitor: Monitor) -> dict[str, Any]:
     return {
-        "favourable": _listed(monitor.outcomes.favourable),
-        "unfavourable": _listed(monitor.outcomes.unfavourable),
+        "favourable": list_values(monitor.outcomes.favourable),
+        "unfavourable": list_values(monitor.outcomes.unfavourable),
         "attributes": [
             {
                 "feature": attribute.feature,
-                "monitored": _listed(attribute.monitored),
-                "reference": None if attribute.reference is None else _listed(attribute.reference),
+                "monitored": list_values(attribute.monitored),
+                "reference": None if attribute.reference is None else list_values(attribute.reference),
                 "threshold": attribute.threshold,
                 "upper_threshold": attribute.upper_threshold,
                 "metric_limits": {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits},
                 # Left out if empty, as below.
                 **({"correlated_features": list(attribute.correlated_features)} if attribute.correlated_features else {}),
+                **({} if attribute.rule is None else {"rule": encode_rule(attribute.rule)}),
+                **({} if attribute.found_by is None else {"found_by": asdict(attribute.found_by)}),
             }
             for attribute in monitor.attributes
         ],
@@ -109,7 +116,14 @@ def _config(monitor: Monitor) -> dict[str, Any]:
     }
 
 
-def _listed(values: tuple[GroupValue, ...]) -> list[Any]:
+def encode_rule(rule: GroupRule) -> dict[str, Any]:
+    """Returns the rule as JSON."""
+    encoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(rule))
+    return encoded
+
+
+def list_values(values: tuple[GroupValue, ...]) -> list[Any]:
+    """Returns values as JSON, a range as its two ends."""
     return [[value.lo, value.hi] if isinstance(value, Range) else value for value in values]
 
 
@@ -129,6 +143,8 @@ def _monitor(row: MonitorRow) -> Monitor:
                     (metric, Limits(lower=limits[0], upper=limits[1])) for metric, limits in sorted(stored["metric_limits"].items())
                 ),
                 correlated_features=tuple(stored.get("correlated_features", ())),
+                rule=None if "rule" not in stored else msgspec.convert(stored["rule"], GroupRule),
+                found_by=None if "found_by" not in stored else FoundBy(**stored["found_by"]),
             )
             for stored in config["attributes"]
         ),

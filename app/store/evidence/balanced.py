@@ -31,7 +31,13 @@ def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) 
     newest = (
         select(CheckRow.no, CheckRow.span_start)
         .ext(distinct_on(CheckRow.span_start))
-        .where(*_of_era(deployment_no, era), CheckRow.span_start >= span.start, CheckRow.span_start < span.end)
+        # An earlier version of the monitor compared the same, or the hour does not count.
+        .where(
+            *_of_era(deployment_no, era),
+            CheckRow.monitor_version <= era.monitor_version,
+            CheckRow.span_start >= span.start,
+            CheckRow.span_start < span.end,
+        )
         # DISTINCT ON keeps the first row of each hour: that of the newest check.
         .order_by(CheckRow.span_start, CheckRow.no.desc())
         .subquery()
@@ -45,15 +51,15 @@ def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) 
 
 
 def checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[datetime]:
-    """Returns the hours that were checked in the era."""
-    return session.scalars(select(CheckRow.span_start).where(*_of_era(deployment_no, era)).distinct()).all()
+    """Returns the hours that were checked with the era's version of the monitor."""
+    checked = (*_of_era(deployment_no, era), CheckRow.monitor_version == era.monitor_version)
+    return session.scalars(select(CheckRow.span_start).where(*checked).distinct()).all()
 
 
 def _of_era(deployment_no: int, era: Era) -> tuple[Any, ...]:
     return (
         CheckRow.deployment_no == deployment_no,
         CheckRow.state == CheckState.SUCCEEDED,
-        CheckRow.monitor_version == era.monitor_version,
         CheckRow.model_revision == era.model_revision,
         _WHOLE_HOUR,
     )

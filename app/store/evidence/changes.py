@@ -70,16 +70,17 @@ def _is_away() -> tuple[ColumnElement[bool], ...]:
 
 def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:
     """Deletes these notes, which the era has counted. Other model revisions have them kept, for when they are used again."""
-    # An earlier version of the monitor is never used again.
+    # Earlier eras of a model revision are never used again.
     session.execute(
         text(
             """INSERT INTO changed_hours (deployment_no, hour, era_no)
                SELECT DISTINCT c.deployment_no, c.hour, e.no FROM changed_hours c JOIN evidence_eras e USING (deployment_no)
-               WHERE c.no = ANY(:nos) AND c.era_no IS NULL AND e.no <> :era AND e.monitor_version = :version
-                 AND c.hour <= e.counted_until
+               WHERE c.no = ANY(:nos) AND c.era_no IS NULL AND e.no <> :era AND c.hour <= e.counted_until
+                 AND e.no = (SELECT max(n.no) FROM evidence_eras n
+                             WHERE n.deployment_no = e.deployment_no AND n.model_revision = e.model_revision)
                  AND NOT EXISTS (SELECT FROM changed_hours k
                                  WHERE k.deployment_no = c.deployment_no AND k.hour = c.hour AND k.era_no = e.no)"""
         ),
-        {"nos": list(nos), "era": era.no, "version": era.monitor_version},
+        {"nos": list(nos), "era": era.no},
     )
     session.execute(delete(ChangedHourRow).where(ChangedHourRow.no.in_(nos)).execution_options(synchronize_session=False))

@@ -1,4 +1,4 @@
-"""Eras: one monitor version with one model revision. Evidence begins again with each."""
+"""Eras: evidence with one model revision. It begins again with another one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -123,15 +123,13 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
     )
 
 
-def find_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str) -> Era | None:
-    """Returns the era of that monitor version and model revision, if it has begun."""
+def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
+    """Returns the newest era of that model revision, if one has begun. The present monitor may compare other figures than it holds."""
     late = select(func.coalesce(func.sum(EvidenceLateLabelRow.labels), 0)).where(EvidenceLateLabelRow.era_no == EvidenceEraRow.no)
-    wanted = select(*_ERA, cast(late.scalar_subquery(), Integer).label("late_labels")).where(
-        EvidenceEraRow.deployment_no == deployment_no,
-        EvidenceEraRow.monitor_version == monitor_version,
-        EvidenceEraRow.model_revision == model_revision,
+    of_revision = select(*_ERA, cast(late.scalar_subquery(), Integer).label("late_labels")).where(
+        EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.model_revision == model_revision
     )
-    row = session.execute(wanted).mappings().one_or_none()
+    row = session.execute(of_revision.order_by(EvidenceEraRow.no.desc()).limit(1)).mappings().one_or_none()
     return None if row is None else Era(**row)
 
 
@@ -149,8 +147,8 @@ def find_present_era(session: Session, deployment_no: int) -> int | None:
     )
 
 
-def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> bool:
-    """Stores the era, and returns whether it is new."""
+def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> None:
+    """Stores a new era."""
     values: dict[str, Any] = {
         "deployment_no": deployment_no,
         "monitor_version": monitor_version,
@@ -158,8 +156,7 @@ def begin_era(session: Session, deployment_no: int, monitor_version: int, model_
         "starts_at": starts_at,
         "alerts_due": True,  # alerts of the era before are over
     }
-    insertion = insert(EvidenceEraRow).values(values).on_conflict_do_nothing(constraint="evidence_eras_key")
-    return session.scalar(insertion.returning(EvidenceEraRow.no)) is not None
+    session.execute(insert(EvidenceEraRow).values(values))
 
 
 def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa: ANN401 - columns of the row

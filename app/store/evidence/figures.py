@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, insert, select, text, update
+from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
@@ -29,11 +29,16 @@ class FigureKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFigure:
-    """One figure whose state is after the hours before `until`, at first its first hour. A stale state is to be computed again."""
+    """One figure whose state is after the hours before `until`, at first its first hour. A stale state is to be computed again.
+
+    `definition` is what it compares; None if it was stored before definitions were. Hours before `starts_at` do not count.
+    """
 
     no: int
     id: str
     key: FigureKey
+    definition: Mapping[str, Any] | None
+    starts_at: datetime | None
     first_hour: datetime
     until: datetime
     is_stale: bool
@@ -56,19 +61,33 @@ class ReachedState:
     until: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedFigure:
+    """A figure that was followed until the hour `ended_at`, against as many limits."""
+
+    data: DataSet
+    first_hour: datetime
+    ended_at: datetime
+    limits: int
+
+
 _KNOWN = tuple(
-    getattr(EvidenceFigureRow, name) for name in ("no", "id", "data", "attribute", "group", "metric", "first_hour", "until", "is_stale")
+    getattr(EvidenceFigureRow, name)
+    for name in ("no", "id", "data", "attribute", "group", "metric", "definition", "starts_at", "first_hour", "until", "is_stale")
 )
 
 
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
-    """Returns the era's figures without their states, which take kilobytes each, in the order in which they were first seen."""
-    rows = session.execute(select(*_KNOWN).where(EvidenceFigureRow.era_no == era_no).order_by(EvidenceFigureRow.no))
+    """Returns the era's present figures without their states, which take kilobytes each, in the order in which they were first seen."""
+    present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
+    rows = session.execute(select(*_KNOWN).where(*present).order_by(EvidenceFigureRow.no))
     return [
         KnownFigure(
             no=row.no,
             id=row.id,
             key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
+            definition=row.definition,
+            starts_at=row.starts_at,
             first_hour=row.first_hour,
             until=row.until,
             is_stale=row.is_stale,
@@ -83,10 +102,23 @@ def states_of(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
     return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
 
 
-def figures_of(session: Session, era_no: int, *, after_no: int = 0, limit: int | None = None) -> list[StoredFigure]:
-    """Returns the era's figures in the order in which they were first seen, at most `limit` after the one of that number."""
-    wanted = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.no > after_no)
-    rows = session.scalars(wanted.order_by(EvidenceFigureRow.no).limit(limit).execution_options(populate_existing=True))
+def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
+    """Returns the figures of the era that earlier versions of the monitor had and that had counted hours."""
+    row = EvidenceFigureRow
+    columns = (row.data, row.first_hour, row.ended_at, func.jsonb_array_length(row.summary).label("limits"))
+    rows = session.execute(select(*columns).where(row.era_no == era_no, row.ended_at.is_not(None))).mappings()
+    return [EndedFigure(**{**found, "data": DataSet(found["data"])}) for found in rows]
+
+
+def find_ended(session: Session, ids: Collection[str]) -> set[str]:
+    """Returns those of these figures that are not followed any more."""
+    return set(session.scalars(select(EvidenceFigureRow.id).where(EvidenceFigureRow.id.in_(ids), EvidenceFigureRow.ended_at.is_not(None))))
+
+
+def figures_of(session: Session, era_no: int) -> list[StoredFigure]:
+    """Returns the era's present figures in the order in which they were first seen."""
+    present = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
+    rows = session.scalars(present.order_by(EvidenceFigureRow.no).execution_options(populate_existing=True))
     return [_stored(row) for row in rows]
 
 
@@ -103,23 +135,34 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
     return row.era_no, _stored(row)
 
 
-def add_figures(session: Session, era_no: int, keys: Sequence[FigureKey], first_hours: Sequence[datetime]) -> None:
-    """Stores figures without a state, each with its first hour."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFigure:
+    """A figure that appears: what it compares, and its first hour with records."""
+
+    key: FigureKey
+    definition: Mapping[str, Any]
+    first_hour: datetime
+
+
+def add_figures(session: Session, era_no: int, figures: Sequence[NewFigure], *, starts_at: datetime | None) -> None:
+    """Stores figures without a state, of which hours before `starts_at` do not count."""
     rows: list[dict[str, Any]] = [
         {
             "id": str(uuid.uuid4()),
             "era_no": era_no,
-            "data": key.place.data.value,
-            "attribute": key.place.attribute,
-            "group": key.group,
-            "metric": key.metric,
-            "first_hour": hour,
-            "until": hour,
+            "data": figure.key.place.data.value,
+            "attribute": figure.key.place.attribute,
+            "group": figure.key.group,
+            "metric": figure.key.metric,
+            "definition": figure.definition,
+            "starts_at": starts_at,
+            "first_hour": figure.first_hour,
+            "until": figure.first_hour,
             "is_stale": False,
             "state": b"",
             "summary": [],
         }
-        for key, hour in zip(keys, first_hours, strict=True)
+        for figure in figures
     ]
     if rows:
         session.execute(insert(EvidenceFigureRow), rows)
@@ -133,6 +176,17 @@ def move_first_hour(session: Session, figure: KnownFigure, hour: datetime) -> No
 def remove_figure(session: Session, figure: KnownFigure) -> None:
     """Deletes a figure that has no records any more."""
     session.execute(delete(EvidenceFigureRow).where(EvidenceFigureRow.no == figure.no).execution_options(synchronize_session=False))
+
+
+def define_figure(session: Session, figure: KnownFigure, definition: Mapping[str, Any]) -> None:
+    """Notes what a figure compares that was stored before definitions were."""
+    _change(session, [figure.no], definition=definition)
+
+
+def end_figures(session: Session, figures: Sequence[KnownFigure], at: datetime) -> None:
+    """Notes that these figures are not followed from that hour on."""
+    if figures:
+        _change(session, [figure.no for figure in figures], ended_at=at)
 
 
 def mark_stale(session: Session, nos: Collection[int]) -> None:
@@ -184,6 +238,8 @@ def _stored(row: EvidenceFigureRow) -> StoredFigure:
         no=row.no,
         id=row.id,
         key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
+        definition=row.definition,
+        starts_at=row.starts_at,
         first_hour=row.first_hour,
         until=row.until,
         is_stale=row.is_stale,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Span
@@ -34,21 +34,28 @@ class CountedHour:
     check_no: int | None = None
 
 
-def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> bool:
-    """Stores the counts of the span's hours on that data set, in the place of those that were stored; returns whether they differ."""
+def replace_hours(
+    session: Session, era_no: int, data: DataSet, span: Span, counted: Sequence[CountedHour], starts: Mapping[str, datetime]
+) -> bool:
+    """Stores the counts of the span's hours on that data set, in the place of those that were stored; returns whether they differ.
+
+    `starts` has the first hour that counts of each comparison; what was counted of earlier hours, and of other comparisons, stays.
+    """
     of_span = (
         EvidenceHourRow.era_no == era_no,
         EvidenceHourRow.data == data.value,
         EvidenceHourRow.hour >= span.start,
         EvidenceHourRow.hour < span.end,
+        EvidenceHourRow.attribute.in_(starts),
     )
-    found = session.execute(select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(*of_span))
-    stored = {(attribute, hour): cells for attribute, hour, cells in found}
+    rows = session.execute(select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(*of_span))
+    stored = {(attribute, hour): cells for attribute, hour, cells in rows if hour >= starts[attribute]}
     # The same import sent twice notes its hours twice, and nothing has changed.
     if stored == {(one.place.attribute, one.hour): one.cells for one in counted}:
         return False
     if stored:
-        session.execute(delete(EvidenceHourRow).where(*of_span).execution_options(synchronize_session=False))
+        are_replaced = tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)
+        session.execute(delete(EvidenceHourRow).where(*of_span, are_replaced).execution_options(synchronize_session=False))
     if counted:
         session.execute(
             text(
@@ -132,14 +139,15 @@ def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -
     return set(rows)
 
 
-def first_hour_of(session: Session, era_no: int, place: CountedPlace, group: str) -> datetime | None:
-    """Returns the first hour with records of the monitored group."""
+def first_hour_of(session: Session, era_no: int, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
+    """Returns the first hour with records of the monitored group, of those from `since` on."""
     found: datetime | None = session.scalar(
         text(
             """SELECT min(hour) FROM evidence_hours h WHERE era_no = :era AND data = :data AND attribute = :attribute
+               AND hour >= coalesce(CAST(:since AS timestamptz), '-infinity')
                AND EXISTS (SELECT FROM jsonb_array_elements(h.cells) cell WHERE cell->>0 = :group AND cell->>1 = 'monitored')"""
         ),
-        {"era": era_no, "data": place.data.value, "attribute": place.attribute, "group": group},
+        {"era": era_no, "data": place.data.value, "attribute": place.attribute, "group": group, "since": since},
     )
     return found
 

@@ -71,8 +71,10 @@ def encode_summary(limits: Sequence[LimitSummary]) -> list[dict[str, Any]]:
 _PRESENT = """
     FROM evidence_eras e
     JOIN deployments d ON d.no = e.deployment_no AND d.model_revision = e.model_revision
-    JOIN monitors m ON m.deployment_no = e.deployment_no AND m.version = e.monitor_version
+    JOIN monitors m ON m.deployment_no = e.deployment_no
 """
+
+_NEWEST = """e.no = (SELECT max(no) FROM evidence_eras n WHERE n.deployment_no = e.deployment_no AND n.model_revision = e.model_revision)"""
 
 _COUNTS = f"""
     SELECT e.deployment_no, e.counted_until,
@@ -81,9 +83,9 @@ _COUNTS = f"""
            count(*) FILTER (WHERE s.state = 'undecided') AS undecided,
            min(s.since) FILTER (WHERE s.state = 'unfair') AS unfair_since
     {_PRESENT}
-    LEFT JOIN evidence_figures f ON f.era_no = e.no
+    LEFT JOIN evidence_figures f ON f.era_no = e.no AND f.ended_at IS NULL
     LEFT JOIN LATERAL jsonb_to_recordset(f.summary) AS s (state text, since timestamptz) ON true
-    WHERE e.deployment_no = ANY(:nos) GROUP BY 1, 2
+    WHERE e.deployment_no = ANY(:nos) AND {_NEWEST} GROUP BY 1, 2
 """
 
 
@@ -96,8 +98,8 @@ def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[
 _SUMMARIES = f"""
     SELECT f.id, f.data, f.attribute, f."group", f.metric, f.until, f.is_stale, f.summary
     {_PRESENT}
-    JOIN evidence_figures f ON f.era_no = e.no
-    WHERE e.deployment_no = :no AND f.metric = :metric
+    JOIN evidence_figures f ON f.era_no = e.no AND f.ended_at IS NULL
+    WHERE e.deployment_no = :no AND {_NEWEST} AND f.metric = :metric
       AND (CAST(:data AS text) IS NULL OR f.data = :data)
       AND (CAST(:attribute AS text) IS NULL OR f.attribute = :attribute)
       AND (CAST(:group AS text) IS NULL OR f."group" = :group)

@@ -10,10 +10,10 @@ from .base import Json, Row
 
 
 class EvidenceEraRow(Row):
-    """One monitor version with one model revision: evidence begins again with each.
+    """Evidence with one model revision: it begins again with another one, and with a version of the monitor that changes every figure.
 
-    `starts_at` is the first hour that counts; NULL: every hour does. Hours before `counted_until` are counted, and of those before
-    `labels_until` the labels. `problem` says why nothing can be counted.
+    `monitor_version` is the last one that was counted by. `starts_at` is the first hour that counts; NULL: every hour does. Hours before
+    `counted_until` are counted, and of those before `labels_until` the labels. `problem` says why nothing can be counted.
     `figures_due` says that an update has begun and not ended: figures may lack counted hours, or be stale.
     `alerts_due` is set in the transaction that changes a state, and taken back in the one that decides its alerts.
     """
@@ -66,6 +66,8 @@ class EvidenceLateLabelRow(Row):
 class EvidenceFigureRow(Row):
     """State of one figure of one group after the hours before `until`; `first_hour` is its first hour with records.
 
+    `definition` is what it compares, NULL if it was stored before definitions were. `starts_at` is the first hour that may count, NULL if
+    every hour may; from `ended_at` on, the monitor compares something else.
     A stale state is to be computed again from the first hour, because one of its hours has changed. `summary` says of each limit what
     `app.store.evidence.summaries.LimitSummary` has; it is empty before the first hour.
     """
@@ -80,6 +82,9 @@ class EvidenceFigureRow(Row):
     attribute: Mapped[str]
     group: Mapped[str]
     metric: Mapped[str]
+    definition: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    starts_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
     first_hour: Mapped[datetime]
     until: Mapped[datetime]
     is_stale: Mapped[bool]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...domain.group_rules import Condition, Interval
 from ...domain.values import Scalar, canonical
 from ...records.cells import MISSING as NO_VALUE
 from ...records.cells import stored_cells
@@ -71,6 +72,25 @@ class Bins:
             return (*self.kept, REST, MISSING)
         texts = [canonical(edge) for edge in self.edges]
         return (f"up to {texts[0]}", *(f"above {low} to {high}" for low, high in pairwise(texts)), f"above {texts[-1]}", MISSING)
+
+    def describe(self, places: Sequence[int]) -> Condition:
+        """Returns the condition that the values at these positions meet, and no others."""
+        missing = len(self.labels) - 1
+        chosen, or_missing = sorted(set(places) - {missing}), missing in places
+        if len(chosen) == missing:
+            return Condition(feature=self.feature, excluded=(), or_missing=or_missing)
+        if self.edges:
+            intervals: list[Interval] = []
+            for place in chosen:
+                above, up_to = (None, *self.edges)[place], (*self.edges, None)[place]
+                if intervals and intervals[-1].up_to == above:
+                    above = intervals.pop().above
+                intervals.append(Interval(above=above, up_to=up_to))
+            return Condition(feature=self.feature, intervals=tuple(intervals), or_missing=or_missing)
+        if len(self.kept) in chosen:
+            others = tuple(value for place, value in enumerate(self.kept) if place not in chosen)
+            return Condition(feature=self.feature, excluded=others, or_missing=or_missing)
+        return Condition(feature=self.feature, values=tuple(self.kept[place] for place in chosen), or_missing=or_missing)
 
     def encode(self, column: pa.ChunkedArray) -> Codes:
         """Returns the position [N] of each record's value."""

@@ -157,7 +157,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra:
     if monitor is None:
         raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one, then request the scan again.")
     deployment = followed_deployment(session, deployment_no)
-    era = find_era(session, deployment_no, monitor.version, deployment.model_revision)
+    era = find_era(session, deployment_no, deployment.model_revision)
     if era is None or era.counted_until is None:
         raise Conflict(NOTHING_COUNTED)
     return FollowedEra(deployment, monitor, era)

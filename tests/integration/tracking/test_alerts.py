@@ -7,6 +7,7 @@ import pytest
 
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import Alert, Resolution, RuleKind
+from app.domain.outcomes import OutcomeRule
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
 from tests.builders.evidence_worlds import START, log, update, watched, world
@@ -50,13 +51,18 @@ def test_an_alert_opens_once_with_its_onset_and_is_resolved_by_the_opposite(data
     assert alert.resolution is Resolution.RECOVERED
 
 
-def test_another_monitor_version_supersedes_an_alert(database: Database) -> None:
+def test_a_monitor_version_supersedes_an_alert_about_what_it_no_longer_compares(database: Database) -> None:
     stage = stage_of(database, [0.3] * 30)
     update(stage, START + 30 * HOUR)
     evaluate_evidence(database)
     assert [one.resolution for one in alerts(stage)] == [None]
 
     stage.watch(replace(stage.monitor(), min_records=7))
+    update(stage, START + 31 * HOUR)
+    evaluate_evidence(database)
+    assert [one.resolution for one in alerts(stage)] == [None]
+
+    stage.watch(replace(stage.monitor(), outcomes=OutcomeRule(favourable=(0,), unfavourable=(1,))))
     update(stage, START + 31 * HOUR)
     evaluate_evidence(database)
     assert [one.resolution for one in alerts(stage)] == [Resolution.SUPERSEDED]

@@ -14,7 +14,7 @@ from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
 from app.tracking.looking import ComparisonState, look_at_evidence
 from app.tracking.replaying import replay_figure
-from tests.builders.evidence_worlds import START, Logged, log, states, update, watched, world
+from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
 from tests.scenes import HOUR, Scene
 
 UNFAIR = [1.0] * 20 + [0.3] * 30
@@ -131,10 +131,10 @@ def test_every_rule_about_the_figure_is_closed_and_none_is_called_recovered(data
     assert [one.resolution for one in alerts(stage)] == [Resolution.CLOSED] * 2
 
 
-def test_an_alert_of_an_earlier_monitor_version_leaves_the_present_evidence_alone(database: Database) -> None:
+def test_closing_an_alert_about_what_is_no_longer_compared_leaves_the_present_evidence_alone(database: Database) -> None:
     stage = stage_of(database, UNFAIR)
     follow(stage, 30)
-    stage.watch(replace(stage.monitor(), min_records=7))
+    stage.watch(replace(stage.monitor(), attributes=(replace(SEX, threshold=0.85),)))
     closed = close(stage)
 
     assert closed.resolution is Resolution.CLOSED

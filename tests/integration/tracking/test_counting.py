@@ -21,7 +21,7 @@ LATER = EvidenceSettings(label_horizon_hours=5)
 def counted(stage: Scene, data: DataSet = DataSet.PAYLOAD) -> dict[int, list[list[object]]]:
     """The counts by sex of each hour after START."""
     with stage.database.transaction() as session:
-        era = find_era(session, stage.deployment.no, stage.monitor().version, stage.deployment.model_revision)
+        era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
         assert era is not None
         found = hours_between(
             session, era.no, CountedPlace(data, "sex"), Span(start=datetime.min.replace(tzinfo=START.tzinfo), end=START + 9_000 * HOUR)
@@ -63,7 +63,7 @@ def test_a_label_that_comes_too_late_is_left_out_and_told(database: Database) ->
 
     assert counted(stage, DataSet.FEEDBACK) == {0: [["male", "reference", 1, 1, 0, 0, 1, 1]]}
     with database.transaction() as session:
-        era = find_era(session, stage.deployment.no, 1, "1")
+        era = find_era(session, stage.deployment.no, "1")
         assert era is not None
         assert era.late_labels == 1
 

@@ -1,25 +1,29 @@
-"""Evidence begins again with a model revision and with a monitor version: alerts of the one before are over, and its states stay."""
+"""Evidence begins again with a model revision; a monitor version keeps that of each comparison which it does not change."""
 
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import Resolution, RuleKind
 from app.domain.checks import DataSet, Span
+from app.domain.monitors import MonitoredAttribute, Schedule
 from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
+from app.store.deployments.monitors import changed_at, delete_monitor
 from app.store.evidence.eras import Era, deployments_to_follow
 from app.store.evidence.figures import StoredFigure, figures_of
 from app.store.evidence.hours import Cells, CountedPlace, hours_between
 from app.tracking.looking import ComparisonState, look_at_evidence
-from tests.builders.evidence_worlds import START, log, present_era, states, update, watched, world
+from tests.builders.evidence_worlds import SEX, START, log, present_era, states, update, watched, world
 from tests.databases import Databases
 from tests.scenes import HOUR, Scene
 
 UNFAIR, FAIR = [0.3] * 30, [1.0] * 30
+EVER = Span(start=START, end=START + 9_000 * HOUR)
 
 
 def stage_of(database: Database) -> Scene:
@@ -57,7 +61,7 @@ def figures(stage: Scene, era: Era) -> list[StoredFigure]:
 def counted(stage: Scene, era: Era) -> dict[int, Cells]:
     """The era's counts by sex of each hour after START."""
     with stage.database.transaction() as session:
-        found = hours_between(session, era.no, CountedPlace(DataSet.PAYLOAD, "sex"), Span(start=START, end=START + 9_000 * HOUR))
+        found = hours_between(session, era.no, CountedPlace(DataSet.PAYLOAD, "sex"), EVER)
     return {(hour - START) // HOUR: sorted(cells) for hour, cells in found.items()}
 
 
@@ -85,30 +89,157 @@ def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Data
     assert (before[0], figures(stage, before[0])) == (present_era(stage, "1"), before[1])
 
 
+def next_hour(stage: Scene) -> int:
+    """The first hour after START that begins after the last change of the monitor."""
+    with stage.database.transaction() as session:
+        changed = changed_at(session, stage.deployment.no)
+    assert changed is not None
+    return (changed - START) // HOUR + 1
+
+
 @pytest.mark.thorough
-def test_a_monitor_version_supersedes_the_alert_and_counts_only_hours_that_begin_later(database: Database) -> None:
+def test_a_monitor_version_that_changes_a_limit_supersedes_the_alert_and_counts_only_hours_that_begin_later(database: Database) -> None:
     stage = stage_of(database)
     log(stage, world(UNFAIR, seed=1, records=120), first_no=1)
     follow(stage, 30)
-    old = present_era(stage)
-    before = figures(stage, old)
 
-    stage.watch(replace(stage.monitor(), min_records=7))
+    stage.watch(replace(stage.monitor(), attributes=(replace(SEX, threshold=0.85),)))
     follow(stage, 31)
-    begins = present_era(stage).starts_at
-    assert begins is not None
     assert resolutions(stage) == [Resolution.SUPERSEDED]
+    assert below(stage).figure_id is None
 
     # The hour before is the one in which the monitor was changed.
-    hour = (begins - START) // HOUR
+    hour = next_hour(stage)
     records = [replace(one, hour=one.hour + (hour - 1) * HOUR) for one in world([0.3, 0.3], seed=2, records=120)]
     log(stage, records, first_no=100_000, noted=True)
     follow(stage, hour + 1)
     assert sorted(counted(stage, present_era(stage))) == [hour]
-    assert [one.first_hour for one in figures(stage, present_era(stage))] == [begins]
+    assert [one.first_hour for one in figures(stage, present_era(stage))] == [START + hour * HOUR]
+    assert below(stage).starts_at == START + hour * HOUR
     assert below(stage).state is State.UNDECIDED
     assert resolutions(stage) == [Resolution.SUPERSEDED]
-    assert figures(stage, old) == before
+
+
+@pytest.mark.thorough
+def test_a_monitor_version_keeps_the_evidence_and_the_alert_of_each_comparison_that_it_does_not_change(databases: Databases) -> None:
+    with databases.lent() as first, databases.lent() as second:
+        changed, unchanged = stage_of(Database(first)), stage_of(Database(second))
+        records = world(UNFAIR, seed=1, records=120)
+        for stage in (changed, unchanged):
+            log(stage, records, first_no=1)
+            follow(stage, 20)
+        alert, since = resolutions(changed), below(changed).since
+
+        changed.watch(replace(changed.monitor(), min_records=7, schedule=Schedule.OFF))
+        for stage in (changed, unchanged):
+            follow(stage, 30)
+        assert (resolutions(changed), alert) == ([None], [None])
+        assert below(changed).since == since
+        assert present_era(changed).monitor_version == 2
+        assert states(changed) == states(unchanged)
+        assert counted(changed, present_era(changed)) == counted(unchanged, present_era(unchanged))
+
+        # An import into an hour before the change counts as well.
+        late = [replace(one, hour=one.hour + 3 * HOUR) for one in world([1.0], seed=3, records=40)]
+        for stage in (changed, unchanged):
+            log(stage, late, first_no=100_000, noted=True)
+            follow(stage, 30)
+        assert states(changed) == states(unchanged)
+        changed.database.close()
+        unchanged.database.close()
+
+
+@pytest.mark.thorough
+def test_an_attribute_that_is_added_counts_later_hours_only_and_leaves_the_others_as_they_are(database: Database) -> None:
+    stage = stage_of(database)
+    log(stage, world(UNFAIR, seed=1, records=120), first_no=1)
+    follow(stage, 30)
+    before = states(stage)
+
+    place = MonitoredAttribute(feature="place", monitored=("there",), reference=("here",))
+    stage.watch(replace(stage.monitor(), attributes=(SEX, place)))
+    follow(stage, 30)
+    assert states(stage) == before
+    assert resolutions(stage) == [None]
+
+    # The new one is not counted in an hour before the change, even if that hour is counted again.
+    hour, late = next_hour(stage), [replace(one, place="there") for one in world([0.3], seed=2, records=120)]
+    at = [replace(one, hour=one.hour + hour * HOUR) for one in late]
+    log(stage, [*late, *at], first_no=100_000, noted=True)
+    follow(stage, hour + 1)
+    with stage.database.transaction() as session:
+        hours = hours_between(session, present_era(stage).no, CountedPlace(DataSet.PAYLOAD, "place"), EVER)
+    assert set(hours) == {START + hour * HOUR}
+    firsts = {(one.key.place.attribute, one.key.group): one.first_hour for one in figures(stage, present_era(stage))}
+    assert firsts["place", "there"] == START + hour * HOUR
+    assert firsts["sex", "female"] == START
+
+
+@pytest.mark.thorough
+def test_a_monitored_value_that_is_added_leaves_the_others_as_they_are(database: Database) -> None:
+    stage = watched(database, metrics=("disparate_impact",), attributes=(replace(SEX, monitored=("female",), reference=("male",)),))
+    log(stage, world(UNFAIR, seed=1, records=120), first_no=1)
+    follow(stage, 30)
+    before = states(stage)
+
+    stage.watch(replace(stage.monitor(), attributes=(replace(SEX, monitored=("other", "female")),)))
+    follow(stage, 30)
+    assert states(stage) == before
+
+    # All others are the reference where none is listed, and that is another comparison.
+    stage.watch(replace(stage.monitor(), attributes=(replace(SEX, reference=None),)))
+    follow(stage, 30)
+    assert states(stage) == {}
+
+
+@pytest.mark.thorough
+def test_a_comparison_that_ended_shares_the_budget_until_its_end(databases: Databases) -> None:
+    place = MonitoredAttribute(feature="place", monitored=("there",), reference=("here",))
+    records = [replace(one, place="there" if index % 2 else "here") for index, one in enumerate(world(FAIR, seed=1))]
+    with databases.lent() as first, databases.lent() as second:
+        dropped, both = (watched(Database(url), metrics=("disparate_impact",), attributes=(SEX, place)) for url in (first, second))
+        for stage in (dropped, both):
+            log(stage, records, first_no=1)
+            follow(stage, 30)
+        dropped.watch(replace(dropped.monitor(), attributes=(SEX,)))
+        # Counted again, every hour before the end has the threshold that it had.
+        for stage in (dropped, both):
+            log(stage, world([0.9], seed=4, records=5), first_no=200_000, noted=True)
+            follow(stage, 30)
+        kept = {key: state for key, state in states(both).items() if key[1] == "sex"}
+        assert states(dropped) == kept
+        dropped.database.close()
+        both.database.close()
+
+
+@pytest.mark.thorough
+def test_evidence_begins_again_with_a_monitor_that_was_deleted(database: Database) -> None:
+    stage = stage_of(database)
+    log(stage, world(UNFAIR, seed=1, records=120), first_no=1)
+    follow(stage, 30)
+    monitor = stage.monitor()
+
+    with database.transaction() as session:
+        assert delete_monitor(session, stage.deployment.no)
+    stage.watch(monitor)
+    follow(stage, 31)
+    assert states(stage) == {}
+    assert resolutions(stage) == [Resolution.SUPERSEDED]
+
+
+@pytest.mark.thorough
+def test_figures_that_were_stored_before_definitions_were_are_kept_as_well(database: Database) -> None:
+    stage = stage_of(database)
+    log(stage, world(UNFAIR, seed=1, records=120), first_no=1)
+    follow(stage, 20)
+    with database.transaction() as session:
+        session.execute(text("UPDATE evidence_figures SET definition = NULL"))
+    follow(stage, 25)
+    before = states(stage)
+
+    stage.watch(replace(stage.monitor(), min_records=7))
+    follow(stage, 25)
+    assert states(stage) == before
 
 
 @pytest.mark.nightly

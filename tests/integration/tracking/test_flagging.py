@@ -58,7 +58,7 @@ def by_library(stage: Scene, one: str, limit: Limit, until: datetime) -> float:
     """The e-value of October that the library computes of the stored counts of disparate impact."""
     place, span = CountedPlace(DataSet.PAYLOAD, "sex"), Span(start=START, end=until)
     with stage.database.transaction() as session:
-        era = find_era(session, stage.deployment.no, stage.monitor().version, "1")
+        era = find_era(session, stage.deployment.no, "1")
         assert era is not None
         counted = hours_between(session, era.no, place, span)
     (series,) = read_series(DEFINITIONS[0], counted, span, [one])

@@ -60,13 +60,19 @@ def test_a_model_inside_its_limits_is_not_called_unfair(database: Database, seed
     assert {one.state for one in look(stage).values()} <= {State.SHOWN_FAIR, State.UNDECIDED}
 
 
-def test_a_monitor_version_and_a_model_revision_begin_again(database: Database) -> None:
+def test_a_monitor_version_that_compares_something_else_begins_again(database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([0.3] * 40, seed=5), first_no=1)
     update(stage, START + 40 * HOUR)
     assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW].state is State.UNFAIR
 
     stage.watch(replace(stage.monitor(), min_records=7))
+    update(stage, START + 41 * HOUR)
+    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW].state is State.UNFAIR
+
+    stage.watch(replace(stage.monitor(), attributes=(replace(SEX, reference=("male", "other")),)))
+    # Before the worker has met the new version, what it found with the one before is not shown for it.
+    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW].figure_id is None
     update(stage, START + 41 * HOUR)
     found = look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW]
     assert found.state is State.UNDECIDED

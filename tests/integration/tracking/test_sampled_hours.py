@@ -23,7 +23,7 @@ def test_an_hour_of_one_rate_counts_and_an_hour_of_several_rates_does_not(databa
     update(stage, START + 4 * HOUR)
 
     with database.transaction() as session:
-        era = find_era(session, stage.deployment.no, stage.monitor().version, stage.deployment.model_revision)
+        era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
         assert era is not None
         beginning = datetime.min.replace(tzinfo=START.tzinfo)
         found = hours_between(session, era.no, CountedPlace(DataSet.PAYLOAD, "sex"), Span(start=beginning, end=START + 9 * HOUR))

@@ -1,0 +1,104 @@
+"""Groups by a rule over several columns, as a scan finds them: no column says who is in such a group."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .values import Scalar, canonical, number_of
+
+ALL_OTHERS = "all others"
+"""Label of the reference group of a rule."""
+
+MOST_NAMED = 5
+"""Max values that the words of a condition name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The numbers above `above` and up to, including, `up_to`; an absent end is open."""
+
+    above: float | None = None
+    up_to: float | None = None
+
+    def __contains__(self, number: float) -> bool:
+        return (self.above is None or number > self.above) and (self.up_to is None or number <= self.up_to)
+
+    @property
+    def words(self) -> str:
+        """Returns the interval in words, without its column."""
+        low, high = ("" if end is None else canonical(end) for end in (self.above, self.up_to))
+        if not low:
+            return f"up to {high}"
+        return f"above {low} to {high}" if high else f"above {low}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What a rule asks of one column: one of these values, a number in one of these intervals, or any value but those `excluded`.
+
+    Without `excluded`, values outside the others do not meet it; an empty one takes any value.
+
+    Values are compared by their canonical text. A record without a value meets the condition only if `or_missing`.
+    """
+
+    feature: str
+    values: tuple[Scalar, ...] = ()
+    intervals: tuple[Interval, ...] = ()
+    excluded: tuple[Scalar, ...] | None = None
+    or_missing: bool = False
+
+    def is_met_by(self, value: Scalar | None) -> bool:
+        """Returns whether a record with that value meets it."""
+        if value is None:
+            return self.or_missing
+        if self.intervals:
+            number = number_of(value)
+            return number is not None and any(number in interval for interval in self.intervals)
+        text = canonical(value)
+        if self.excluded is not None:
+            return all(text != canonical(one) for one in self.excluded)
+        return any(text == canonical(one) for one in self.values)
+
+    @property
+    def words(self) -> str:
+        """Returns the condition in words."""
+        parts = [interval.words for interval in self.intervals]
+        parts += [_name_values(self.values)] if self.values else []
+        if self.excluded is not None:
+            parts.append(f"not {_name_values(self.excluded)}" if self.excluded else "any value")
+        parts += ["no value"] if self.or_missing else []
+        return f"{self.feature} {' or '.join(parts)}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """A union of conjunctions: who meets every condition of one of the lists is in the group."""
+
+    any_of: tuple[tuple[Condition, ...], ...]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns that it reads, each once."""
+        return tuple(dict.fromkeys(condition.feature for conditions in self.any_of for condition in conditions))
+
+    def is_met_by(self, values: Mapping[str, Scalar | None]) -> bool:
+        """Returns whether a record with these values is in the group."""
+        return any(all(one.is_met_by(values.get(one.feature)) for one in conditions) for conditions in self.any_of)
+
+    @property
+    def label(self) -> str:
+        """Returns the rule in words: the label of its group."""
+        return ", or ".join(" and ".join(condition.words for condition in conditions) for conditions in self.any_of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundBy:
+    """The scan that found a group: it searched that many groups, and chance alone finds as much in that share of scans."""
+
+    scan_id: str
+    subsets: int
+    p_value: float
+
+
+def _name_values(values: Sequence[Scalar]) -> str:
+    named = [canonical(value) for value in values[:MOST_NAMED]]
+    return " or ".join(named) + (f" or one of {len(values) - MOST_NAMED} more" if len(values) > MOST_NAMED else "")

@@ -1,0 +1,85 @@
+"""Rules about an attribute whose group is a rule over several columns."""
+
+import math
+from collections.abc import Iterator
+
+from ..errors import FieldProblem
+from .deployments import Column, FieldKind, RecordSchema
+from .group_rules import ALL_OTHERS, Condition, GroupRule, Interval
+from .monitors import MonitoredAttribute
+from .texts import joining_problem, name_problem
+from .values import Scalar
+
+MOST_CONDITIONS = 4
+MOST_CONJUNCTIONS = 4
+MOST_VALUES = 100
+"""Max values, or intervals, of one condition."""
+
+
+def rule_problems(place: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:
+    """Yields every problem of the attribute's name and rule; `place` is the attribute's."""
+    names = {column.name for column in (*schema.features, *schema.meta)}
+    problem = name_problem(attribute.feature) or joining_problem(attribute.feature, names)
+    if attribute.feature in names:
+        problem = "is a column of the deployment; an attribute by a rule has a name of its own"
+    if problem is not None:
+        yield FieldProblem(f"{place}.feature", problem)
+    rule = attribute.rule or GroupRule(())
+    if attribute.monitored != (rule.label,) or attribute.reference != (ALL_OTHERS,):
+        yield FieldProblem(f"{place}.monitored", "must be left out with reference: the rule says who is in the monitored group")
+    if not 1 <= len(rule.any_of) <= MOST_CONJUNCTIONS:
+        yield FieldProblem(f"{place}.rule.any_of", f"must have 1 to {MOST_CONJUNCTIONS} lists of conditions, found {len(rule.any_of)}")
+        return
+    for index, conditions in enumerate(rule.any_of):
+        of_list = f"{place}.rule.any_of[{index}]"
+        if not 1 <= len(conditions) <= MOST_CONDITIONS:
+            yield FieldProblem(of_list, f"must have 1 to {MOST_CONDITIONS} conditions, found {len(conditions)}")
+            continue
+        for number, condition in enumerate(conditions):
+            of_condition = f"{of_list}[{number}]"
+            if condition.feature in [earlier.feature for earlier in conditions[:number]]:
+                yield FieldProblem(f"{of_condition}.feature", f"{condition.feature!r:.210} has a condition in this list already")
+            column = schema.column(condition.feature)
+            if column is None:
+                message = f"{condition.feature!r:.210} is neither a feature nor a meta field of the deployment"
+                yield FieldProblem(f"{of_condition}.feature", message)
+            else:
+                yield from _check_condition(of_condition, condition, column)
+
+
+def _check_condition(place: str, condition: Condition, column: Column) -> Iterator[FieldProblem]:
+    named = {"values": condition.values or None, "intervals": condition.intervals or None, "excluded": condition.excluded}
+    listed = {name: members for name, members in named.items() if members is not None}
+    if len(listed) > 1 or not (listed or condition.or_missing):
+        yield FieldProblem(place, f"must have one of values, intervals and excluded, found {' and '.join(listed) or 'none of them'}")
+        return
+    for name, members in listed.items():
+        if len(members) > MOST_VALUES:
+            yield FieldProblem(f"{place}.{name}", f"must list at most {MOST_VALUES}, found {len(members):,}")
+            return
+    if condition.intervals and column.kind is not FieldKind.NUMERIC:
+        yield FieldProblem(f"{place}.intervals", f"are for numbers, and {column.name!r:.210} is categorical; list its values")
+    for index, interval in enumerate(condition.intervals):
+        problem = _find_interval_problem(interval)
+        if problem is not None:
+            yield FieldProblem(f"{place}.intervals[{index}]", problem)
+    for name, values in (("values", condition.values), ("excluded", condition.excluded or ())):
+        for index, value in enumerate(values):
+            problem = _find_value_problem(value)
+            if problem is not None:
+                yield FieldProblem(f"{place}.{name}[{index}]", problem)
+
+
+def _find_value_problem(value: Scalar) -> str | None:
+    if isinstance(value, str):
+        return name_problem(value)
+    return "must be a finite number" if isinstance(value, float) and not math.isfinite(value) else None
+
+
+def _find_interval_problem(interval: Interval) -> str | None:
+    ends = [end for end in (interval.above, interval.up_to) if end is not None]
+    if not ends:
+        return "must have an end: above, up_to or both"
+    if not all(math.isfinite(end) for end in ends):
+        return "must have finite numbers as its ends"
+    return f"above {ends[0]} must be below up_to {ends[-1]}" if len(ends) == 2 and ends[0] >= ends[1] else None  # noqa: PLR2004 - both ends
