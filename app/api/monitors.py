@@ -33,7 +33,8 @@ def put_fairness_monitor(
     like this, and correlated features that are no stronger than chance.
     """
     with kept_unless(session, validate_only):
-        return _put_monitor(session, principal, deployment, body.to_domain(), before=monitor_of(session, deployment.no))
+        before = monitor_of(session, deployment.no)
+        return _put_monitor(session, principal, deployment, keep_origins(body.to_domain(), before), before=before)
 
 
 @router.post("/both-sides", operation_id="watchBothSides", responses=problems_with_body(NotFound, Conflict))
@@ -87,7 +88,7 @@ def _put_monitor(session: Session, principal: Principal, deployment: Deployment,
     found = fitting_problems(session, deployment, monitor)
     if found:
         raise InvalidInput(found)
-    after = put_monitor(session, deployment.no, keep_origins(monitor, before))
+    after = put_monitor(session, deployment.no, monitor)
     if after != before:
         record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))
     return MonitorOut.of(after, monitor_warnings(session, deployment, after))

@@ -57,7 +57,7 @@ class NotMeasured:
 def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool = True) -> list[NotMeasured]:
     """Returns each data set of which picked metrics could not be measured."""
     monitor = subject.monitor
-    attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes]
+    attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None]
     mitigated = [one for one in attributes if subject.mitigation.mitigates(one.label)]
     no_copies = NO_ENDPOINT if subject.deployment.endpoint is None else None
     unscored = UNSCORED_LABELS if subject.deployment.endpoint is None else REFUSED_LABELS

@@ -115,7 +115,7 @@ def among_of(attribute: str, group: str | None = None) -> str:
 
 
 def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: RecordsWanted) -> list[Choice]:
-    """Returns the groups of the monitor, and what is chosen already.
+    """Returns the groups of the monitor but those by a rule, and what is chosen already.
 
     Where the reference is left out, every other value is a group: those are offered that the newest check saw.
     """
@@ -128,9 +128,13 @@ def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: R
 
     groups: dict[str, list[str]] = {}
     for attribute in monitor.attributes:
+        if attribute.rule is not None:
+            continue
         listed = [label_of(value) for value in (*attribute.monitored, *(attribute.reference or ()))]
         groups[attribute.feature] = _once([*listed, *(seen.get(attribute.feature, ()) if attribute.reference is None else ())])
     for features in monitor.intersections:
+        if not groups.keys() >= set(features):
+            continue
         members = [groups[feature] for feature in features]
         groups[TOGETHER.join(features)] = (
             [TOGETHER.join(labels) for labels in product(*members)] if prod(map(len, members)) <= MOST_TOGETHER else []

@@ -143,6 +143,7 @@ def parameters_of(monitor: Monitor, kept: Mapping[str, Any]) -> Answer:
                 }
             )
             for one in monitor.attributes
+            if one.rule is None
         ],
         "favourable_class": listed(monitor.outcomes.favourable),
         "unfavourable_class": listed(monitor.outcomes.unfavourable),
@@ -168,7 +169,7 @@ def upper_limit_of(feature: str, limits: Limits, stated: Collection[str]) -> flo
 def thresholds_of(monitor: Monitor, stated: Collection[str]) -> list[Answer]:
     """Returns the limits of a monitor, by feature; `stated` are the features whose upper limit a script stated."""
     found: dict[tuple[str, str], list[Answer]] = {}
-    for attribute in monitor.attributes:
+    for attribute in (one for one in monitor.attributes if one.rule is None):
         upper = upper_limit_of(attribute.feature, Limits(lower=attribute.threshold, upper=attribute.upper_threshold), stated)
         for metric, limit, value in _limits_of(attribute, upper):
             applies = [{"type": "tag", "key": "feature", "value": attribute.feature}]

@@ -190,13 +190,15 @@ def find_instance(caller: Caller, instance_id: str, permission: Permission = Per
 
 
 def _put_monitor(caller: Caller, deployment: Deployment, stated: StatedFairness, *, is_scheduled: bool) -> None:
-    """Sets the fairness monitor. What an instance does not know of it stays: intersections, metrics, draws, evidence, names."""
+    """Sets the fairness monitor. What an instance does not know of it stays: groups by rules, intersections, metrics, evidence, names."""
     written = monitor_json(stated.parameters, stated.thresholds, is_scheduled=is_scheduled)
     before = monitor_of(caller.session, deployment.no)
     if before is not None:
         from_before = MonitorIn.model_fields.keys() - written.keys()
-        kept = {name: value for name, value in MonitorOut.of(before).model_dump(mode="json").items() if name in from_before}
-        written = {**kept, **written}
+        stored = MonitorOut.of(before).model_dump(mode="json")
+        by_rule = [attribute for attribute in stored["attributes"] if attribute["rule"] is not None]
+        kept = {name: value for name, value in stored.items() if name in from_before}
+        written = {**kept, **written, "attributes": [*written["attributes"], *by_rule]}
         # A side that nobody is to watch has no limit to read: a patch of something else must not start watching it.
         one_sided = {one.feature for one in before.attributes if one.upper_threshold is None}
         for attribute in written["attributes"]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AliasPath, BeforeValidator, Field
 
 from ...domain.display_names import DisplayNames, GroupName
-from ...domain.group_rules import ALL_OTHERS, Condition, GroupRule, Interval
+from ...domain.group_rules import ALL_OTHERS, Condition, FoundBy, GroupRule, Interval
 from ...domain.monitor_rules import (
     MAX_ATTRIBUTED_ROWS,
     MAX_ATTRIBUTES,
@@ -121,6 +121,14 @@ class GroupRuleIn(In):
         return GroupRule(tuple(tuple(condition.to_domain() for condition in conditions) for conditions in self.any_of))
 
 
+class FoundByIn(In):
+    """The scan that found a group."""
+
+    scan_id: str
+    subsets: int = Field(description="The groups among which it was found.")
+    p_value: float = Field(description="The share of scans of random outcomes that find as much.")
+
+
 class AttributeIn(In):
     """One watched attribute: a feature of the model, a meta field that is logged but never sent to the model, or a group by a rule."""
 
@@ -151,6 +159,9 @@ class AttributeIn(In):
         default=None,
         description="A group over several columns, which no column names. The model is not asked about copies of its records.",
     )
+    found_by: FoundByIn | None = Field(
+        default=None, description="As it was read, or left out: `POST …/fairness-monitor/found-groups` sets it, and the rule keeps it."
+    )
 
     def to_domain(self) -> MonitoredAttribute:
         """Returns the attribute, not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
@@ -164,6 +175,7 @@ class AttributeIn(In):
             monitored=monitored,
             reference=reference,
             rule=rule,
+            found_by=None if self.found_by is None else FoundBy(**self.found_by.model_dump()),
             threshold=self.threshold,
             upper_threshold=mirrored_ratio(self.threshold) if mirrors else self.upper_threshold,
             metric_limits=tuple((key, Limits(lower=own.lower, upper=own.upper)) for key, own in sorted(self.metric_limits.items())),
@@ -365,7 +377,7 @@ class AttributeOut(Out):
     metric_limits: Annotated[dict[str, LimitsOut], BeforeValidator(dict)]
     correlated_features: list[FeatureName]
     rule: GroupRuleOut | None
-    found_by: FoundByOut | None = Field(description="Of a group that a scan found. Not part of what is set: a rule that stays keeps it.")
+    found_by: FoundByOut | None = Field(description="Of a group that a scan found.")
 
 
 class MonitorWarning(Out):

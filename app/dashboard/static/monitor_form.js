@@ -84,6 +84,7 @@ export class MonitorForm {
     const named = { reference: null, upper_threshold: null, metric_limits: {}, ...read };
     const found = { ...without(stored, OF_ATTRIBUTE), ...inThisOrder(OF_ATTRIBUTE, named) };
     row.limits.items.forEach((limit) => { found.metric_limits[metricOf(limit)] ??= {}; });
+    if (stored.rule) Object.assign(found, { monitored: stored.monitored, reference: stored.reference });
     found.correlated_features = inOrderOf(stored.correlated_features, read?.correlated_features || []);
     return found;
   }
@@ -105,6 +106,7 @@ export class MonitorForm {
     });
     row.querySelector("[data-correlated]").addEventListener("toggle", (event) => event.target.open && this.#strengths(row));
     if (value) {
+      if (value.rule) this.#showRule(row, value);
       part("feature").value = value.feature;
       part("threshold").value = plain(value.threshold);
       part("upper_threshold").value = plain(value.upper_threshold);
@@ -115,6 +117,16 @@ export class MonitorForm {
       row.querySelectorAll("[data-name=correlated_features]").forEach((box) => { box.checked = value.correlated_features.includes(box.value); });
     }
     this.#chosen(row);
+  }
+
+  /** An attribute by a rule: its name is no column, and the rule says who is in its group. Limits can be changed here, the rule in JSON. */
+  #showRule(row, { feature, monitored, found_by }) {
+    row.querySelector("[data-name=feature]").append(new Option(feature, feature));
+    const groups = row.querySelector("[data-groups]");
+    groups.disabled = true;
+    groups.hidden = true;
+    const origin = found_by ? ` Found by a search among ${found_by.subsets} groups.` : "";
+    row.querySelector("[data-rule]").textContent = `Monitored: ${monitored[0]}; reference: all others.${origin}`;
   }
 
   #fillLimit(row, limit, found) {

@@ -168,13 +168,13 @@ def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -
 
 
 def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:
-    """Returns the attributes to report on, in the monitor's order; all of them without names.
+    """Returns the attributes to report on, in the monitor's order; all of them without names. No rule asks for groups by a rule.
 
     Raises:
         InvalidInput: one is not watched.
     """
-    watched = tuple(one.feature for one in monitor.attributes)
+    watched = tuple(one.feature for one in monitor.attributes if one.rule is None)
     for name in names:
         if name not in watched:
-            raise InvalidInput.of("attribute", f"{name} is not watched by the monitor, which watches {', '.join(watched)}")
+            raise InvalidInput.of("attribute", f"{name} is no column that the monitor watches, which watches {', '.join(watched)}")
     return tuple(name for name in watched if not names or name in names)

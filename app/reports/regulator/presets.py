@@ -141,7 +141,7 @@ def find_missing(
     if monitor is None:
         yield Missing("a fairness monitor", "Set a monitor: it says which outcomes are favourable and which groups are compared.", True)
         return
-    watched = {word for one in monitor.attributes for word in split_name(one.feature)}
+    watched = {word for one in monitor.attributes if one.rule is None for word in split_name(one.feature)}
     for name, words in wanted.attributes.items():
         if watched.isdisjoint(words):
             next_step = (
@@ -170,7 +170,7 @@ def find_unnamed_categories(wanted: SheetPreset, monitor: Monitor, mapped: Colle
     words = GroupWords.of(monitor)
     for name, scheme in wanted.schemes.items():
         for one in monitor.attributes:
-            if one.feature in mapped or split_name(one.feature).isdisjoint(wanted.attributes[name]):
+            if one.rule is not None or one.feature in mapped or split_name(one.feature).isdisjoint(wanted.attributes[name]):
                 continue
             values = [value for value in (*one.monitored, *(one.reference or ())) if not isinstance(value, Range)]
             shown = dict.fromkeys(words.label(one.feature, label_of(value)) for value in values)

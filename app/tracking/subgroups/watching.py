@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...domain.group_rules import Condition, FoundBy, GroupRule
 from ...domain.monitors import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ...domain.ruled_attributes import MOST_CONDITIONS
-from ...errors import Conflict
+from ...errors import Conflict, InvalidInput
 from ...metrics.sides import mirrored_ratio
 from ...store.subgroups.scans import SubgroupScan
 from .binning import Bins
@@ -42,9 +42,17 @@ def find_watched(monitor: Monitor, scan: SubgroupScan) -> MonitoredAttribute | N
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
-    """Returns the monitor in which a rule that stays is still said to be found by its scan."""
-    origins = {attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes) if attribute.rule}
-    attributes = (replace(one, found_by=origins.get(one.rule, one.found_by)) if one.rule else one for one in monitor.attributes)
+    """Returns the monitor in which a rule that stays is still said to be found by its scan.
+
+    Raises:
+        InvalidInput: another scan is said to have found it.
+    """
+    origins = {attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)}
+    for place, attribute in enumerate(monitor.attributes):
+        if attribute.found_by is not None and (attribute.rule is None or attribute.found_by != origins.get(attribute.rule)):
+            message = "must be left out, or be as it was read with the same rule: POST …/fairness-monitor/found-groups sets it"
+            raise InvalidInput.of(f"attributes[{place}].found_by", message)
+    attributes = (replace(one, found_by=origins.get(one.rule)) if one.rule is not None else one for one in monitor.attributes)
     return replace(monitor, attributes=tuple(attributes))
 
 
