@@ -192,12 +192,6 @@ class Settings(BaseSettings):
     spark_url: str = ""
     """Spark Connect server (`sc://host:15002`) or master (`spark://host:7077`, `local[2]`) of the engine `spark`."""
 
-    audit_sink: str = ""
-    """Address to which workers send the audit: `syslog+tls://`, `syslog+tcp://`, or `http(s)://` of a collector of OpenTelemetry (logs)."""
-
-    audit_sink_token: SecretStr | None = None
-    """Bearer token for that collector. Absent: none is sent."""
-
     log_level: str = "INFO"
 
     @classmethod

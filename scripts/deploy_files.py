@@ -29,7 +29,7 @@ VALUES: tuple[tuple[str, ...], ...] = (
     (),
     ("ingress.enabled=true", "ingress.tlsSecret=tls", "ingress.className=nginx"),
     ("service.replicas=5", "service.apiProcesses=2", "worker.metricsPort=0", "spool.storageClassName=fast"),
-    ("environment.EVENHAND_AUDIT_SINK=syslog+tls://logs:6514", "environment.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"),
+    ("environment.EVENHAND_LOG_LEVEL=WARNING", "environment.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"),
 )
 """Values that are set in each rendering."""
 

@@ -96,8 +96,6 @@ class _Gauges(Collector):
         delay = self._found.check_delay_seconds
         yield GaugeMetricFamily("evenhand_check_delay_seconds", "Time since the end of the oldest hour that is not checked.", value=delay)
         yield GaugeMetricFamily("evenhand_erasures_waiting", "Erasures without a receipt yet.", value=self._found.erasures_waiting)
-        delay = self._found.audit_delay_seconds
-        yield GaugeMetricFamily("evenhand_audit_delay_seconds", "Age of the oldest event that the audit sink does not have.", value=delay)
         yield GaugeMetricFamily("evenhand_months_ahead", "Months ahead that records can be stored in.", value=self._found.months_ahead)
         yield GaugeMetricFamily("evenhand_deployments", "Deployments in the database.", value=self._found.deployments)
         yield alert_gauge(self._found.alerts)

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..domain.audit import AuditEvent, ChainHead, check_chain
+from ..domain.audit import AuditEvent, ChainHead, audit_line, check_chain
 from ..errors import InvalidInput, SetupError
-from ..outbound.audit_sink import audit_line
 from ..store.people.audit_events import AuditFilter, sealed_events, unsealed_since
 from .database import ready_database
 from .startup import command_settings
@@ -23,7 +22,7 @@ _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 
 @command.command()
 def verify(
-    head: Annotated[str, typer.Option(help="POSITION:HASH as an earlier run or the worker's log gave it.")] = "",
+    head: Annotated[str, typer.Option(help="POSITION:HASH that an earlier run printed, or of a line that a worker printed.")] = "",
     file: Annotated[Path | None, typer.Option(help="A whole export to verify instead of the database.", dir_okay=False)] = None,
 ) -> None:
     """Say whether audit events were deleted, changed or re-ordered since they were sealed. Ends with 1 if so.
@@ -51,6 +50,7 @@ def export(
     file: Annotated[Path, typer.Argument(help="File to write; it must not exist.", dir_okay=False)],
     since: Annotated[datetime | None, typer.Option(help="Only events from this time on, in UTC.")] = None,
     until: Annotated[datetime | None, typer.Option(help="Only events before this time, in UTC.")] = None,
+    first: Annotated[int, typer.Option("--from", min=1, help="Only events from this position of the chain on.")] = 1,
 ) -> None:
     """Write the sealed events as JSON lines, in the order of the chain. A whole export can be verified without the database."""
     bounds = [None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until)]
@@ -58,7 +58,7 @@ def export(
     with ready_database(command_settings()) as database, database.transaction() as session:
         try:
             with file.open("x", encoding="ascii") as lines:
-                for event in sealed_events(session, AuditFilter(since=bounds[0], until=bounds[1])):
+                for event in sealed_events(session, AuditFilter(since=bounds[0], until=bounds[1]), first=first):
                     lines.write(audit_line(event) + "\n")
                     written += 1
         except OSError as error:

@@ -25,7 +25,6 @@ from ..store.database.engine import cause_of, public_address
 from ..store.database.migrate import is_known, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.resealing import find_unreadable, name_first
-from ..store.people.audit_sinks import failing_sinks
 from ..store.retention.archives import archiving_since, find_archives, months_past_retention
 from .database import open_database, require_answer
 from .startup import command_settings
@@ -100,7 +99,6 @@ def examine(settings: Settings) -> Iterator[Finding]:
                     look_at_archives,
                     look_at_retention,
                     look_at_days,
-                    look_at_audit,
                 )
                 for look in looks:
                     yield look(session)
@@ -228,14 +226,6 @@ def look_at_days(session: Session) -> Finding:
         advice = "Series of a year are slow until then. A worker adds up 300 a minute: look at its log for days_delayed."
         return Finding("days", ExamResult.WARNING, f"{words} {advice}")
     return Finding("days", ExamResult.GOOD, words)
-
-
-def look_at_audit(session: Session) -> Finding:
-    """Returns whether the audit sink takes events."""
-    failing = failing_sinks(session)
-    if failing:
-        return Finding("audit", ExamResult.WARNING, f"{failing[0]} Events wait in the database; see the runbook, The audit sink is late.")
-    return Finding("audit", ExamResult.GOOD, "No event waits for a sink that does not take it.")
 
 
 def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:

@@ -94,18 +94,20 @@ def _run_story(
 
 @contextlib.contextmanager
 def _log_to_file(folder: Path) -> Iterator[Path]:
-    """Sends all log lines, of this process and its children, to a file: the terminal is for the story."""
+    """Sends all log lines of this process, and all that its children write, to a file: the terminal is for the story."""
     path = folder / LOG_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         log = path.open("ab")
     except OSError as error:
         raise SetupError(f"The data folder {folder} cannot be used: {error}. Set EVENHAND_DATA_DIR to another one.") from error
-    terminal = os.dup(sys.stderr.fileno())
-    try:
+    with contextlib.ExitStack() as ends:
+        terminal = ends.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding))
         with log:
-            os.dup2(log.fileno(), sys.stderr.fileno())
+            for stream in (sys.stdout, sys.stderr):
+                descriptor = os.dup(stream.fileno())
+                ends.callback(os.close, descriptor)
+                ends.callback(os.dup2, descriptor, stream.fileno())
+                os.dup2(log.fileno(), stream.fileno())
+        ends.enter_context(contextlib.redirect_stdout(terminal))
         yield path
-    finally:
-        os.dup2(terminal, sys.stderr.fileno())
-        os.close(terminal)

@@ -76,6 +76,11 @@ def event_document(event: AuditEvent) -> dict[str, Any]:
     }
 
 
+def audit_line(event: AuditEvent) -> str:
+    """Returns a sealed event as a line of an export, without its end: JSON in ASCII, with its hash."""
+    return json.dumps({**event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False)
+
+
 def chain_hash(previous: bytes, event: AuditEvent) -> bytes:
     """Returns the SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names, in ASCII."""
     document = json.dumps(event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)

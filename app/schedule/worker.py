@@ -38,7 +38,6 @@ from ..errors import (
     Unavailable,
 )
 from ..mitigation.window.mitigating import mitigate_window
-from ..outbound.audit_sink import audit_sink_of
 from ..outbound.egress import EgressPolicy
 from ..outbound.failures import without_excerpt
 from ..security.secrets import open_secret_box
@@ -50,7 +49,7 @@ from ..store.database.listener import exposed_on
 from ..store.database.local_server import LocalServer
 from ..telemetry import metrics as telemetry
 from ..telemetry.traces import check_span, describe_span
-from . import audit_sink, reports
+from . import reports
 from .attributor import ATTRIBUTORS, Attributor
 from .held import HeldWork, LeasedCheck
 from .notifier import SENDERS, Notifier
@@ -86,7 +85,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     """Queues due checks, runs checks and attributions and sends notifications until `stop` is set; waits for a database that goes away.
 
     Raises:
-        SetupError: there is no DATABASE_URL, or the secret key, the allow-list, the mail server or the audit sink cannot be used.
+        SetupError: there is no DATABASE_URL, or the secret key, the allow-list or the mail server cannot be used.
     """
     if settings.database_url is None:
         raise SetupError("A worker needs DATABASE_URL.")
@@ -100,13 +99,10 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
         settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url), settings.named_databases
     )
     perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places)
-    sink = audit_sink_of(settings)
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
     limit = timedelta(minutes=settings.check_minutes)
     attributor = Attributor(database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit)
     ticker = start_ticker(database, worker_id=str(uuid.uuid4()), places=places)
-    if sink is not None:
-        ticker.add_job(audit_sink.send_audit, IntervalTrigger(seconds=audit_sink.SECONDS_BETWEEN_LOOKS), (database, sink))
     ticker.add_job(reports.look_for_reports, IntervalTrigger(seconds=reports.SECONDS_BETWEEN_LOOKS), (database, sealer))
     notifier.start(stop)
     attributor.start(stop)

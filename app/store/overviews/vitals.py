@@ -13,7 +13,6 @@ from ..alerts.alerts import OpenAlerts, open_alerts
 from ..checks.workers import workers_seen
 from ..database.migrate import is_known, newest_revision, revision_of
 from ..database.partitions import months_ahead
-from ..people.audit_sinks import oldest_unsent
 from ..tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
 
 
@@ -24,7 +23,7 @@ class Vitals:
     `notification_age_seconds` is the age of the oldest notification that is not yet delivered; 0 if all are.
     `newest_record_age_seconds` is infinite if no record was logged in the last two hours. `check_delay_seconds` is the time since the end
     of the oldest hour whose scheduled check has not ended; 0 if all have. `months_ahead` counts the months after this one that records can
-    be stored in. `audit_delay_seconds` is the age of the oldest sealed event that the audit sink does not have; 0 if it has all.
+    be stored in.
     """
 
     deployments: int
@@ -37,7 +36,6 @@ class Vitals:
     newest_record_age_seconds: float
     check_delay_seconds: float
     erasures_waiting: int
-    audit_delay_seconds: float
     months_ahead: int
 
 
@@ -50,7 +48,6 @@ def vitals(session: Session, now: datetime) -> Vitals:
     minute = session.scalar(select(func.max(RecordCountRow.minute)))
     unfinished = (CheckRow.trigger == Trigger.SCHEDULE, CheckRow.state.in_([CheckState.QUEUED, CheckState.RUNNING]))
     span_end = session.scalar(select(func.min(CheckRow.span_end)).where(*unfinished))
-    unsent_at = oldest_unsent(session)
     return Vitals(
         deployments=session.scalars(select(func.count()).select_from(DeploymentRow)).one(),
         checks={state.value: 0 for state in CheckState} | dict(counted.all()),
@@ -63,7 +60,6 @@ def vitals(session: Session, now: datetime) -> Vitals:
         newest_record_age_seconds=math.inf if minute is None else max(0.0, (now - minute).total_seconds()),
         check_delay_seconds=max(0.0, (now - span_end).total_seconds()) if span_end else 0.0,
         erasures_waiting=session.scalar(select(func.count()).where(ErasureRow.finished_at.is_(None))) or 0,
-        audit_delay_seconds=max(0.0, (now - unsent_at).total_seconds()) if unsent_at else 0.0,
         months_ahead=months_ahead(session, now),
     )
 

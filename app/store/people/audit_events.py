@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from sqlalchemy import Select, insert, select, text, update
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
-from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, ChainHead, chain_hash
+from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
 from ...errors import Unavailable
 from ..tables import AuditEventRow
 
@@ -120,9 +120,9 @@ def page(session: Session, wanted: AuditFilter, *, limit: int, before_no: int | 
     return [read_event(row) for row in session.scalars(statement)]
 
 
-def sealed_events(session: Session, wanted: AuditFilter | None = None) -> Iterator[AuditEvent]:
-    """Yields the sealed events in the order of the chain, a batch at a time."""
-    after = 0
+def sealed_events(session: Session, wanted: AuditFilter | None = None, *, first: int = 1) -> Iterator[AuditEvent]:
+    """Yields the sealed events in the order of the chain from position `first` on, a batch at a time."""
+    after = first - 1
     while True:
         statement = _select(wanted or AuditFilter()).where(AuditEventRow.position > after).order_by(AuditEventRow.position)
         rows = session.scalars(statement.limit(BATCH_ROWS)).all()
@@ -140,25 +140,26 @@ def unsealed_since(session: Session) -> tuple[int, datetime | None]:
     return int(row[0]), row[1]
 
 
-def seal_events(session: Session) -> ChainHead | None:
-    """Appends events that are not sealed yet to the chain, oldest first; returns the new head, None if nothing was to be sealed.
+def seal_events(session: Session) -> list[AuditEvent]:
+    """Appends events that are not sealed yet to the chain, oldest first, and returns them.
 
     Does nothing while another transaction seals. An event that is committed late is sealed later: the order is that of sealing.
     """
     if not session.scalar(_SEALER_LOCK):
-        return None
+        return []
     last = session.execute(select(AuditEventRow.position, AuditEventRow.hash).order_by(AuditEventRow.position.desc().nulls_last())).first()
     position, hashed = (last.position or 0, last.hash or FIRST_HASH) if last else (0, FIRST_HASH)
     waiting = select(AuditEventRow).where(AuditEventRow.position.is_(None)).order_by(AuditEventRow.no).limit(SEALED_AT_ONCE)
-    seals = []
+    sealed = []
     for row in session.scalars(waiting):
         position += 1
-        hashed = chain_hash(hashed, read_event(row, position=position))
-        seals.append({"no": row.no, "position": position, "hash": hashed})
-    if not seals:
-        return None
-    session.execute(update(AuditEventRow), seals)
-    return ChainHead(position, hashed)
+        event = read_event(row, position=position)
+        hashed = chain_hash(hashed, event)
+        sealed.append(replace(event, hash=hashed))
+    if sealed:
+        seals = [{"no": event.no, "position": event.position, "hash": event.hash} for event in sealed]
+        session.execute(update(AuditEventRow), seals)
+    return sealed
 
 
 def _select(wanted: AuditFilter) -> Select[AuditEventRow]:
