@@ -9,17 +9,14 @@ Two parts, in a Postgres of its own with fsync on:
    the clock and of processors, Postgres' included. Goal: at most 1.5 times the processor time of the small hour's check. The hour is the
    last whole one: run this in the first 45 minutes of an hour, for records of minutes are counted for two hours only, and those of an
    older span one by one.
-2. One process of the service takes posts of one record at a fixed rate: alone, while a process only computes, and while a worker's process
-   checks windows of `running` records again and again. Both have the worker's priority, and a session of their own as the worker has: Linux
-   shares processors between sessions first. The client, in place of programs on other machines, has the processors first. The three take
-   `turns`, and the ratio of each turn counts: single ones differ by a third and more.
-   Goals, of the median turn: a p99 of at most 1.5 times that alone, and of at most 1.2 times that next to the process that only computes.
-   The latter knows no database: it shows how far the machine itself can keep the first goal.
+2. One process of the service takes posts of one record at a fixed rate: alone, and while a worker's process checks windows of `running`
+   records again and again. The client, in place of programs on other machines, has the processors first. The two take `turns`, and the
+   ratio of each turn counts: single ones differ by a third and more.
+   Goal, of the median turn: a p99 of at most 1.5 times that alone.
 """
 
 import argparse
 import contextlib
-import hashlib
 import itertools
 import os
 import signal
@@ -33,7 +30,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import NoReturn
 
 import psycopg
 import uvloop
@@ -42,15 +38,14 @@ from bench_lines import Line, show_lines
 from bench_load import drive
 from bench_service import postgres_seconds, service
 
+from app.cli.startup import lower_priority
 from app.clock import hour_of, utc_now
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.embedded import embedded_postgres
 from app.embedded.spawn import tied_command
-from app.priority import NICENESS, lower_priority
 from app.store.database.engine import Database
-from app.store.database.local_server import LocalServer
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
 from app.store.deployments.deployments import Deployments
@@ -60,8 +55,6 @@ GOAL_GROWTH = 1.5
 """Max ratio of the processor time of a check in the large hour to that in the small one."""
 GOAL_P99 = 1.5
 """Max ratio of the p99 of posts while checks run to that without them."""
-GOAL_P99_COMPUTING = 1.2
-"""Max ratio of the p99 of posts while checks run to that while a process only computes."""
 CONNECTIONS = 64
 WARM_UP_SECONDS = 1.0
 
@@ -100,17 +93,13 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=500, help="max records of a check")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--running", type=int, default=1_000_000, help="records of the checks that run next to the posts; 0: no such part")
-    parser.add_argument("--turns", type=int, default=3, help="of posts alone, next to a process that computes, and next to checks")
+    parser.add_argument("--turns", type=int, default=3, help="of posts alone, and next to checks")
     parser.add_argument("--seconds", type=float, default=10.0, help="seconds of posts of each part of a turn")
     parser.add_argument("--rate", type=int, default=1500, help="posts a second")
-    parser.add_argument("--niceness", type=int, default=NICENESS, help="of the process that checks; a worker's by default")
-    parser.add_argument("--compute", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--check-again", nargs=3, metavar=("URL", "DEPLOYMENT", "START"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.compute:
-        _compute()
     if options.check_again:
-        lower_priority(options.niceness)
+        lower_priority()
         _check_again(*options.check_again)
         return
     lines: list[Line] = []
@@ -194,14 +183,12 @@ def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) ->
         connection.execute("VACUUM (ANALYZE)")
         connection.execute("CHECKPOINT")
     key, _ = prepare_deployment(url, folder)
-    again = ("--niceness", str(options.niceness), "--check-again", url, stage.deployment.id, start.isoformat())
-    to_alone, to_computing = list[float](), list[float]()
+    again = ("--check-again", url, stage.deployment.id, start.isoformat())
+    to_alone = list[float]()
     with service(url, folder) as port:
         _post(port, key, options.rate, WARM_UP_SECONDS)
         for turn in range(options.turns):
             alone = _post(port, key, options.rate, options.seconds)
-            with _started("--compute"):
-                computing = _post(port, key, options.rate, options.seconds)
             with _started(*again) as process:
                 before = stage.count("checks")
                 next_to = _post(port, key, options.rate, options.seconds)
@@ -210,20 +197,14 @@ def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) ->
                         sys.exit("the process that checks has ended")
                     next_to += _post(port, key, options.rate, options.seconds)
                 checks = stage.count("checks") - before
-            (p50, p99), (p50_computing, p99_computing), (p50_next_to, p99_next_to) = map(_percentiles, (alone, computing, next_to))
+            (p50, p99), (p50_next_to, p99_next_to) = map(_percentiles, (alone, next_to))
             to_alone.append(p99_next_to / p99)
-            to_computing.append(p99_next_to / p99_computing)
             print(
-                f"turn {turn + 1} of {options.turns}, {options.rate:,} posts/s alone: p50 {p50:.1f} ms, p99 {p99:.1f} ms; while a process"
-                f" only computes: p50 {p50_computing:.1f} ms, p99 {p99_computing:.1f} ms; while {checks} checks of"
-                f" {options.running:,} records began: p50 {p50_next_to:.1f} ms, p99 {p99_next_to:.1f} ms"
+                f"turn {turn + 1} of {options.turns}, {options.rate:,} posts/s alone: p50 {p50:.1f} ms, p99 {p99:.1f} ms;"
+                f" while {checks} checks of {options.running:,} records began: p50 {p50_next_to:.1f} ms, p99 {p99_next_to:.1f} ms"
             )
     database.close()
-    against = statistics.median(to_computing)
-    return [
-        Line("p99 of posts: while checks run / alone", statistics.median(to_alone), GOAL_P99, is_most=True),
-        Line("p99 of posts: while checks run / while a process only computes", against, GOAL_P99_COMPUTING, is_most=True),
-    ]
+    return [Line("p99 of posts: while checks run / alone", statistics.median(to_alone), GOAL_P99, is_most=True)]
 
 
 def _post(port: int, key: str, rate: int, seconds: float) -> list[float]:
@@ -268,7 +249,7 @@ def _percentiles(milliseconds: list[float]) -> tuple[float, float]:
 @contextlib.contextmanager
 def _started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Runs this program in another process, with those arguments, until the block ends."""
-    # A session of its own and short turns, as `evenhand serve` gives its worker.
+    # In a session of its own, as the worker of `evenhand serve`.
     command = tied_command([sys.executable, __file__, *arguments], signal.SIGKILL)
     process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own program
     try:
@@ -278,16 +259,8 @@ def _started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
         process.wait()
 
 
-def _compute() -> NoReturn:
-    """Computes without an end, with a worker's priority."""
-    lower_priority(NICENESS)
-    block = bytes(4096)
-    while True:
-        hashlib.sha256(block)
-
-
 def _check_again(url: str, deployment_id: str, start: str) -> None:
-    database = Database(url, on_open=LocalServer(url).lower_session)
+    database = Database(url)
     with database.transaction() as session:
         stage = Scene(database, Deployments(session, PlainSealer()).get(deployment_id))
     is_over = threading.Event()

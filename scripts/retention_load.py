@@ -27,13 +27,13 @@ import uvloop
 from bench_load import Load, drive
 from bench_service import service
 
+from app.cli.startup import lower_priority
 from app.clock import utc_now
 from app.domain.archives import CalendarMonth
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.retention import RecordSelector, RetentionPolicy
 from app.embedded import embedded_postgres
-from app.priority import NICENESS, lower_priority
 from app.retention.archiving import bring_back, drop_emptied, store_month
 from app.retention.erasing import perform_erasures
 from app.retention.expiring import apply_policies
@@ -42,7 +42,6 @@ from app.security.principals import Role
 from app.security.secrets import open_secret_box
 from app.settings import Settings
 from app.store.database.engine import Database
-from app.store.database.local_server import LocalServer
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months
 from app.store.deployments.deployments import Deployments
@@ -140,9 +139,9 @@ def rest(url: str, _no: int) -> None:
 
 
 def _background_database(url: str) -> Database:
-    """Returns the database for a process of its own that gives way, its sessions as well, as the worker and `evenhand archives` do."""
-    lower_priority(NICENESS)
-    return Database(url, on_open=LocalServer(url).lower_session)
+    """Returns the database for a process of its own that gives way, as the worker and `evenhand archives` do."""
+    lower_priority()
+    return Database(url)
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import os
 import select
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -81,14 +81,14 @@ class Keeper:
         idle = [one.backend_pid for kept in list(self._idle.values()) for one in list(kept) if one.db.decode() == database]
         return idle + [pid for readers in self._readers[database].values() for pid in readers.pids()]
 
-    def open_readers(self, url: str, on_open: Callable[[int], None] | None = None) -> ArrowPool:
+    def open_readers(self, url: str) -> ArrowPool:
         """The pool of readers of a database, which all share who open it by the same address: another one may be another role's."""
         try:
             database = str(conninfo_to_dict(url).get("dbname"))
         except psycopg.ProgrammingError:  # a test of an address that cannot be one
-            return ArrowPool(url, on_open)
-        if on_open is not None or not self.keeps(database):
-            return ArrowPool(url, on_open)
+            return ArrowPool(url)
+        if not self.keeps(database):
+            return ArrowPool(url)
         return self._readers[database].setdefault(url, KeptReaders(url))
 
     def _end(self, databases: set[str]) -> None:

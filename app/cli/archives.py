@@ -15,7 +15,7 @@ from ..store.retention.archives import MonthPlace, alone, deployments_with_month
 from ..store.retention.warmth import find_shortage
 from .database import ready_database
 from .keys import deployment_no
-from .startup import command_settings
+from .startup import command_settings, lower_priority
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Move months of records to files and back.")
 
@@ -31,7 +31,8 @@ def store(
 ) -> None:
     """Move a month of records, their labels and stored answers from the database to files. Again, it goes on where it ended."""
     wanted = _read_month(month)
-    with ready_database(command_settings(), gives_way=True) as database, alone(database):
+    with ready_database(command_settings()) as database, alone(database):
+        lower_priority()
         with database.transaction() as session:
             names = deployments_with_month(session, wanted) if deployment is None else [deployment]
             away = {one.deployment_id for one in find_archives(session, wanted) if one.state is ArchiveState.STORED}
@@ -55,7 +56,8 @@ def bring_back(
 ) -> None:
     """Move a month from its files back into the database. The files stay; delete them afterwards."""
     wanted = _read_month(month)
-    with ready_database(command_settings(), gives_way=True) as database, alone(database):
+    with ready_database(command_settings()) as database, alone(database):
+        lower_priority()
         with database.transaction() as session:
             no = None if deployment is None else deployment_no(session, deployment)
             found = find_archives(session, wanted, deployment_no=no)

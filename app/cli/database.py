@@ -6,32 +6,28 @@ from collections.abc import Iterator
 from ..clock import utc_now
 from ..embedded import embedded_postgres
 from ..errors import SetupError
-from ..priority import NICENESS, lower_priority
 from ..settings import Settings
 from ..store.database.engine import Database, public_address
-from ..store.database.local_server import LocalServer
 from ..store.database.migrate import revision_of, upgrade
 from ..store.database.partitions import ensure_coming_months
 
 
 @contextlib.contextmanager
-def ready_database(settings: Settings, *, gives_way: bool = False) -> Iterator[Database]:
+def ready_database(settings: Settings) -> Iterator[Database]:
     """Yields the database of a service, migrated. An embedded one that runs is used; else it is started and, after the block, stopped.
-
-    A command that goes through many records `gives_way`: from now on it has a worker's priority, and so have its sessions of Postgres.
 
     Raises:
         SetupError: no service has created a database there, the embedded one does not start, or DATABASE_URL cannot be read.
         Unavailable: the database cannot be used.
     """
-    with open_database(settings, gives_way=gives_way) as database, database.refusals_named():
+    with open_database(settings) as database, database.refusals_named():
         require_tables(database)
         migrate(database)
         yield database
 
 
 @contextlib.contextmanager
-def open_database(settings: Settings, *, creates: bool = False, gives_way: bool = False) -> Iterator[Database]:
+def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
     """Yields the database as it is. An embedded one that does not exist yet is created only if the command `creates` one.
 
     Raises:
@@ -42,12 +38,8 @@ def open_database(settings: Settings, *, creates: bool = False, gives_way: bool 
             url = settings.database_url.get_secret_value()
         else:
             url = stack.enter_context(embedded_postgres(settings.data_dir, creates=creates))
-        if gives_way:
-            # Not before: a Postgres that is started here has the usual priority.
-            lower_priority(NICENESS)
-        on_open = LocalServer(url).lower_session if gives_way else None
         # Closed before an embedded server is stopped.
-        database = stack.enter_context(contextlib.closing(Database(url, pool_size=1, on_open=on_open)))
+        database = stack.enter_context(contextlib.closing(Database(url, pool_size=1)))
         yield database
 
 

@@ -19,7 +19,7 @@ from ..store.retention.archives import alone, lock_deployment, months_past_reten
 from ..store.retention.erasures import get_erasure, request_erasure
 from .database import ready_database
 from .keys import deployment_no
-from .startup import command_settings
+from .startup import command_settings, lower_priority
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Apply retention, erase a person's records, print receipts.")
 
@@ -29,7 +29,8 @@ def run() -> None:
     """Erase what is past its retention now, instead of within the hour; print the receipts as JSON lines."""
     settings = command_settings()
     places = OwnPlaces(settings.table_folders, settings.answers_dir)
-    with ready_database(settings, gives_way=True) as database:
+    with ready_database(settings) as database:
+        lower_priority()  # not before: a Postgres that is started here keeps the usual one
         with alone(database):
             erasures = apply_policies(database, places)
         for erasure in erasures:
@@ -55,7 +56,8 @@ def erase(
     """Erase a person's records from every table. A worker finishes it and writes the receipt; without one, call this again after 15 s."""
     selector = RecordSelector(record_ids=tuple(record_id or ()), field=field, value=None if value is None else _read_value(value))
     settings = command_settings()
-    with ready_database(settings, gives_way=True) as database:
+    with ready_database(settings) as database:
+        lower_priority()
         with database.transaction() as session:
             no = deployment_no(session, deployment)
             lock_deployment(session, no)  # a month of its records is not moved to files meanwhile

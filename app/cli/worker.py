@@ -4,12 +4,11 @@ import typer
 
 from .. import VERSION
 from ..errors import SetupError
-from ..priority import NICENESS, lower_priority
 from ..schedule.worker import run_worker
 from ..telemetry.endpoint import counters_served
 from ..telemetry.traces import tracing
 from .database import require_answer
-from .startup import service_settings, spare_loaded_objects, stop_signal
+from .startup import lower_priority, service_settings, spare_loaded_objects, stop_signal
 
 command = typer.Typer(add_completion=False)
 
@@ -22,7 +21,7 @@ def worker() -> None:
         raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
     # A wrong address is reported at the start; a database that goes away later is waited for.
     require_answer(settings.database_url.get_secret_value())
-    lower_priority(NICENESS)
+    lower_priority()
     spare_loaded_objects()
     with counters_served(settings.metrics_host, settings.metrics_port), tracing("worker", version=VERSION):
         run_worker(settings, stop_signal())

@@ -14,8 +14,8 @@ LAUNCHER = Path(__file__).with_name("launch.py")
 def tied_command(command: Sequence[str], death_signal: signal.Signals, account: Account | None = None) -> list[str]:
     """Returns the command line of `command` (its first item a path), which gets `death_signal` when the starting thread ends.
 
-    With `account` it runs as that account, which only root may request. It gets short turns on the processors where Linux has
-    them. The program takes over the process, so its id and exit status are the program's own.
+    With `account` it runs as that account, which only root may request. The program takes over the process, so its id and exit
+    status are the program's own.
     """
     who = "-" if account is None else f"{account.uid}:{account.gid}"
     return [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), str(int(death_signal)), who, *command]

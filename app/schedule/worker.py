@@ -46,7 +46,6 @@ from ..store.checks.checks import get
 from ..store.checks.leases import claim, fail, finish
 from ..store.database.engine import Database
 from ..store.database.listener import exposed_on
-from ..store.database.local_server import LocalServer
 from ..telemetry import metrics as telemetry
 from ..telemetry.traces import check_span, describe_span
 from . import reports
@@ -92,7 +91,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     concurrency = settings.worker_concurrency
     running = CONNECTIONS_PER_CHECK * (concurrency + ATTRIBUTORS)
     url = settings.database_url.get_secret_value()
-    database = Database(url, pool_size=running + SENDERS + JOBS, on_open=LocalServer(url).lower_session)
+    database = Database(url, pool_size=running + SENDERS + JOBS)
     sealer = open_secret_box(settings)
     egress = egress_of(settings, database)
     places = TablePlaces(

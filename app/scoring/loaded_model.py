@@ -16,7 +16,6 @@ import httpx
 
 from ..errors import EndpointDown, ScoringFailed
 from ..outbound.model_uris import check_files
-from ..priority import lower_session
 from . import model_process
 from .asking import MAX_ANSWER_BYTES
 from .model_process import HEAD, OK, SIZE, ModelNotLoaded, PageAnswer, answer_page, load_model
@@ -110,7 +109,6 @@ class _Child:
                     env={name: value for name, value in os.environ.items() if not name.startswith(_SECRET)},
                     start_new_session=True,
                 )
-                lower_session(self._process.pid)
             process = self._process
         if is_new and (answer := self._read(process)).status != OK:
             raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {answer.body.decode(errors='replace')}")

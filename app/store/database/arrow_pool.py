@@ -1,7 +1,7 @@
 """Connections of ADBC that are used again: opening one takes Postgres as long as reading an hour of records."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,10 @@ MAX_IDLE = 2
 
 
 class ArrowPool:
-    """Connections of one process to one database. Safe to share between threads; after `close()` it opens new ones.
+    """Connections of one process to one database. Safe to share between threads; after `close()` it opens new ones."""
 
-    `on_open` is called with the number of the process of Postgres for each connection that is opened to be used.
-    """
-
-    def __init__(self, url: str, on_open: Callable[[int], None] | None = None) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url
-        self._on_open = on_open
         self._root: dbapi.Connection | None = None
         self._idle: list[dbapi.Connection] = []
         self._lock = threading.Lock()
@@ -78,10 +74,6 @@ class ArrowPool:
                 with connection.cursor() as cursor:
                     for statement in BEGINNING:
                         cursor.execute(statement)
-                    if self._on_open is not None and idle is None:
-                        cursor.execute("SELECT pg_backend_pid()")
-                        ((process,),) = cursor.fetchall()
-                        self._on_open(process)
             except AdbcError:
                 connection.close()
                 if idle is None:

@@ -1,10 +1,9 @@
 """Connections to Postgres: one way to spell its address, one way to open a session."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
@@ -64,12 +63,9 @@ def cause_of(error: DBAPIError) -> str:
 
 
 class Database:
-    """The process's pool of connections. Safe to share between threads; `close()` it at the end.
+    """The process's pool of connections. Safe to share between threads; `close()` it at the end."""
 
-    `on_open` is called with the number of the process of Postgres for each connection that is opened.
-    """
-
-    def __init__(self, url: str, *, pool_size: int = 10, on_open: Callable[[int], None] | None = None) -> None:
+    def __init__(self, url: str, *, pool_size: int = 10) -> None:
         self.url = libpq_url(url)
         self.engine: Engine = create_engine(
             parse_url(url),
@@ -82,12 +78,7 @@ class Database:
         self._is_closed = False
         event.listen(self.engine, "checkin", self._close_late)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
-        self.arrow = ArrowPool(self.url, on_open)
-        if on_open is not None:
-
-            @event.listens_for(self.engine, "connect")
-            def opened(connection: psycopg.Connection, _record: object) -> None:
-                on_open(connection.info.backend_pid)
+        self.arrow = ArrowPool(self.url)
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:

@@ -1,6 +1,7 @@
 """Runs a command to its refusal, in this process: a Python for each of them takes minutes."""
 
 import io
+import os
 import signal
 import socket
 import sys
@@ -9,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import database as database_of_commands
 from app.cli import main
 from tests.integration.cli.refusals import DATABASE_COMMANDS, PASSWORD, Refusal
 
@@ -20,7 +20,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def lowered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The niceness that each command added that gave way. This process keeps its own: the tests after it run in it, too."""
     added: list[int] = []
-    monkeypatch.setattr(database_of_commands, "lower_priority", added.append)
+    monkeypatch.setattr(os, "nice", added.append)
     return added
 
 

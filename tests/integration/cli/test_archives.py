@@ -10,11 +10,11 @@ from app.cli import doctor
 from app.cli.archives import command
 from app.cli.doctor import ExamResult, look_at_archives, look_at_retention
 from app.cli.retention import command as retention
+from app.cli.startup import NICENESS
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.domain.retention import RetentionPolicy
 from app.errors import Conflict, InvalidInput, NotFound
-from app.priority import NICENESS
 from app.store.database.engine import Database
 from app.store.retention.archives import alone
 from app.store.retention.policies import put_policy

@@ -49,7 +49,6 @@ def test_an_installation_that_lacks_nothing_has_no_fault(database: Database, tmp
         "archives",
         "retention",
         "days",
-        "audit",
         "secrets",
         "endpoint",
     }
