@@ -273,7 +273,7 @@ class Result:
         return found.value
 
 
-def scene(  # noqa: PLR0913 - one name for each thing that tests choose
+def scene(
     database: Database,
     columns: Sequence[Column],
     monitor: Monitor,

@@ -64,7 +64,7 @@ ColumnName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r
     openapi_extra={"requestBody": _BODY},
 )
 @takes(*MEDIA_TYPES)
-async def import_records(  # noqa: PLR0913 - the columns that a file may name
+async def import_records(
     request: Request,
     principal: Logger,
     services: ServicesIn,

@@ -64,7 +64,7 @@ class Findings:
     flag_file: FlagFile | None = None
 
 
-def perform_check(  # noqa: PLR0913 - one name for each thing that the worker decides
+def perform_check(
     check: CheckRun,
     *,
     database: Database,

@@ -16,7 +16,7 @@ command = typer.Typer(add_completion=False)
 
 
 @command.command()
-def groups(  # noqa: PLR0913 - typer's way: one parameter for each option
+def groups(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")],
     time: Annotated[str, typer.Option(help="Column of the times: ISO 8601 (UTC unless it says otherwise), or numbers since 1970.")],

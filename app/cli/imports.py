@@ -60,7 +60,7 @@ class ImportPlaces:
 
 
 @command.command()
-def payload(  # noqa: PLR0913 - typer's way: one parameter for each option
+def payload(
     files: Files,
     *,
     deployment: DeploymentId,
@@ -100,7 +100,7 @@ def payload(  # noqa: PLR0913 - typer's way: one parameter for each option
 
 
 @command.command()
-def feedback(  # noqa: PLR0913 - as above
+def feedback(
     files: Files,
     *,
     deployment: DeploymentId,
@@ -124,7 +124,7 @@ def feedback(  # noqa: PLR0913 - as above
 
 
 @command.command()
-def sagemaker(  # noqa: PLR0913 - as above
+def sagemaker(
     *,
     config: Annotated[Path, typer.Option(help="The bias monitor's analysis_config.json.", exists=True, dir_okay=False, readable=True)],
     captures: Annotated[list[Path], typer.Option(help="Data capture: a file, or a folder of files. May be given again.", exists=True)],

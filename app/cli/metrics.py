@@ -14,7 +14,7 @@ command = typer.Typer(add_completion=False)
 
 
 @command.command()
-def metrics(  # noqa: PLR0913 - typer's way: one parameter for each option
+def metrics(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")],
     attribute: Annotated[list[str], typer.Option(help="Column whose groups are compared. With two or three, their combinations are.")],

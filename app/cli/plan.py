@@ -14,7 +14,7 @@ command = typer.Typer(add_completion=False)
 
 
 @command.command()
-def plan(  # noqa: PLR0913 - typer's way: one parameter for each option
+def plan(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")],
     time: Annotated[str, typer.Option(help="Column of the times: ISO 8601 (UTC unless it says otherwise), or numbers since 1970.")],

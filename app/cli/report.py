@@ -63,7 +63,7 @@ class ComparedOptions:
 
 
 @command.callback(invoke_without_command=True)
-def report(  # noqa: PLR0913 - typer's way: one parameter for each option
+def report(
     context: typer.Context,
     *,
     file: CsvFile = None,
@@ -182,7 +182,7 @@ def kept(
 
 
 @command.command()
-def schedule(  # noqa: PLR0913 - typer's way: one parameter for each option
+def schedule(
     schedule_id: Annotated[str, typer.Argument(metavar="SCHEDULE", help="Id of the schedule, which you choose.")],
     *,
     deployment: Annotated[str, typer.Option(help="Id of the deployment.")],

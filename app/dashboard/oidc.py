@@ -64,7 +64,7 @@ async def end_by_issuer(
 
 
 @router.get(CALLBACK)
-async def end_log_in(  # noqa: PLR0913 - the parameters that issuers send
+async def end_log_in(
     request: Request,
     services: ServicesIn,
     now: NowIn,

@@ -48,7 +48,7 @@ class ChangeExplanation:
     warnings: tuple[str, ...]
 
 
-def explain_change(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+def explain_change(
     frame: pd.DataFrame,
     *,
     at: datetime | str,

@@ -52,7 +52,7 @@ class ComparedRecords:
         return np.flatnonzero(np.isin(self.grouping.codes, places) & (self.outcomes.codes != UNCLASSIFIED))
 
 
-def read_compared(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+def read_compared(
     frame: pd.DataFrame,
     *,
     attribute: str | Sequence[str],

@@ -99,7 +99,7 @@ class Evidence:
         return {"comparisons": [one.to_json() for one in self.comparisons], "hours": self.hours}
 
 
-def follow_frame(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+def follow_frame(
     frame: pd.DataFrame,
     *,
     attribute: str | Sequence[str],

@@ -173,7 +173,7 @@ class GapPlan:
         )
 
 
-def plan_gap(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+def plan_gap(
     frame: pd.DataFrame,
     *,
     attribute: str | Sequence[str],
@@ -221,7 +221,7 @@ def plan_gap(  # noqa: PLR0913 - one keyword for each column, as in measure_fram
     )
 
 
-def explain_gap(  # noqa: PLR0913 - those of plan_gap
+def explain_gap(
     frame: pd.DataFrame,
     model: Model | None = None,
     *,

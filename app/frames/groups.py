@@ -89,7 +89,7 @@ class FoundGroups:
         return count_subsets([len(labels) for labels in self.features.values()])
 
 
-def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+def find_groups(
     frame: pd.DataFrame,
     *,
     features: Sequence[str],

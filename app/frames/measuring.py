@@ -52,7 +52,7 @@ _ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels"
 """The argument that gives what a metric needs."""
 
 
-def measure_frame(  # noqa: PLR0913 - one keyword for each column, as pandas and seaborn have it
+def measure_frame(
     frame: pd.DataFrame,
     *,
     attribute: str | Sequence[str],
@@ -94,7 +94,7 @@ def measure_frame(  # noqa: PLR0913 - one keyword for each column, as pandas and
     return _build_report(given, asked, known, grouping, _count(given, known, grouping.groups, grouping.codes))
 
 
-def measure_attributes(  # noqa: PLR0913 - those of measure_frame
+def measure_attributes(
     frame: pd.DataFrame,
     *,
     attributes: Sequence[str],

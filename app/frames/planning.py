@@ -38,7 +38,7 @@ class Plan:
     records: int | None
 
 
-def plan_frame(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+def plan_frame(
     frame: pd.DataFrame,
     *,
     attribute: str | Sequence[str],

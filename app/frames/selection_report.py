@@ -79,7 +79,7 @@ class SelectionReport:
             compare_with_reference(written, table, Category((", ".join(names),), people, selected) if members else None)
 
 
-def report_selections(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+def report_selections(
     frame: pd.DataFrame,
     *,
     preset: str,

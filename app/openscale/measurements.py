@@ -72,7 +72,7 @@ def _wanted(start: str | None, end: str | None, run_id: str | None) -> Measureme
 
 
 @router.get(_INSTANCE + "/measurements")
-def read_measurements(  # noqa: PLR0913 - the parameters of the SDK
+def read_measurements(
     *,
     monitor_instance_id: InstanceId,
     caller: CallerIn,
@@ -188,7 +188,7 @@ def query_measurements(
 
 
 @router.get(_INSTANCE + "/metrics")
-def read_metrics(  # noqa: PLR0913 - the parameters of the SDK
+def read_metrics(
     *,
     monitor_instance_id: InstanceId,
     caller: CallerIn,

@@ -48,7 +48,7 @@ def is_record_upload(scope: Scope) -> bool:
 @router.post("/records", status_code=202)
 @takes("text/csv")
 @reads_body
-async def store_records(  # noqa: PLR0913 - the parameters of the SDK
+async def store_records(
     *,
     data_set_id: DataSetId,
     request: Request,
@@ -116,7 +116,7 @@ def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(max_len
 
 
 @router.get("/records", dependencies=[READS_RECORDS])
-def read_records(  # noqa: PLR0913 - the parameters of the SDK
+def read_records(
     *,
     data_set_id: DataSetId,
     caller: CallerIn,

@@ -48,7 +48,7 @@ class ScoringClient:
         ScoringFailed: its credentials cannot be sent.
     """
 
-    def __init__(  # noqa: PLR0913 - one name for each thing that callers and tests choose
+    def __init__(
         self,
         endpoint: Endpoint,
         outputs: OutputFields,

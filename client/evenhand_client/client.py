@@ -54,7 +54,7 @@ class Evenhand:
         ValueError: an option cannot be used.
     """
 
-    def __init__(  # noqa: PLR0913 - each is one option, by its name
+    def __init__(
         self,
         url: str | None = None,
         key: str | None = None,

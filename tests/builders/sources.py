@@ -5,12 +5,6 @@ from functools import cache
 
 
 @cache
-def parse(source: str) -> ast.Module:
-    """The syntax tree of a module. Read only: other tests have the same."""
-    return ast.parse(source)
-
-
-@cache
 def nodes_of(source: str) -> tuple[ast.AST, ...]:
     """Every node of a module, in the order of `ast.walk`."""
-    return tuple(ast.walk(parse(source)))
+    return tuple(ast.walk(ast.parse(source)))

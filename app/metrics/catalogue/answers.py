@@ -3,7 +3,7 @@
 from .metric import Direction, FromAnswers, Metric, Needs
 
 
-def _answer(  # noqa: PLR0913 - a row of a table
+def _answer(
     key: str,
     title: str,
     formula: str,

@@ -13,7 +13,7 @@ _PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")
 ENDLESS_KL = "no record{of} has one of the labels that the reference group has, so the divergence is infinite"
 
 
-def _distance(  # noqa: PLR0913 - a row of a table
+def _distance(
     key: str, title: str, formula: str, function: PairFunction, *, highest: float | None, limit: float | None, short: str, says: str
 ) -> Metric:
     endless = ENDLESS_KL if short == "KL" else ""

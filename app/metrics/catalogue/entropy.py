@@ -111,7 +111,7 @@ def _family(key: str, title: str, formula: str, individual: SetFunction, between
     )
 
 
-def _differential(  # noqa: PLR0913 - a row of a table
+def _differential(
     key: str, title: str, formula: str, *, data: tuple[Data, ...], measure: Across, needs: tuple[Needs, ...], says: str, amplifies: bool
 ) -> Metric:
     return Metric(

@@ -74,7 +74,7 @@ _NAMES = {
 }
 
 
-def _pair_row(  # noqa: PLR0913 - a row of a table
+def _pair_row(
     key: str,
     title: str,
     formula: str,

@@ -4,7 +4,7 @@ from ..values import Scope
 from .metric import Data, Direction, FromRows, Metric, Needs, Order, Side
 
 
-def _row(  # noqa: PLR0913 - a row of a table
+def _row(
     key: str,
     title: str,
     formula: str,

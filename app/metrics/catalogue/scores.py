@@ -6,7 +6,7 @@ from .metric import Direction, FromScores, Metric, Order
 from .quality import EVERYONE
 
 
-def _score(  # noqa: PLR0913 - a row of a table
+def _score(
     key: str,
     title: str,
     formula: str,

@@ -56,7 +56,7 @@ class FeedbackCells:
             raise ValueError("expected scores of the same groups")
 
     @classmethod
-    def from_records(  # noqa: PLR0913 - one column of the records each
+    def from_records(
         cls,
         groups: Iterable[ComparedGroup],
         codes: npt.ArrayLike,

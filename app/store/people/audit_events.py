@@ -72,7 +72,7 @@ def current_origin() -> ChangeOrigin | None:
     return _origin.get()
 
 
-def insert_event(  # noqa: PLR0913 - the members of an event
+def insert_event(
     session: Session,
     *,
     actor: str,
