@@ -160,6 +160,9 @@ def test_it_shows_results_ends_cleanly_and_a_second_run_goes_on_from_there(home:
         assert words in first_text, words
     assert second_status == 0, second_text
     assert "sex female" in second_text
+    # Lines of the audit, which the worker prints, are in the log as well.
+    assert '{"position": ' not in first_text + second_text
+    assert '{"position": 1, ' in (home.data / "example.log").read_text()
     assert home.history(this_hour) == history
     assert home.checks_of_history(this_hour) == checks
     assert KEY.findall(first_text)[0] != KEY.findall(second_text)[0]
