@@ -1,4 +1,4 @@
-"""Routes of a deployment's mitigation: its settings, and the profiles learned for it."""
+"""Routes of a deployment's mitigation: its settings, and the profiles fitted for it."""
 
 from typing import Annotated
 
@@ -8,10 +8,10 @@ from ..domain.deployments import Deployment
 from ..domain.mitigation_rules import mitigation_problems
 from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput, NotFound
-from ..mitigation.profiles import fit_again, stored_profile
+from ..mitigation.profiles import fit_again
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
-from ..store.mitigation.mitigation import profiles_of, put_settings, settings_of
+from ..store.mitigation.mitigation import profile_of, put_settings, settings_of
 from ..store.people.activities import record_activity
 from ..web.access import (
     NEEDS_LOGGED,
@@ -25,11 +25,10 @@ from ..web.access import (
     managed,
     turn,
 )
-from ..web.paging import Limit, cut, read_short_number_cursor
 from .answers import Answers, problems_of_deployment, problems_with_body
 from .changes import settings_changes
 from .schemas.mitigation import MitigationIn, MitigationOut
-from .schemas.mitigation_profiles import ProfileOut, ProfilePage
+from .schemas.mitigation_profiles import ProfileOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 
@@ -54,11 +53,11 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     """Sets how outcomes are mitigated. The same content again changes nothing; other content makes the next version.
 
     Needs a fairness monitor (409) that has the attributes. If the monitor is changed later, the settings stay and apply to the
-    attributes that are left: see `mitigated_attributes`, `unused_attributes` and `attributes_without_goal`.
+    attributes that are left: see `mitigated_attributes` and `unused_attributes`.
     """
     monitor = _require_monitor(monitor_of(session, deployment.no), deployment)
     settings = body.to_domain()
-    found = mitigation_problems(settings, monitor, deployment.problem_type)
+    found = mitigation_problems(settings, monitor)
     if found:
         raise InvalidInput(found)
     before = settings_of(session, deployment.no)
@@ -66,20 +65,6 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     if after != before:
         record_activity(session, principal.actor, "mitigation.changed", deployment=deployment, details=settings_changes(before, after))
     return MitigationOut.of(after, monitor)
-
-
-@router.get("/mitigation-profiles", operation_id="listMitigationProfiles", responses=problems_of_deployment())
-def list_mitigation_profiles(
-    deployment: ReadableDeployment,
-    session: SessionIn,
-    before_version: Annotated[int, Depends(read_short_number_cursor)],
-    limit: Limit = 100,
-) -> ProfilePage:
-    """Returns the profiles learned from payload for mitigation, newest version first."""
-    found = profiles_of(session, deployment.no, before_version=before_version or None, limit=limit + 1)
-    profiles, next_cursor = cut(found, limit, lambda profile: profile.version)
-    used = _find_version_in_use(session, deployment)
-    return ProfilePage(profiles=[ProfileOut.from_object(one, in_use=one.version == used) for one in profiles], next_cursor=next_cursor)
 
 
 @router.post(
@@ -97,7 +82,7 @@ def fit_mitigation_profile(
     response: Response,
     _turn: Annotated[None, Depends(turn, scope="function")],
 ) -> ProfileOut:
-    """Learns a further version from the newest payload, at most the monitor's `max_records`. Needs a fairness monitor (409).
+    """Fits a further version to the newest payload, at most the monitor's `max_records`. Needs a fairness monitor (409).
 
     Debiased answers and checks use it from then on. It reads predictions and groups, never labels.
     """
@@ -108,25 +93,16 @@ def fit_mitigation_profile(
         settings = settings_of(session, deployment.no)
     profile = fit_again(services.database, deployment, monitor, settings, actor=principal.actor, now=now)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/mitigation-profiles/{profile.version}"
-    return ProfileOut.from_object(profile, in_use=True)
+    return ProfileOut.from_object(profile)
 
 
 @router.get("/mitigation-profiles/{version}", operation_id="readMitigationProfile", responses=problems_of_deployment())
 def read_mitigation_profile(deployment: ReadableDeployment, version: ProfileVersion, session: SessionIn) -> ProfileOut:
-    """Returns one version: the records that its copies represent, the reading of the probability, the cut-off, parity's thresholds."""
-    found = [one for one in profiles_of(session, deployment.no, before_version=version + 1, limit=1) if one.version == version]
-    if not found:
-        raise NotFound("mitigation profile", version)
-    return ProfileOut.from_object(found[0], in_use=version == _find_version_in_use(session, deployment))
+    """Returns the version that a debiased answer or a check names: its copies, the reading of the probability, the cut-off."""
+    return ProfileOut.from_object(profile_of(session, deployment.no, version))
 
 
 def _require_monitor(monitor: Monitor | None, deployment: Deployment) -> Monitor:
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are mitigated; set one first.")
     return monitor
-
-
-def _find_version_in_use(session: SessionIn, deployment: Deployment) -> int | None:
-    monitor = monitor_of(session, deployment.no)
-    used = None if monitor is None else stored_profile(session, deployment, monitor, settings_of(session, deployment.no))
-    return None if used is None else used.version

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..domain.checks import DataSet
-from ..domain.mitigation import Mode
 from ..metrics.groups import IntArray
 from ..records.grouping import NEITHER, Grouping
 from ..records.reading import RecordColumns, RecordTable, read_table
@@ -67,8 +66,6 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     read = read_table(RecordColumns(window.values(), window.rows["outcome"], probabilities), deployment.schema, monitor)
     of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in read.groupings]
-    # Thresholds are compared with the probabilities of copies, too; the other modes need only the outcomes with a reference value.
-    with_thresholds = subject.mitigation.mode is Mode.PARITY
     copies = tuple(
         plan_copies(
             grouping,
@@ -76,12 +73,11 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
             monitor,
             seen_by_model=subject.is_feature(grouping.column.name),
             donors=subject.donors_for(grouping),
-            keeps_all=with_thresholds,
         )
         for grouping in comparable
         if is_copied and subject.attribute(grouping).rule is None
     )
-    has_scores = is_needed(monitor, "scores") or with_thresholds
+    has_scores = is_needed(monitor, "scores")
     evidence = CheckEvidence(
         window,
         read_feedback_window(source, replace(query, with_probabilities=has_scores), span, monitor),

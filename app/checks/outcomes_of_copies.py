@@ -41,13 +41,12 @@ class CopyOutcomes:
 
     `needed` marks where there are copies; `known`, `classified` and `favourable` count those whose outcome is known, and
     grow as answers are added; `refused` marks where the model did not take a copy. The answers themselves are kept where
-    mitigation may have to read them: of copies into reference groups, and of all with `keeps_all`.
+    mitigation may have to read them: of copies into reference groups.
     """
 
     grouping: Grouping
     targets: tuple[CopyTarget, ...]
     needed: npt.NDArray[np.bool_]
-    keeps_all: bool = False
     answers: list[TargetAnswers] = field(init=False, default_factory=list)
     known: Matrix = field(init=False)
     classified: Matrix = field(init=False)
@@ -67,7 +66,7 @@ class CopyOutcomes:
 
     def keeps(self, target: int) -> bool:
         """Returns whether the answers to copies into the target are kept."""
-        return self.keeps_all or self.grouping.groups[target].role == "reference"
+        return self.grouping.groups[target].role == "reference"
 
     def refuse(self, target: int, records: npt.NDArray[np.int64]) -> None:
         """Notes that the model did not take copies into `target` of the records at these positions."""
@@ -109,7 +108,6 @@ def plan_copies(
     *,
     seen_by_model: bool,
     donors: Sequence[GroupDonors] | None = None,
-    keeps_all: bool = False,
 ) -> CopyOutcomes:
     """Returns the copies that an attribute needs, none of them known yet.
 
@@ -127,7 +125,7 @@ def plan_copies(
             require_donors(own, group, grouping.column)
         targets.append(copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=own))
     is_copied = seen_by_model or donors is not None
-    return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed), keeps_all)
+    return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed))
 
 
 def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: npt.NDArray[np.int64], rule: OutcomeRule) -> None:

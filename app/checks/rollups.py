@@ -48,11 +48,7 @@ def roll_up(
     Tables of attributes that are watched no more, or were divided into other groups, are left out: their sum with the present
     ones would compare unlike groups. So are tables of outcomes that were mitigated in another way than the present one.
     """
-    present = [
-        one
-        for one in sum_days(tables)
-        if _is_of_present_groups(one, monitor) and one.cells.get(MITIGATED) in (None, settings.way_of(one.comparison.label))
-    ]
+    present = [one for one in sum_days(tables) if _is_of_present_groups(one, monitor) and one.cells.get(MITIGATED) in (None, settings.mode)]
 
     def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
         return period_start(table.hour, period), table.data, table.comparison.features

@@ -18,6 +18,7 @@ from ..security.secrets import open_secret_box
 from ..settings import Settings
 from ..store.database.engine import Database
 from ..store.deployments.deployments import Deployments
+from ..store.mitigation.mitigation import note_parity
 from ..telemetry.metrics import SHARED_FOLDER
 from .children import ChildSpec
 from .connection_counts import make_counts_file, note_end
@@ -110,7 +111,9 @@ def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database]
         migrate(database)
         with database.transaction() as session:
             # Now, and once: the API would find this error too, but only to die and be restarted again and again.
-            Deployments(session, open_secret_box(settings)).verify_sealer()
+            deployments = Deployments(session, open_secret_box(settings))
+            deployments.verify_sealer()
+            note_parity(session, deployments)
         prepare(database)
     finally:
         database.close()

@@ -52,7 +52,6 @@ VIEWS: Mapping[ViewKind, tuple[str, str]] = {
 MODES: Mapping[str, str] = {
     Mode.LIFT_ONLY: "lift only: a monitored record gets the favourable outcome where the model gives it to its reference copies",
     Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the model gives to its reference copies",
-    Mode.PARITY: "parity: each group has its own threshold, so that the favourable rates come close to each other",
 }
 MISSING: Mapping[ViewKind, str] = {
     ViewKind.PAYLOAD_PERTURBED: "Copies need an endpoint of the model and a counterfactual metric in the monitor; see Configure.",

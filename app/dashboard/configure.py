@@ -14,7 +14,7 @@ from ..checks.sides import missing_sides
 from ..domain.deployments import Deployment, FieldKind
 from ..domain.endpoint_health import BreakerState
 from ..domain.mitigation import DetectorUse, Mode
-from ..domain.mitigation_rules import attributes_without_goal, mitigated_attributes, notes_of, unused_attributes
+from ..domain.mitigation_rules import mitigated_attributes, unused_attributes
 from ..domain.monitors import MAX_NIGHTLY_ROWS, Schedule
 from ..domain.outcomes import outcome_label
 from ..domain.values import GroupValue, Range, canonical
@@ -46,7 +46,6 @@ router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=Fals
 MODES = {
     Mode.LIFT_ONLY: "lift only: a monitored record becomes favourable where it would be with a reference value; nothing is lowered",
     Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome it would have with a reference value",
-    Mode.PARITY: "parity: each group has its own threshold from which a record becomes favourable",
 }
 
 DETECTORS = {
@@ -121,9 +120,6 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "mitigation": settings,
         "mitigated": () if monitor is None else mitigated_attributes(settings, monitor),
         "unused": unused_attributes(settings, monitor),
-        "without_goal": () if monitor is None else attributes_without_goal(settings, monitor),
-        "goals": {goal.attribute: goal for goal in settings.parity},
-        "mitigation_notes": notes_of(settings.mode),
         "modes": MODES,
         "detectors": DETECTORS,
         "now": now,

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ..domain.checks import WindowCounts
 from ..domain.group_words import GroupWords
-from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
+from ..domain.mitigation import ONLY_DIRECT
 from ..domain.time_ranges import RangePreset
 from ..store.checks import checks
 from ..store.deployments.monitors import monitor_of
@@ -157,8 +157,6 @@ def record_page(
         "words": record_words,
         "span": check_words.span,
         "only_direct": ONLY_DIRECT,
-        "parity_treats_unlike": PARITY_TREATS_UNLIKE,
-        "PARITY": Mode.PARITY.value,
         "modes": check_words.MODES,
     }
     return page(request, "record.html", values)

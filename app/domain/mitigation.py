@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from .records import Prediction
 from .values import Scalar
 
 ONLY_DIRECT = (
@@ -13,19 +12,21 @@ ONLY_DIRECT = (
 )
 """Note shown next to every debiased number."""
 
-PARITY_TREATS_UNLIKE = (
-    "Parity mode holds the groups to different thresholds, so two records that differ in nothing but their group can get different"
-    " outcomes: the balanced figure shows by how much."
+WAS_PARITY = (
+    "Mode parity was set here and does not exist any more: lift_only applies instead. Put the settings with mode lift_only or"
+    " reference_substitution to choose one."
 )
-"""Note added where thresholds are."""
+"""Note added where settings are stored in mode parity."""
 
 
 class Mode(StrEnum):
-    """Treatment of a monitored record: turned favourable if its reference copies are, given their outcome, or compared with a threshold."""
+    """Treatment of a monitored record: turned favourable if its reference copies are, or given their outcome.
+
+    Stored with the counts of an hour: another word would separate the hours before from those after.
+    """
 
     LIFT_ONLY = "lift_only"
     REFERENCE_SUBSTITUTION = "reference_substitution"
-    PARITY = "parity"
 
 
 class DetectorUse(StrEnum):
@@ -37,40 +38,26 @@ class DetectorUse(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParityGoal:
-    """The payload disparate impact, within (0, 1], that every monitored group of an attribute is lifted to.
-
-    A group with fewer than `min_group_size` records with a probability keeps its outcomes.
-    """
-
-    attribute: str
-    disparate_impact: float
-    min_group_size: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MitigationSettings:
-    """The mitigation of a deployment. `attributes` None = every monitored one. `version` grows with every change; 0 = never set."""
+    """The mitigation of a deployment. `attributes` None = every monitored one. `version` grows with every change; 0 = never set.
+
+    `was_parity` says that the stored mode is parity, which does not exist any more.
+    """
 
     mode: Mode = Mode.LIFT_ONLY
     attributes: tuple[str, ...] | None = None
-    parity: tuple[ParityGoal, ...] = ()
     bias_detector: DetectorUse = DetectorUse.OFF
     version: int = 0
+    was_parity: bool = False
 
     def mitigates(self, attribute: str) -> bool:
-        """Returns whether that monitored attribute is mitigated. In parity mode only those with a goal are."""
-        return self.chooses(attribute) and (self.mode is not Mode.PARITY or any(goal.attribute == attribute for goal in self.parity))
-
-    def chooses(self, attribute: str) -> bool:
-        """Returns whether the attribute is among those that are to be mitigated, whatever the mode needs for it."""
+        """Returns whether that monitored attribute is mitigated."""
         return self.attributes is None or attribute in self.attributes
 
-    def way_of(self, attribute: str) -> str:
-        """Returns a word for the attribute's mitigation, equal for outcomes mitigated alike: the mode, of parity with its goal."""
-        goals = [f" to {goal.disparate_impact} from {goal.min_group_size}" for goal in self.parity if goal.attribute == attribute]
-        # Stored with the counts: another wording would separate the hours before from those after.
-        return self.mode.value + (goals[0] if goals and self.mode is Mode.PARITY else "")
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Returns the notes to show next to every number that mitigation made."""
+        return (ONLY_DIRECT, WAS_PARITY) if self.was_parity else (ONLY_DIRECT,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +104,6 @@ class StandIn:
 class AttributeProfile:
     """Facts fitted for one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by substitution.
 
-    `thresholds` are parity's, by the label of the monitored group, and `untouched` says of other groups why they have none.
     `covered` is the share of reference records that the stand-ins represent.
     """
 
@@ -125,8 +111,6 @@ class AttributeProfile:
     stand_ins: tuple[StandIn, ...]
     covered: float = 1.0
     reason: str | None = None
-    thresholds: tuple[tuple[str, float], ...] = ()
-    untouched: tuple[tuple[str, str], ...] = ()
 
     def shares(self) -> dict[str, float]:
         """The share of each reference group, by label."""
@@ -141,8 +125,7 @@ class Profile:
     """Everything fitted to `records` payload records, fixed until the next fit, so that the same request gets the same answer.
 
     `basis` identifies what it was fitted for; a profile of another basis is of no use. It is provisional if there was too little
-    payload to fit to. `reading` and `cut_off` are None with the reason in `unread`. `favourable` is the answer the model gives most
-    often when it is favourable, which parity mode gives too.
+    payload to fit to. `reading` and `cut_off` are None with the reason in `unread`.
     """
 
     version: int
@@ -154,7 +137,6 @@ class Profile:
     reading: Reading | None = None
     cut_off: CutOff | None = None
     unread: str | None = None
-    favourable: Prediction | None = None
 
     def attribute(self, feature: str) -> AttributeProfile | None:
         """Returns the facts fitted for that attribute."""

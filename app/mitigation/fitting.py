@@ -1,4 +1,4 @@
-"""Fits a deployment's profile to payload: stand-ins, how probabilities are read, the model's cut-off, thresholds.
+"""Fits a deployment's profile to payload: stand-ins, how probabilities are read, the model's cut-off.
 
 Reads predictions and groups, never labels. Stores nothing.
 """
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -21,7 +20,6 @@ from ..domain.groups import in_order
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
-from ..domain.records import Prediction
 from ..domain.training_data import Donors
 from ..domain.values import Scalar
 from ..errors import InvalidInput
@@ -31,9 +29,8 @@ from ..records.outcomes import outcome_codes
 from ..records.scores import Scores, favourable_scores
 from ..store.database.arrow import ArrowReader
 from ..store.records.months_away import require_records
-from ..store.records.window import VALUE_PREFIX, WindowQuery, answer_of, newest_payload
+from ..store.records.window import VALUE_PREFIX, WindowQuery, newest_payload
 from .stand_ins import find_stand_ins
-from .thresholds import Thresholds, fit_thresholds
 
 HALF = 0.5
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
@@ -65,9 +62,8 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payload:
-    """The records a profile is fitted to: answers, outcomes, scores of the favourable outcome, and values by attribute."""
+    """The records a profile is fitted to: outcomes, scores of the favourable outcome, and values by attribute."""
 
-    answers: pa.ChunkedArray
     outcomes: npt.NDArray[np.int64]
     scores: Scores
     values: dict[str, pa.ChunkedArray]
@@ -79,7 +75,7 @@ class Payload:
         rows, values, rule = rows.filter(is_present), values.filter(is_present), goal.monitor.outcomes
         outcomes = outcome_codes(rows["outcome"], rule)
         scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
-        return cls(rows["outcome"], outcomes, scores, {name: values[name] for name in values.column_names})
+        return cls(outcomes, scores, {name: values[name] for name in values.column_names})
 
 
 def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
@@ -95,21 +91,11 @@ def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
     rows = newest_payload(reader, query, span, monitor.max_records)
     require_records(reader, deployment.no, span, rows, monitor.max_records)
     values = rows.select([f"{VALUE_PREFIX}{place}" for place in range(len(columns))]).rename_columns(list(columns))
-    payload = Payload.of(goal, rows, values)
-    # The model's most frequent favourable answer, of equal ones the first in order of text.
-    favourable = None
-    counts = payload.answers.filter(pa.array(payload.outcomes == Outcome.FAVOURABLE)).value_counts().to_pylist()
-    if counts:
-        most = min(counts, key=lambda count: (-count["counts"], count["values"]))["values"]
-        found = answer_of(reader, deployment.no, most)
-        if found is not None:
-            prediction, label = found
-            favourable = Prediction(msgspec.json.decode(prediction), None, None if label is None else msgspec.json.decode(label))
-    return replace(fit_to(goal, payload, now=now), favourable=favourable)
+    return fit_to(goal, Payload.of(goal, rows, values), now=now)
 
 
 def fit_to(goal: Goal, payload: Payload, *, now: datetime) -> Profile:
-    """Returns the profile of these records, as version 0, without a favourable answer.
+    """Returns the profile of these records, as version 0.
 
     Raises:
         InvalidInput: a monitored attribute is no longer a column, or its groups cannot be determined.
@@ -148,22 +134,7 @@ def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, pa
             raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
         donors = donors_of_groups(goal.donors[name], grouping.groups, column, schema, attribute.correlated_features)
     is_feature = any(one.name == column.name for one in schema.features)
-    found = find_stand_ins(grouping, values, is_feature=is_feature, donors=donors)
-
-    parity = next((one for one in goal.settings.parity if one.attribute == name), None)
-    thresholds = Thresholds()
-    if parity is not None and payload.scores.values is not None:
-        thresholds = fit_thresholds(grouping, payload.outcomes, payload.scores.values, parity)
-    elif parity is not None:
-        thresholds.untouched = {group.label: payload.scores.reason for group in grouping.groups if group.role == "monitored"}
-    return AttributeProfile(
-        name,
-        found.stand_ins,
-        found.covered,
-        found.reason,
-        tuple(thresholds.thresholds.items()),
-        tuple(thresholds.untouched.items()),
-    )
+    return find_stand_ins(grouping, values, is_feature=is_feature, donors=donors)
 
 
 def _find_cut_off(payload: Payload) -> tuple[CutOff | None, str | None]:

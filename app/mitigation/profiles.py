@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
-from sqlalchemy.orm import Session
 
 from ..domain.deployments import Deployment
 from ..domain.mitigation import MitigationSettings, Profile
@@ -18,13 +17,12 @@ from ..store.mitigation.mitigation import newest_profile, store_profile
 from ..store.people.activities import record_activity
 from ..store.training.correlations import donor_digests_of, donors_of
 from .fitting import Goal, fit_profile
-from .thresholds import MET
 
 
 def current_profile(
     database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, now: datetime
 ) -> Profile:
-    """Returns the stored profile if it was fitted for the present model, schema, groups and goals; else fits and stores one.
+    """Returns the stored profile if it was fitted for the present model, schema and groups; else fits and stores one.
 
     A provisional one is fitted again once there are enough records.
 
@@ -32,8 +30,9 @@ def current_profile(
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     with database.transaction() as session:
-        stored = stored_profile(session, deployment, monitor, settings)
-    if stored is not None and not stored.is_provisional:
+        stored = newest_profile(session, deployment.no)
+        digests = donor_digests_of(session, deployment.no, _list_correlated(monitor))
+    if stored is not None and not stored.is_provisional and stored.basis == _basis(deployment, monitor, settings, digests):
         return stored
     fitted = _fit(database, deployment, monitor, settings, now=now)
 
@@ -43,38 +42,6 @@ def current_profile(
 
     with database.transaction() as session:
         return store_profile(session, deployment.no, fitted, unless=is_as_good)
-
-
-def completed_profile(
-    database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, now: datetime
-) -> Profile:
-    """Returns the current profile; where a goal had too few records, it is fitted again, and stored if it knows more.
-
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
-    """
-    current = current_profile(database, deployment, monitor, settings, now=now)
-    if not _count_missing_thresholds(current) or current.records >= monitor.max_records:
-        return current
-    fitted = _fit(database, deployment, monitor, settings, now=now)
-
-    def is_as_good(newest: Profile) -> bool:
-        return newest.basis != fitted.basis or _count_missing_thresholds(newest) <= _count_missing_thresholds(fitted)
-
-    with database.transaction() as session:
-        return store_profile(session, deployment.no, fitted, unless=is_as_good)
-
-
-def _count_missing_thresholds(profile: Profile) -> int:
-    """Returns the number of groups that have a goal, do not meet it already, and have no threshold."""
-    return sum(reason != MET for attribute in profile.attributes for _, reason in attribute.untouched)
-
-
-def stored_profile(session: Session, deployment: Deployment, monitor: Monitor, settings: MitigationSettings) -> Profile | None:
-    """Returns the newest stored profile, if it was fitted for the present state. Nothing is fitted."""
-    stored = newest_profile(session, deployment.no)
-    digests = donor_digests_of(session, deployment.no, _list_correlated(monitor))
-    return stored if stored is not None and stored.basis == _basis(deployment, monitor, settings, digests) else None
 
 
 def fit_again(
@@ -112,7 +79,7 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
             if attribute.rule is None
         ],
         "mitigated": mitigated_attributes(settings, monitor),
-        "parity": [msgspec.to_builtins(goal) for goal in settings.parity],
+        "parity": [],  # as digests of earlier releases have it, so that fitted profiles stay
     }
     return hashlib.blake2b(msgspec.json.encode(content), digest_size=16).hexdigest()
 

@@ -166,19 +166,10 @@ def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
 
 
 def substitute(own: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
-    """Returns the outcomes [records] after mitigation by substitution; a record's own one where nothing better is known."""
+    """Returns the outcomes [records] after mitigation; a record's own one where nothing better is known."""
     is_known = is_monitored & (own != UNKNOWN) & (as_reference != UNKNOWN)
     # The code of the favourable outcome is the greater one, so lifting takes the maximum.
     found: IntArray = np.where(is_known, as_reference if mode is Mode.REFERENCE_SUBSTITUTION else np.maximum(own, as_reference), own)
-    return found
-
-
-def lift(own: IntArray, scores: FloatArray, thresholds: FloatArray) -> IntArray:
-    """Returns the outcomes [records] after parity mode: an unfavourable one whose score reaches the threshold becomes favourable.
-
-    A score that is missing, NaN, reaches none; a threshold of infinity is reached by none.
-    """
-    found: IntArray = np.where((own == Outcome.UNFAVOURABLE) & (scores >= thresholds), int(Outcome.FAVOURABLE), own)
     return found
 
 

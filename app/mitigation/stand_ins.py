@@ -1,7 +1,7 @@
 """Copies that represent the reference records of an attribute, and the share of each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..checks.donors import GroupDonors, representative_donors
 from ..domain.deployments import FieldType
 from ..domain.groups import in_order
-from ..domain.mitigation import StandIn
+from ..domain.mitigation import AttributeProfile, StandIn
 from ..domain.values import Range, Scalar
 from ..records.grouping import Grouping, typed_value
 
@@ -31,26 +31,20 @@ NO_DONORS = "the training data keep no record of the reference group, from which
 UNSEEN = "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundStandIns:
-    """The stand-ins of an attribute, the share of reference records that they represent, and the reason where there are none."""
-
-    stand_ins: tuple[StandIn, ...] = ()
-    covered: float = 0.0
-    reason: str | None = None
-
-
-def find_stand_ins(grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None) -> FoundStandIns:
+def find_stand_ins(
+    grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
+) -> AttributeProfile:
     """Returns the copies that represent the reference records of the grouping; `values` are the logged values of its column.
 
     Shares are by reference records logged; where there were none, reference values count equally. A meta field changes the features
     correlated with it, to those of its `donors`.
     """
+    name = grouping.column.name
     if not is_feature and donors is None:
-        return FoundStandIns(reason=UNSEEN)
+        return AttributeProfile(name, (), 0.0, UNSEEN)
     reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
     if not reference:
-        return FoundStandIns(reason=NO_REFERENCE)
+        return AttributeProfile(name, (), 0.0, NO_REFERENCE)
     # NEITHER, which is -1, is counted first.
     counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][reference].astype(np.float64)
     shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
@@ -72,9 +66,9 @@ def find_stand_ins(grouping: Grouping, values: pa.ChunkedArray, *, is_feature: b
         covered += share * lent.covered
         stand_ins += [StandIn(label, tuple(changes.items()), share * part) for part, changes in lent.combinations]
     if not represented:
-        return FoundStandIns(reason=NO_DONORS)
+        return AttributeProfile(name, (), 0.0, NO_DONORS)
     # Groups without a donor have no stand-in: the shares of the others add up to 1.
-    return FoundStandIns(tuple(replace(one, share=one.share / represented) for one in stand_ins), covered)
+    return AttributeProfile(name, tuple(replace(one, share=one.share / represented) for one in stand_ins), covered)
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:

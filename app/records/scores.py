@@ -110,7 +110,7 @@ def _read_form(table: FloatArray, reading: Reading) -> FloatArray:
 def _read(table: FloatArray, reading: Reading) -> FloatArray:
     if table.ndim == 1:
         return table if reading.rises else 1 - table
-    # One by one, as for a single record: a threshold equals some record's score, to the last digit.
+    # One by one, as for a single record: the cut-off is compared with scores, to the last digit.
     total = reduce(add, (table[:, place] for place in reading.favourable), np.zeros(len(table)))
     # A sum of parts of one can come out slightly above it.
     scores: FloatArray = np.minimum(total, 1.0)

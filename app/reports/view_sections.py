@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ..charts.shares import VIEW_TITLES, ranges_chart, shares_chart
 from ..domain.checks import Measurement
-from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
+from ..domain.mitigation import ONLY_DIRECT
 from ..metrics.catalogue import CATALOGUE
 from ..views.check_views import AttributeView, CheckView, GroupShare, ViewKind
 from .document import Block, Paragraph, ReportChart, ReportTable, Section
@@ -43,7 +43,6 @@ _MEANINGS = {
 ORDER = (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.TRAINING, ViewKind.DEBIASED)
 
 
-_CAUTIONS = frozenset((ONLY_DIRECT, PARITY_TREATS_UNLIKE))
 _BY_CONSTRUCTION = (
     "Counterfactual figures after mitigation come close to 1 by the way that substitution works: a monitored record gets what the model"
     " answers to its own copies. That is no evidence of fair outcomes; the figures as logged show what is left."
@@ -56,8 +55,8 @@ def view_sections(view: CheckView) -> Iterator[Section]:
     if view.reason is not None:
         yield Section(_TITLES[view.kind], (*blocks, Paragraph(f"The check does not have this view: {view.reason}")))
         return
-    blocks += [Paragraph(note, is_caution=note in _CAUTIONS) for note in view.notes]
-    if view.kind is ViewKind.DEBIASED and view.balanced and view.mitigation_mode != Mode.PARITY:
+    blocks += [Paragraph(note, is_caution=note == ONLY_DIRECT) for note in view.notes]
+    if view.kind is ViewKind.DEBIASED and view.balanced:
         blocks.append(Paragraph(_BY_CONSTRUCTION, is_caution=True))
     if view.kind is ViewKind.TRAINING:
         records = f"Training data of {count(view.records or 0)} records, processed on {moment(view.processed_at)}."
@@ -157,11 +156,11 @@ def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVi
     """Returns the same with copies, which is always shown next to it, and the change of the accuracy."""
     if one.mitigated is not None:
         changed = one.mitigated
-        left = "" if changed.undecided is None else f" {count(changed.undecided)} were left as they were, because an answer is missing."
         note = f" {changed.note}" if changed.note else ""
         yield Paragraph(
             f"Of {count(changed.monitored)} monitored records, mitigation changes {count(changed.changed)}: {count(changed.lifted)} to"
-            f" favourable, {count(changed.lowered)} to unfavourable.{left}{note}"
+            f" favourable, {count(changed.lowered)} to unfavourable."
+            f" {count(changed.undecided)} were left as they were, because an answer is missing.{note}"
         )
     if balanced is None or not balanced.groups:
         yield Paragraph(

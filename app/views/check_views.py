@@ -119,14 +119,14 @@ class Change:
 class MitigatedRecords:
     """Counts of the monitored records that mitigation changes.
 
-    `changed` are `lifted` and `lowered`; `undecided` (None: does not apply) it left. `note` says what is not known of the attribute.
+    `changed` are `lifted` and `lowered`; `undecided` it left. `note` says what is not known of the attribute.
     """
 
     monitored: int
     changed: int
     lifted: int
     lowered: int
-    undecided: int | None
+    undecided: int
     note: str | None
 
 

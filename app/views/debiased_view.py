@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from ..checks.gaps import NO_ENDPOINT
 from ..domain.checks import DataSet, Scope
 from ..domain.comparisons import Comparison
-from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
+from ..domain.mitigation import ONLY_DIRECT
 from ..metrics.tables import DebiasedCells
 from .check_source import CheckSource, CountedCheck
 from .check_views import AttributeView, Change, MitigatedRecords
@@ -56,7 +56,7 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
                 changed=counts["changed"],
                 lifted=counts["lifted"],
                 lowered=counts["lowered"],
-                undecided=counts.get("undecided"),
+                undecided=counts.get("undecided", 0),
                 note=counts.get("reason"),
             )
         views.append(
@@ -131,8 +131,7 @@ def mode_of(source: CheckSource) -> str | None:
 
 def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
     """Returns the notes to show next to debiased figures."""
-    note = PARITY_TREATS_UNLIKE if mode_of(source) == Mode.PARITY else ONLY_DIRECT
-    return (note, PROVISIONAL) if _mitigation(source).get("profile_is_provisional") else (note,)
+    return (ONLY_DIRECT, PROVISIONAL) if _mitigation(source).get("profile_is_provisional") else (ONLY_DIRECT,)
 
 
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterable[Change]:

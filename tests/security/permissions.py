@@ -117,7 +117,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("listReportSchedules", "readReportSchedule", "listKeptReports", "readKeptReport", "downloadKeptReport"),
         *("exportCheckMeasurements", "exportCheckTrace", "exportMeasurements"),
         *("readRetention", "listErasures", "readErasure"),
-        *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),
+        *("readMitigation", "readMitigationProfile", "listBiasDetectors"),
         *(
             "listAlertRules",
             "readAlertRule",

@@ -164,9 +164,7 @@ class MitigatedOut(Out):
     changed: int
     lifted: int = Field(description="Turned favourable.")
     lowered: int = Field(description="Turned unfavourable.")
-    undecided: int | None = Field(
-        description="Left as they were, because their copies do not decide it; null in parity mode, which asks none."
-    )
+    undecided: int = Field(description="Left as they were, because their copies do not decide it.")
     note: str | None = Field(description="What could not be learned of the attribute.")
 
 

@@ -4,37 +4,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, DetectorUse, MitigationSettings, Mode, ParityGoal
-from ...domain.mitigation_rules import (
-    DEFAULT_GROUP,
-    LEAST_GROUP,
-    MOST_GROUP,
-    attributes_without_goal,
-    mitigated_attributes,
-    notes_of,
-    unused_attributes,
-)
+from ...domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
+from ...domain.mitigation_rules import mitigated_attributes, unused_attributes
 from ...domain.monitors import Monitor
 from .base import In, Out, example
 
-_GOAL = {"attribute": "Sex", "disparate_impact": 0.9, "min_group_size": 100}
-_SETTINGS: dict[str, Any] = {"mode": "parity", "attributes": ["Sex"], "parity": [_GOAL], "bias_detector": "off"}
+_SETTINGS: dict[str, Any] = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
 
 AttributeName = Annotated[str, Field(examples=["Sex"])]
-
-
-class ParityGoalIn(In):
-    """The goal to which mode parity lifts every monitored group of an attribute."""
-
-    attribute: AttributeName
-    disparate_impact: float = Field(
-        json_schema_extra={"exclusiveMinimum": 0, "maximum": 1}, description="The payload disparate impact to be reached."
-    )
-    min_group_size: int = Field(
-        default=DEFAULT_GROUP,
-        json_schema_extra={"minimum": LEAST_GROUP, "maximum": MOST_GROUP},
-        description="A group with fewer records with a probability keeps its outcomes.",
-    )
 
 
 class MitigationIn(In):
@@ -45,14 +22,10 @@ class MitigationIn(In):
     mode: Annotated[Mode, Field(strict=False)] = Field(
         default=Mode.LIFT_ONLY,
         description="`lift_only`: a monitored record becomes favourable where it would be with a reference value, and nothing is lowered. "
-        "`reference_substitution`: it gets the outcome it would have with a reference value. "
-        "`parity`: it becomes favourable from its group's own threshold on.",
+        "`reference_substitution`: it gets the outcome it would have with a reference value.",
     )
     attributes: list[AttributeName] | None = Field(
         default=None, json_schema_extra={"minItems": 1}, description="The attributes to mitigate. Left out: every one of the monitor."
-    )
-    parity: list[ParityGoalIn] = Field(
-        default_factory=list, description="Goals of mode parity, which needs one for every attribute that is mitigated."
     )
     bias_detector: Annotated[DetectorUse, Field(strict=False)] = Field(
         default=DetectorUse.OFF,
@@ -64,17 +37,8 @@ class MitigationIn(In):
         return MitigationSettings(
             mode=self.mode,
             attributes=None if self.attributes is None else tuple(self.attributes),
-            parity=tuple(ParityGoal(**goal.model_dump()) for goal in self.parity),
             bias_detector=self.bias_detector,
         )
-
-
-class ParityGoalOut(Out):
-    """One goal of mode parity."""
-
-    attribute: AttributeName
-    disparate_impact: float
-    min_group_size: int
 
 
 class MitigationOut(Out):
@@ -86,21 +50,16 @@ class MitigationOut(Out):
             **_SETTINGS,
             "mitigated_attributes": ["Sex"],
             "unused_attributes": [],
-            "attributes_without_goal": [],
-            "notes": [ONLY_DIRECT, PARITY_TREATS_UNLIKE],
+            "notes": [ONLY_DIRECT],
         }
     )
 
     version: int = Field(description="Grows with every change of content; 0 for the defaults of a deployment where nothing was set.")
     mode: Mode
     attributes: list[AttributeName] | None
-    parity: list[ParityGoalOut]
     bias_detector: DetectorUse
     mitigated_attributes: list[AttributeName] = Field(description="The attributes that are mitigated now; empty without a monitor.")
     unused_attributes: list[AttributeName] = Field(description="Named above, but no longer attributes of the monitor, so nothing is done.")
-    attributes_without_goal: list[AttributeName] = Field(
-        description="In mode parity, attributes that the monitor was given later. They keep their outcomes until they have a goal."
-    )
     notes: list[str] = Field(description="Sentences to show along with every number of this mode.")
 
     @classmethod
@@ -110,6 +69,4 @@ class MitigationOut(Out):
             settings,
             mitigated_attributes=() if monitor is None else mitigated_attributes(settings, monitor),
             unused_attributes=unused_attributes(settings, monitor),
-            attributes_without_goal=() if monitor is None else attributes_without_goal(settings, monitor),
-            notes=notes_of(settings.mode),
         )

@@ -9,12 +9,12 @@ from ...domain.outcomes import Outcome
 from ...domain.records import Prediction
 from ..rule import known_scores, write_probabilities
 from .copies import CopySet, Row
-from .debiasing import CopiedRecord, Debiased, Debiasing, LiveGroup, hold_to_thresholds
+from .debiasing import CopiedRecord, Debiased, Debiasing
 from .plan import ActivePlan
 from .requests import Asked
 
-Groups: TypeAlias = list[LiveGroup]
-"""The groups of one record, in the order of the monitor's attributes."""
+Roles: TypeAlias = dict[str, str]
+"""The role of one record's group, monitored or reference, by attribute in the order of the monitor's."""
 
 FEW_COPIES = 20
 """Number of copies that is always few enough to score together with the records; otherwise as many as there are records."""
@@ -24,24 +24,22 @@ NO_COPIES = CopySet((), (), (), 0)
 
 @dataclass(slots=True)
 class Case:
-    """One record: its outcome, the monitored groups that it is in, and its decision; where that is missing, `copies` decide."""
+    """One record: its outcome, the attributes of which it has a monitored value, and its decision.
+
+    Where that is missing, `copies` decide.
+    """
 
     row: Row
     own: Prediction
     outcome: Outcome
-    monitored: Groups
+    attributes: tuple[str, ...]
     decided: Debiased | None = None
     copies: CopySet = NO_COPIES
 
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Returns the attributes of which it has a monitored value."""
-        return tuple(group.attribute for group in self.monitored)
 
-
-def find_groups(plan: ActivePlan, asked: Asked) -> list[Groups]:
-    """Returns the groups of each record."""
-    found: list[Groups] = [[] for _ in asked.features]
+def find_roles(plan: ActivePlan, asked: Asked) -> list[Roles]:
+    """Returns the roles of each record's groups."""
+    found: list[Roles] = [{} for _ in asked.features]
     features, meta = ([column.name for column in columns] for columns in (plan.deployment.schema.features, plan.deployment.schema.meta))
     for attribute in plan.attributes:
         values: list[Any]
@@ -49,24 +47,23 @@ def find_groups(plan: ActivePlan, asked: Asked) -> list[Groups]:
             values = [row[features.index(attribute.name)] for row in asked.features]
         else:
             values = [None if row is None else row[meta.index(attribute.name)] for row in asked.meta]
-        for groups, group in zip(found, attribute.listed.find(values), strict=True):
+        for roles, group in zip(found, attribute.listed.find(values), strict=True):
             if group is not None:
-                label, role = group
-                groups.append(LiveGroup(attribute.name, role, label))
+                _, roles[attribute.name] = group
     return found
 
 
-def pick_early_copies(plan: ActivePlan, asked: Asked, groups: Sequence[Groups]) -> dict[int, CopySet]:
+def pick_early_copies(plan: ActivePlan, asked: Asked, roles: Sequence[Roles]) -> dict[int, CopySet]:
     """Returns the copies, by record, that are few enough to be scored together with the records, whatever the model answers to these.
 
     Some of them may turn out not to be needed; a separate call for the others takes longer than scoring those. None where
-    the mode needs none, or where a chooser first needs the model's answers.
+    a chooser first needs the model's answers.
     """
-    if plan.settings.mode is Mode.PARITY or plan.chooser is not None:
+    if plan.chooser is not None:
         return {}
     found: dict[int, CopySet] = {}
-    for place, of_record in enumerate(groups):
-        attributes = tuple(group.attribute for group in of_record if group.role == "monitored")
+    for place, of_record in enumerate(roles):
+        attributes = _list_monitored(of_record)
         copies = plan.copy_sets.of(attributes) if attributes else None
         if copies is not None:
             found[place] = copies
@@ -75,28 +72,22 @@ def pick_early_copies(plan: ActivePlan, asked: Asked, groups: Sequence[Groups]) 
     return found if count <= max(len(asked), FEW_COPIES) and len(asked) + count <= page_size else {}
 
 
-def open_cases(plan: ActivePlan, asked: Asked, groups: Sequence[Groups], predictions: Sequence[Prediction]) -> list[Case]:
+def open_cases(plan: ActivePlan, asked: Asked, roles: Sequence[Roles], predictions: Sequence[Prediction]) -> list[Case]:
     """Returns the records with the model's answers, decided except for those that need copies."""
-    cases, mode = [], plan.settings.mode
-    for row, own, of_record in zip(asked.features, predictions, groups, strict=True):
-        monitored = [group for group in of_record if group.role == "monitored"]
-        case = Case(row, own, plan.decider.classify(own.outcome_value), monitored)
-        if not monitored:
+    cases = []
+    for row, own, of_record in zip(asked.features, predictions, roles, strict=True):
+        case = Case(row, own, plan.decider.classify(own.outcome_value), _list_monitored(of_record))
+        if not case.attributes:
             case.decided = Debiased(own, Debiasing.REFERENCE if of_record else Debiasing.IN_NO_GROUP)
         elif case.outcome is Outcome.UNCLASSIFIED:
             case.decided = Debiased(own, Debiasing.UNCLASSIFIED)
-        elif case.outcome is Outcome.FAVOURABLE and mode is not Mode.REFERENCE_SUBSTITUTION:
+        elif case.outcome is Outcome.FAVOURABLE and plan.settings.mode is Mode.LIFT_ONLY:
             case.decided = Debiased(own, Debiasing.NOT_NEEDED)
-        elif mode is not Mode.PARITY:
+        else:
             case.copies = plan.copy_sets.of(case.attributes) or NO_COPIES
             case.decided = None if case.copies.count else Debiased(own, Debiasing.UNDECIDED)
         cases.append(case)
 
-    waiting = find_waiting(cases)
-    if mode is Mode.PARITY:
-        decided = hold_to_thresholds([case.own for case in waiting], [case.monitored for case in waiting], plan.profile)
-        for case, debiased in zip(waiting, decided, strict=True):
-            case.decided = debiased
     # A chooser knows unfavourable records only; the others get their copies.
     asked_about = [case for case in find_waiting(cases) if case.outcome is Outcome.UNFAVOURABLE]
     if plan.chooser is not None and asked_about:
@@ -105,6 +96,10 @@ def open_cases(plan: ActivePlan, asked: Asked, groups: Sequence[Groups], predict
         for case, is_chosen in zip(asked_about, chosen, strict=True):
             case.decided = None if is_chosen else Debiased(case.own, Debiasing.NOT_CHOSEN)
     return cases
+
+
+def _list_monitored(roles: Roles) -> tuple[str, ...]:
+    return tuple(attribute for attribute, role in roles.items() if role == "monitored")
 
 
 def find_waiting(cases: Sequence[Case]) -> list[Case]:

@@ -10,25 +10,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from ...domain.mitigation import Mode, Profile
+from ...domain.mitigation import Mode
 from ...domain.outcomes import Outcome
 from ...domain.records import Prediction
 from ...domain.values import Scalar, canonical, number_of
 from ...metrics.groups import IntArray
-from ..rule import (
-    ALMOST,
-    UNKNOWN,
-    CopyAnswers,
-    Judge,
-    lift,
-    mean_numbers,
-    mean_probabilities,
-    outcomes_as_reference,
-    score_texts,
-    substitute,
-    write_probabilities,
-)
-from ..thresholds import MET
+from ..rule import ALMOST, UNKNOWN, CopyAnswers, Judge, mean_numbers, mean_probabilities, outcomes_as_reference, substitute
 from .copies import CopySet, Substitution
 
 
@@ -58,15 +45,6 @@ class Debiased:
     def changed(self) -> bool:
         """Returns whether it has another outcome than the model's own answer."""
         return self.debiasing is Debiasing.CHANGED
-
-
-@dataclass(frozen=True, slots=True)
-class LiveGroup:
-    """The group that a record is in, of one attribute: `role` is monitored or reference."""
-
-    attribute: str
-    role: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,30 +147,6 @@ class Decider:
             classified, favourable, lambda divided: known.select(np.isin(known.records, divided)), self.judge
         )
         return as_reference, substitute(own, as_reference, np.ones(len(own), dtype=np.bool_), self.mode)
-
-
-def hold_to_thresholds(own: Sequence[Prediction], groups: Sequence[Sequence[LiveGroup]], profile: Profile) -> list[Debiased]:
-    """Returns the answers to unfavourable records in parity mode; `groups` are each one's monitored groups.
-
-    Groups of which nothing could be learned take no part. A group that meets its goal already has no threshold and needs none.
-    """
-    scores = score_texts(write_probabilities(one.probability for one in own), profile.reading)
-    unfavourable = np.array([Outcome.UNFAVOURABLE], dtype=np.int64)
-    found = []
-    for answer, of_record, score in zip(own, groups, scores, strict=True):
-        fitted = [(group, learned) for group in of_record if (learned := profile.attribute(group.attribute)) is not None]
-        thresholds = {g.attribute: threshold for g, learned in fitted for label, threshold in learned.thresholds if label == g.label}
-        is_met = any((group.label, MET) in learned.untouched for group, learned in fitted)
-        if is_met and not thresholds:
-            found.append(Debiased(answer, Debiasing.UNCHANGED))
-        elif np.isnan(score) or not thresholds or profile.favourable is None:
-            found.append(Debiased(answer, Debiasing.UNDECIDED))
-        else:
-            outcomes = lift(np.repeat(unfavourable, len(thresholds)), score, np.array(list(thresholds.values())))
-            reached = tuple(name for name, outcome in zip(thresholds, outcomes.tolist(), strict=True) if outcome == Outcome.FAVOURABLE)
-            lifted = Prediction(profile.favourable.prediction, answer.probability, profile.favourable.label)
-            found.append(Debiased(lifted, Debiasing.CHANGED, reached) if reached else Debiased(answer, Debiasing.UNCHANGED))
-    return found
 
 
 def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:

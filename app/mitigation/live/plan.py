@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...clock import monotonic_seconds, utc_now
 from ...domain.deployments import Deployment
-from ...domain.mitigation import AttributeProfile, DetectorUse, MitigationSettings, Mode, Profile
-from ...domain.mitigation_rules import mitigated_attributes, notes_of
+from ...domain.mitigation import AttributeProfile, DetectorUse, MitigationSettings, Profile
+from ...domain.mitigation_rules import mitigated_attributes
 from ...domain.monitors import Monitor
 from ...errors import Conflict, InvalidInput
 from ...ingest import Ingestion
@@ -68,21 +68,14 @@ class ActivePlan:
 
     def notes(self) -> list[str]:
         """Returns the notes that its answers carry."""
-        found = [*notes_of(self.settings.mode)]
+        found = [*self.settings.notes]
         if self.profile.is_provisional:
             found.append(
                 f"The profile is provisional: it was fitted to {self.profile.records:,} payload records, and the monitor asks for"
                 f" {self.monitor.min_records:,}."
             )
-        for attribute in self.attributes:
-            name, fitted = attribute.name, attribute.profile
-            if self.settings.mode is Mode.PARITY:
-                found += [f"{name} {group} has no threshold and keeps its outcomes: {reason}." for group, reason in fitted.untouched]
-            elif not fitted.stand_ins:
-                found.append(f"{name} is not mitigated: {fitted.reason}.")
-        if self.settings.mode is Mode.PARITY and self.profile.favourable is None:
-            found.append("Nothing is lifted: the model has not given a favourable answer yet.")
-        return found
+        of_attributes = {attribute.name: attribute.profile for attribute in self.attributes}
+        return found + [f"{name} is not mitigated: {fitted.reason}." for name, fitted in of_attributes.items() if not fitted.stand_ins]
 
 
 class ActivePlans:

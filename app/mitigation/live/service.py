@@ -21,7 +21,7 @@ from ...security.principals import Principal
 from ...store.writing import StaleTarget
 from ...telemetry.metrics import debiased_records
 from .answers import DebiasedAnswers, LiveAnswer, write_answer
-from .cases import Case, Groups, copy_rows, decide, find_groups, find_waiting, open_cases, pick_early_copies, split_answers
+from .cases import Case, Roles, copy_rows, decide, find_roles, find_waiting, open_cases, pick_early_copies, split_answers
 from .debiasing import Debiased, Debiasing
 from .logged import build_payload
 from .plan import ActivePlan, ActivePlans
@@ -119,9 +119,9 @@ class ActiveMitigation:
                 raise StaleTarget([]) from None
             raise
         async with self._models.using(plan.deployment.no, plan.model) as model:
-            groups = find_groups(plan, asked)
-            own, copied = await _score(plan, asked, groups, model, request)
-            cases = open_cases(plan, asked, groups, own.predictions)
+            roles = find_roles(plan, asked)
+            own, copied = await _score(plan, asked, roles, model, request)
+            cases = open_cases(plan, asked, roles, own.predictions)
             early = [place for place, case in enumerate(cases) if case.decided is None and place in copied]
             decide(plan, [cases[place] for place in early], [copied[place] for place in early])
             warning = await _debias(plan, find_waiting(cases), model, request.model_deadline)
@@ -138,14 +138,14 @@ def _read(plan: ActivePlan, request: LiveRequest) -> Asked:
 
 
 async def _score(
-    plan: ActivePlan, asked: Asked, groups: Sequence[Groups], model: LiveModel, request: LiveRequest
+    plan: ActivePlan, asked: Asked, roles: Sequence[Roles], model: LiveModel, request: LiveRequest
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
     """Returns the model's answer to the records and, if it came from the call with their copies, the answers to these by record.
 
     If the call with the copies fails, or takes long, the records are also sent alone, because the copies may be at fault. The first
     answer counts, whichever call it came from: the call with the copies is not cut short.
     """
-    early, deadline = pick_early_copies(plan, asked, groups), request.model_deadline
+    early, deadline = pick_early_copies(plan, asked, roles), request.model_deadline
     if not early:
         return await model.score(asked.features, deadline=deadline), {}
     rows = [row for place, copies in early.items() for row in copies.rows(asked.features[place])]

@@ -10,7 +10,6 @@ from ...checks.further import Further
 from ...checks.subject import Subject
 from ...clock import utc_now
 from ...domain.mitigation import AttributeProfile, FlaggedRecord
-from ...metrics.groups import FloatArray
 from ..fitting import Goal, Payload, fit_to
 from ..rule import Judge
 from .flagging import describe_flags, find_changed
@@ -31,14 +30,13 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
     goal = Goal(deployment=subject.deployment, monitor=subject.monitor, settings=mitigation, donors=subject.donors, basis="")
     profile = fit_to(goal, Payload.of(goal, window.rows, window.values()), now=utc_now())
     judge, everything = Judge.of(subject.monitor.outcomes, profile), np.ones(len(window), dtype=np.bool_)
-    unused: FloatArray = np.full(len(window), np.nan)
     flags: list[FlaggedRecord] = []
     positions: list[int] = []
     counts: dict[str, int] = {}
     for copies in evidence.copies:
         name = copies.grouping.column.name
         fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOT_FITTED)
-        treated = treat_window(copies, evidence.outcomes, fitted, judge, mitigation.mode, unused)
+        treated = treat_window(copies, evidence.outcomes, fitted, judge, mitigation.mode)
         changed = find_changed(treated, everything)
         own = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()
         flags += describe_flags(subject, window, treated, changed, own)

@@ -5,21 +5,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...checks.feedback import PROBABILITY
 from ...checks.labelled import Labelled
 from ...checks.outcomes_of_copies import CopyOutcomes, fill_stored, target_key
 from ...checks.revisions import OtherRevisions
 from ...checks.subject import Subject
-from ...domain.mitigation import Mode
 from ...domain.outcomes import Outcome
 from ...metrics.groups import IntArray, as_groups
 from ...metrics.tables import DebiasedFeedback
 from ...records.grouping import Grouping
-from ...records.scores import read_scores
 from ...store.database.arrow import ArrowReader
 from ...store.records.counterfactuals import TargetKey, stored_outcomes
-from ..rule import UNKNOWN, BoolArray, lift, substitute
-from .treated import TreatedWindow, find_counted_references, find_monitored, find_outcomes_as_reference, spread_thresholds
+from ..rule import UNKNOWN, BoolArray, substitute
+from .treated import TreatedWindow, find_counted_references, find_monitored, find_outcomes_as_reference
 
 NO_RECORD = -1
 """Record number of a label that came with features of its own: no copies of it were scored."""
@@ -54,23 +51,16 @@ def tabulate_labels(reader: ArrowReader, subject: Subject, labels: Labelled, tre
     whatever its prediction: left out by their outcome, those that stay would not represent their group. So is one that another
     model revision predicted.
     """
-    profile, judge, mode = treated.profile, treated.judge, subject.mitigation.mode
     grouping = next(one for one in labels.groupings if one.column.name == treated.grouping.column.name)
     made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
     # A prediction without a revision is not stored yet: it was requested in this check.
     present = np.array([one in (None, revision) for one in made_by.to_pylist()], dtype=np.bool_)
     before = labels.comparison.predicted
-    unknown = np.zeros(len(before), dtype=np.bool_)
-    if mode is not Mode.PARITY:
-        needs = present & find_monitored(grouping) & (before != Outcome.UNCLASSIFIED)
-        record_nos = labels.window.rows["record_no"].fill_null(NO_RECORD).to_numpy().astype(np.int64)
-        as_reference, are_known = _find_as_reference(reader, subject, record_nos, grouping, treated, known, needs=needs)
-        after, unknown = substitute(before, as_reference, find_monitored(grouping), mode), needs & ~are_known
-    elif judge.reading is None:
-        after = before
-    else:
-        thresholds = spread_thresholds(grouping, dict(profile.thresholds))
-        after = lift(before, read_scores(judge.reading, labels.window.rows[PROBABILITY]), thresholds)
+    is_monitored = find_monitored(grouping)
+    needs = present & is_monitored & (before != Outcome.UNCLASSIFIED)
+    record_nos = labels.window.rows["record_no"].fill_null(NO_RECORD).to_numpy().astype(np.int64)
+    as_reference, are_known = _find_as_reference(reader, subject, record_nos, grouping, treated, known, needs=needs)
+    after, unknown = substitute(before, as_reference, is_monitored, subject.mitigation.mode), needs & ~are_known
 
     # Of a changed outcome the label is unknown, only its side; where an outcome is one class, that is the same.
     comparison = labels.comparison

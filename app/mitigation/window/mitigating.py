@@ -8,7 +8,6 @@ No call of the model: `app.checks.check` calls `mitigate_window` once all copies
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from ...checks.evidence import CheckEvidence
@@ -22,16 +21,15 @@ from ...checks.tabulation import Tabulated, revisions_of
 from ...clock import utc_now
 from ...domain.checks import DataSet
 from ...domain.comparisons import Comparison
-from ...domain.mitigation import AttributeProfile, Mode, Profile
-from ...metrics.groups import FloatArray, as_groups
+from ...domain.mitigation import AttributeProfile, Profile
+from ...metrics.groups import as_groups
 from ...metrics.tables import DebiasedCells
 from ...store.database.arrow import ArrowReader, arrow_reader
 from ...store.database.engine import Database
 from ...store.mitigation.bias_detectors import NewDetector, store_detectors
 from ...store.records.flagged_records import clear_flags, keep_flags_of, store_flagged
-from ...store.records.window import probabilities_of
-from ..profiles import completed_profile
-from ..rule import Judge, score_texts
+from ..profiles import current_profile
+from ..rule import Judge
 from .flagging import Flags, flag_records, is_flagged_already
 from .flagging_files import flag_records_in_files
 from .labels import KnownCopies, LabelTables, tabulate_labels
@@ -84,7 +82,7 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
         return flag_records_in_files(subject, evidence)
     if not any(subject.mitigation.mitigates(copies.grouping.column.name) for copies in evidence.copies):
         return Further()
-    profile = completed_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
+    profile = current_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
     with database.transaction() as session:
         only_new = is_flagged_already(session, subject, profile)
     with arrow_reader(database) as reader:
@@ -108,7 +106,7 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
         "mitigation": {
             "mode": subject.mitigation.mode.value,
             "profile_is_provisional": profile.is_provisional,
-            "attributes": {one.name: _count_changes(one, subject.mitigation.mode) for one in attributes},
+            "attributes": {one.name: _count_changes(one) for one in attributes},
         },
     }
     if detected.details:
@@ -120,19 +118,13 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
 def _treat_attributes(
     reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled | None, profile: Profile
 ) -> Iterator[_Attribute]:
-    mode, judge = subject.mitigation.mode, Judge.of(subject.monitor.outcomes, profile)
+    judge = Judge.of(subject.monitor.outcomes, profile)
     known = KnownCopies(evidence.window.record_nos(), evidence.known_targets)
-    own_scores: FloatArray = np.full(len(evidence.window), np.nan)
-    if mode is Mode.PARITY and profile.reading is not None:
-        # Only thresholds are compared with the records' own probabilities, which take long to read.
-        record_nos = known.record_nos.tolist()
-        texts = probabilities_of(reader, subject.deployment.no, evidence.window.reach(), record_nos)
-        own_scores = score_texts([texts.get(no) for no in record_nos], profile.reading)
     for copies in evidence.copies:
         name = copies.grouping.column.name
         if subject.mitigation.mitigates(name):
             fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
-            treated = treat_window(copies, evidence.outcomes, fitted, judge, mode, own_scores)
+            treated = treat_window(copies, evidence.outcomes, fitted, judge, subject.mitigation.mode)
             compared = None
             if labels is not None and picked_on(subject.monitor, DataSet.DEBIASED_FEEDBACK):
                 compared = tabulate_labels(reader, subject, labels, treated, known)
@@ -140,7 +132,7 @@ def _treat_attributes(
 
 
 def _tabulate(subject: Subject, evidence: CheckEvidence, one: _Attribute) -> Iterator[Tabulated]:
-    way, comparison = subject.mitigation.way_of(one.name), Comparison((one.name,))
+    mode, comparison = subject.mitigation.mode.value, Comparison((one.name,))
     treated, copies = one.treated, one.treated.copies
     if picked_on(subject.monitor, DataSet.DEBIASED):
         is_own = evidence.window.is_own()
@@ -156,23 +148,22 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, one: _Attribute) -> Ite
             )
             for part in (is_own, ~is_own)
         )
-        yield Tabulated(DataSet.DEBIASED, comparison, own, additional, mitigated=way, revisions=revisions_of(evidence, one.name))
+        yield Tabulated(DataSet.DEBIASED, comparison, own, additional, mitigated=mode, revisions=revisions_of(evidence, one.name))
     if one.labels is not None:
         labels = one.labels
-        yield Tabulated(DataSet.DEBIASED_FEEDBACK, comparison, labels.own, labels.additional, mitigated=way, revisions=labels.revisions)
+        yield Tabulated(DataSet.DEBIASED_FEEDBACK, comparison, labels.own, labels.additional, mitigated=mode, revisions=labels.revisions)
 
 
-def _count_changes(one: _Attribute, mode: Mode) -> dict[str, object]:
+def _count_changes(one: _Attribute) -> dict[str, object]:
     """Returns how many monitored records mitigation changes, and how many it could not decide."""
     treated = one.treated
     counts: dict[str, object] = {
         "monitored": int(treated.is_monitored().sum()),
         "lifted": int((treated.after > treated.own).sum()),
         "lowered": int((treated.after < treated.own).sum()),
+        "undecided": int((treated.is_monitored() & treated.is_undecided()).sum()),
+        "changed": int((treated.after != treated.own).sum()),
     }
-    if mode is not Mode.PARITY:
-        counts["undecided"] = int((treated.is_monitored() & treated.is_undecided()).sum())
-    counts["changed"] = int((treated.after != treated.own).sum())
     if one.labels is not None:
         counts |= {"labels_without_copies": one.labels.without_copies, "labels_of_other_revisions": one.labels.of_other_revisions}
     if treated.profile.reason is not None:

@@ -1,6 +1,5 @@
 """Mitigation of a window's records, attribute by attribute, from outcomes of copies that are known already."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,12 +10,11 @@ from ...checks.outcomes_of_copies import CopyOutcomes
 from ...domain.mitigation import AttributeProfile, Mode
 from ...domain.outcomes import Outcome
 from ...domain.values import number_of
-from ...metrics.groups import FloatArray, IntArray
+from ...metrics.groups import IntArray
 from ...records.cells import parse_value
 from ...records.grouping import Grouping
 from ...records.outcomes import outcome_codes
-from ...records.scores import read_scores
-from ..rule import UNKNOWN, BoolArray, CopyAnswers, Judge, Probability, lift, outcomes_as_reference, read_probability, substitute
+from ..rule import UNKNOWN, BoolArray, CopyAnswers, Judge, Probability, outcomes_as_reference, read_probability, substitute
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,30 +62,15 @@ class TreatedWindow:
         return takes_part
 
 
-def treat_window(
-    copies: CopyOutcomes, own: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode, own_scores: FloatArray
-) -> TreatedWindow:
-    """Returns the records' outcomes after mitigation. `own_scores` [records] are needed in parity mode only, NaN where missing."""
+def treat_window(copies: CopyOutcomes, own: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode) -> TreatedWindow:
+    """Returns the records' outcomes after mitigation."""
     as_reference = find_outcomes_as_reference(copies, profile, judge)
-    if mode is Mode.PARITY:
-        thresholds = dict(profile.thresholds)
-        after = lift(own, own_scores, spread_thresholds(copies.grouping, thresholds))
-        copies_after = copies.favourable.copy()
-        for kept in copies.answers:
-            group = copies.grouping.groups[kept.target]
-            if group.role == "monitored" and group.label in thresholds and judge.reading is not None:
-                before = outcome_codes(kept.outcomes, judge.rule)
-                scores, threshold = read_scores(judge.reading, kept.probabilities), np.full(len(before), thresholds[group.label])
-                lifted = lift(before, scores, threshold) != before
-                # A record may have several copies, and plain indexing would count one of them.
-                np.add.at(copies_after[:, kept.target], kept.records, lifted)
-    else:
-        after = substitute(own, as_reference, find_monitored(copies.grouping), mode)
-        # A synthetic monitored record is compared with the reference record it was copied from; copies into reference values stay.
-        favourable = (own == Outcome.FAVOURABLE)[:, None]
-        stays = copies.favourable if mode is Mode.LIFT_ONLY else np.zeros_like(copies.favourable)
-        substituted = np.where(favourable, copies.classified, stays)
-        copies_after = np.where(copies.grouping.is_monitored()[None, :], substituted, copies.favourable)
+    after = substitute(own, as_reference, find_monitored(copies.grouping), mode)
+    # A synthetic monitored record is compared with the reference record it was copied from; copies into reference values stay.
+    favourable = (own == Outcome.FAVOURABLE)[:, None]
+    stays = copies.favourable if mode is Mode.LIFT_ONLY else np.zeros_like(copies.favourable)
+    substituted = np.where(favourable, copies.classified, stays)
+    copies_after = np.where(copies.grouping.is_monitored()[None, :], substituted, copies.favourable)
     return TreatedWindow(copies, profile, judge, own, as_reference, after, copies_after)
 
 
@@ -95,14 +78,6 @@ def find_monitored(grouping: Grouping) -> BoolArray:
     """Returns whether each record has a monitored value [records]."""
     # NEITHER, which is -1, finds the appended last place.
     found: BoolArray = np.append(grouping.is_monitored(), False)[grouping.codes]
-    return found
-
-
-def spread_thresholds(grouping: Grouping, thresholds: Mapping[str, float]) -> FloatArray:
-    """Returns the threshold of each record's group [records]; infinite where there is none."""
-    of_group = [thresholds.get(group.label, np.inf) if group.role == "monitored" else np.inf for group in grouping.groups]
-    # NEITHER, which is -1, finds the appended last place.
-    found: FloatArray = np.array([*of_group, np.inf])[grouping.codes]
     return found
 
 

@@ -1,16 +1,23 @@
 """Stored mitigation: the settings of a deployment, and every version of what was fitted for it."""
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import msgspec
-from sqlalchemy import Select, func, select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.mitigation import DetectorUse, MitigationSettings, Mode, ParityGoal, Profile
+from ...domain.mitigation import DetectorUse, MitigationSettings, Mode, Profile
 from ...errors import NotFound
-from ..tables import DeploymentRow, MitigationProfileRow, MitigationSettingsRow
+from ..deployments.deployments import Deployments
+from ..people.activities import record_activity
+from ..tables import ActivityRow, DeploymentRow, MitigationProfileRow, MitigationSettingsRow
+
+_PARITY = "parity"
+"""A mode that settings may still be stored with. It does not exist any more."""
+
+_ACTOR = "command line"
 
 _LOCK = 0x6D697467
 """The first key of the advisory locks under which profiles are fitted, one at a time for each deployment."""
@@ -22,13 +29,13 @@ def settings_of(session: Session, deployment_no: int) -> MitigationSettings:
     if row is None:
         return MitigationSettings()
     stored = row.settings
-    attributes = stored["attributes"]
+    attributes, was_parity = stored["attributes"], stored["mode"] == _PARITY
     return MitigationSettings(
-        mode=Mode(stored["mode"]),
+        mode=Mode.LIFT_ONLY if was_parity else Mode(stored["mode"]),
         attributes=None if attributes is None else tuple(attributes),
-        parity=tuple(ParityGoal(**goal) for goal in stored["parity"]),
         bias_detector=DetectorUse(stored["bias_detector"]),
         version=row.version,
+        was_parity=was_parity,
     )
 
 
@@ -37,12 +44,11 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
     content = {
         "mode": settings.mode.value,
         "attributes": None if settings.attributes is None else list(settings.attributes),
-        "parity": [asdict(goal) for goal in settings.parity],
         "bias_detector": settings.bias_detector.value,
     }
-    row = session.get(MitigationSettingsRow, deployment_no)
-    if row is not None and row.settings == content:
-        return settings_of(session, deployment_no)
+    present = settings_of(session, deployment_no)
+    if present.version and present == replace(settings, version=present.version):
+        return present
     insertion = insert(MitigationSettingsRow).values(deployment_no=deployment_no, version=1, settings=content)
     session.execute(
         insertion.on_conflict_do_update(
@@ -55,18 +61,39 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
     return settings_of(session, deployment_no)
 
 
+def note_parity(session: Session, deployments: Deployments) -> None:
+    """Notes, once for each deployment whose settings are stored in mode parity, that `lift_only` applies instead."""
+    row, activity = MitigationSettingsRow, ActivityRow
+    # Locked, so that of two services that start at once only one notes it.
+    stored = select(row.deployment_no).where(row.settings["mode"].as_string() == _PARITY).with_for_update()
+    for deployment_no in session.scalars(stored).all():
+        noted = select(activity.no).where(
+            activity.deployment_no == deployment_no, activity.action == "mitigation.changed", activity.actor == _ACTOR
+        )
+        if session.scalar(noted.limit(1)) is None:
+            details = {"mode": [_PARITY, Mode.LIFT_ONLY.value]}
+            deployment = deployments.by_no(deployment_no)
+            record_activity(session, _ACTOR, "mitigation.changed", deployment=deployment, details=details)
+
+
 def newest_profile(session: Session, deployment_no: int) -> Profile | None:
     """Returns the profile that counts, whatever it was fitted for."""
-    row = session.scalars(_profiles(deployment_no).limit(1)).first()
-    return None if row is None else _profile(row)
+    row = MitigationProfileRow
+    newest = select(row.profile).where(row.deployment_no == deployment_no).order_by(row.version.desc()).limit(1)
+    stored = session.scalar(newest)
+    return None if stored is None else msgspec.convert(stored, Profile)
 
 
-def profiles_of(session: Session, deployment_no: int, *, before_version: int | None, limit: int) -> list[Profile]:
-    """Returns the versions, newest first, at most `limit`; with `before_version`, the older ones."""
-    statement = _profiles(deployment_no)
-    if before_version is not None:
-        statement = statement.where(MitigationProfileRow.version < before_version)
-    return [_profile(row) for row in session.scalars(statement.limit(limit))]
+def profile_of(session: Session, deployment_no: int, version: int) -> Profile:
+    """Returns the profile of that version.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = session.get(MitigationProfileRow, (deployment_no, version))
+    if row is None:
+        raise NotFound("mitigation profile", version)
+    return msgspec.convert(row.profile, Profile)
 
 
 def store_profile(session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]) -> Profile:
@@ -95,15 +122,3 @@ def store_profile(session: Session, deployment_no: int, fitted: Profile, *, unle
     )
     session.flush()
     return numbered
-
-
-def _profiles(deployment_no: int) -> Select[MitigationProfileRow]:
-    return (
-        select(MitigationProfileRow)
-        .where(MitigationProfileRow.deployment_no == deployment_no)
-        .order_by(MitigationProfileRow.version.desc())
-    )
-
-
-def _profile(row: MitigationProfileRow) -> Profile:
-    return msgspec.convert(row.profile, Profile)

@@ -168,16 +168,6 @@ def probabilities_of(reader: ArrowReader, deployment_no: int, span: Span, record
     return dict(zip(table["record_no"].to_pylist(), table["probability"].to_pylist(), strict=True))
 
 
-def answer_of(reader: ArrowReader, deployment_no: int, outcome: str) -> tuple[str, str | None] | None:
-    """Returns the prediction and label (JSON texts) of the newest record with that outcome (JSON text)."""
-    table = reader.table(
-        "SELECT prediction::text AS prediction, label::text AS label FROM payload_records"
-        " WHERE deployment_no = $1 AND coalesce(label, prediction) = $2::text::jsonb ORDER BY logged_at DESC, record_no DESC LIMIT 1",
-        [deployment_no, outcome],
-    )
-    return (table["prediction"][0].as_py(), table["label"][0].as_py()) if table.num_rows else None
-
-
 def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequence[str]) -> dict[str, list[object]]:
     """Returns the features (in schema order) of the given ground-truth labels, by feedback id."""
     rows = session.execute(

@@ -54,7 +54,7 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "training_tables": "counts of training data",
     "training_correlations": "parts of training rows without an id; replaced or deleted with the training data",
     "mitigation_settings": "settings",
-    "mitigation_profiles": "shares and thresholds of groups",
+    "mitigation_profiles": "shares of groups",
     "bias_detectors": "weights of a model that was fitted to many records",
     "record_counts": "numbers of records",
     "arrivals": "numbers of records",

@@ -1,13 +1,17 @@
-"""The settings of mitigation and the profiles that were learned, over HTTP."""
+"""The settings of mitigation and the profiles that were fitted, over HTTP."""
 
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import text
 
-from app.domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE
+from app.domain.mitigation import ONLY_DIRECT, WAS_PARITY
 from app.security.principals import Role
+from app.store.deployments.deployments import Deployments
+from app.store.mitigation.mitigation import note_parity
 from tests.builders.bodies import deployment, monitor
+from tests.scenes import PlainSealer
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"
@@ -15,17 +19,14 @@ MONITOR = f"{DEPLOYMENT}/fairness-monitor"
 PATH = f"{DEPLOYMENT}/mitigation"
 PROFILES = f"{DEPLOYMENT}/mitigation-profiles"
 
-SEX_GOAL = {"attribute": "Sex", "disparate_impact": 0.9, "min_group_size": 50}
-PARITY: dict[str, Any] = {"mode": "parity", "attributes": ["Sex"], "parity": [SEX_GOAL], "bias_detector": "mark"}
+SUBSTITUTION: dict[str, Any] = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "mark"}
 DEFAULTS: dict[str, Any] = {
     "version": 0,
     "mode": "lift_only",
     "attributes": None,
-    "parity": [],
     "bias_detector": "off",
     "mitigated_attributes": ["Sex", "Age"],
     "unused_attributes": [],
-    "attributes_without_goal": [],
     "notes": [ONLY_DIRECT],
 }
 
@@ -68,24 +69,68 @@ def test_without_settings_the_defaults_are_told(watched: RunningService) -> None
 
 
 def test_settings_are_read_back_with_what_has_to_be_said_beside_them(watched: RunningService) -> None:
-    put = watched.client.put(PATH, json=PARITY)
+    put = watched.client.put(PATH, json=SUBSTITUTION)
 
-    assert put.json() == {**DEFAULTS, **PARITY, "version": 1, "mitigated_attributes": ["Sex"], "notes": [ONLY_DIRECT, PARITY_TREATS_UNLIKE]}
+    assert put.json() == {**DEFAULTS, **SUBSTITUTION, "version": 1, "mitigated_attributes": ["Sex"]}
     assert watched.client.get(PATH).json() == put.json()
 
 
 def test_the_version_grows_only_when_the_content_changes(watched: RunningService) -> None:
-    whole = {"mode": "lift_only", "attributes": None, "parity": [], "bias_detector": "off"}
+    whole = {"mode": "lift_only", "attributes": None, "bias_detector": "off"}
+    bodies = ({}, whole, SUBSTITUTION, SUBSTITUTION, {"attributes": ["Sex"]}, {})
 
-    versions = [watched.client.put(PATH, json=body).json()["version"] for body in ({}, whole, PARITY, PARITY, {"attributes": ["Sex"]}, {})]
+    versions = [watched.client.put(PATH, json=body).json()["version"] for body in bodies]
 
     assert versions == [1, 1, 2, 2, 3, 4]
 
 
-def test_a_goal_has_a_group_size_of_100_unless_another_is_stated(watched: RunningService) -> None:
-    body = {**PARITY, "parity": [{"attribute": "Sex", "disparate_impact": 1}]}
+def test_settings_stored_in_parity_mode_apply_as_lift_only_which_is_said(watched: RunningService) -> None:
+    store_in_parity(watched)
 
-    assert watched.client.put(PATH, json=body).json()["parity"] == [{"attribute": "Sex", "disparate_impact": 1.0, "min_group_size": 100}]
+    found = watched.client.get(PATH).json()
+    chosen = watched.client.put(PATH, json={"mode": "lift_only", "attributes": ["Sex"]}).json()
+
+    assert (found["mode"], found["attributes"], found["version"]) == ("lift_only", ["Sex"], 1)
+    assert found["notes"] == [ONLY_DIRECT, WAS_PARITY]
+    assert (chosen["mode"], chosen["version"], chosen["notes"]) == ("lift_only", 2, [ONLY_DIRECT])
+
+
+def test_the_audit_names_a_deployment_that_was_in_parity_mode_once(watched: RunningService) -> None:
+    store_in_parity(watched)
+    watched.client.patch(DEPLOYMENT, json={"endpoint": None}).raise_for_status()
+    watched.client.post("/v1/deployments", json=deployment(id="another")).raise_for_status()
+
+    # Without an endpoint there are no credentials to unseal.
+    for _ in range(2):
+        with watched.database.transaction() as session:
+            note_parity(session, Deployments(session, PlainSealer()))
+
+    changes = watched.client.get("/v1/activities", params={"actor": "command line"}).json()["activities"]
+    assert [(one["action"], one["deployment_id"], one["details"]) for one in changes] == [
+        ("mitigation.changed", "credit-risk", {"mode": ["parity", "lift_only"]})
+    ]
+    events = watched.client.get("/v1/audit-events", params={"actor": "command line"}).json()["audit_events"]
+    assert [(one["action"], one["deployment_id"], one["details"]) for one in events] == [
+        ("mitigation.changed", "credit-risk", {"fields": ["mode"]})
+    ]
+
+
+def store_in_parity(service: RunningService) -> None:
+    """Settings of the deployment as an earlier release stored them."""
+    service.client.put(PATH, json={"attributes": ["Sex"]}).raise_for_status()
+    parity = """{"mode": "parity", "parity": [{"attribute": "Sex", "disparate_impact": 0.9, "min_group_size": 50}]}"""
+    with service.database.transaction() as session:
+        session.execute(text("UPDATE mitigation_settings SET settings = settings || CAST(:it AS jsonb)"), {"it": parity})
+
+
+def test_a_request_for_parity_mode_is_refused_with_the_modes_that_there_are(watched: RunningService) -> None:
+    answer = watched.client.put(PATH, json={"mode": "parity"})
+
+    assert answer.status_code == 422
+    (problem,) = answer.json()["errors"]
+    assert problem["field"] == "mode"
+    assert "lift_only" in problem["message"]
+    assert "reference_substitution" in problem["message"]
 
 
 def test_settings_need_a_monitor(service: RunningService) -> None:
@@ -99,19 +144,10 @@ def test_settings_need_a_monitor(service: RunningService) -> None:
 
 
 def test_refusals_name_each_field_of_the_body(watched: RunningService) -> None:
-    types = {"mode": "fair", "attributes": "Sex", "parity": [{"attribute": 1, "min_group_size": 50.5}], "bias_detector": True, "seed": 1}
-    rules = {"mode": "parity", "attributes": ["Sex", "Owner"], "parity": [{**SEX_GOAL, "disparate_impact": 1.5}], "bias_detector": "choose"}
+    types = {"mode": "fair", "attributes": "Sex", "parity": [], "bias_detector": True, "seed": 1}
 
-    assert fields(watched.client.put(PATH, json=types)) == {
-        "mode",
-        "attributes",
-        "parity[0].attribute",
-        "parity[0].disparate_impact",
-        "parity[0].min_group_size",
-        "bias_detector",
-        "seed",
-    }
-    assert fields(watched.client.put(PATH, json=rules)) == {"attributes[1]", "parity[0].disparate_impact", "bias_detector"}
+    assert fields(watched.client.put(PATH, json=types)) == {"mode", "attributes", "parity", "bias_detector", "seed"}
+    assert fields(watched.client.put(PATH, json={"attributes": ["Sex", "Owner"]})) == {"attributes[1]"}
     assert watched.client.get(PATH).json()["version"] == 0
 
 
@@ -128,21 +164,10 @@ def test_a_monitor_that_is_changed_leaves_the_settings_and_they_apply_to_what_is
     assert watched.client.get(PATH).json()["mitigated_attributes"] == ["Sex", "Age"]
 
 
-def test_an_attribute_that_parity_mode_has_no_goal_for_is_shown(watched: RunningService) -> None:
-    sex, age = monitor()["attributes"]
-    watched.client.put(MONITOR, json=monitor(attributes=[sex], intersections=[]))
-    watched.client.put(PATH, json={**PARITY, "attributes": None}).raise_for_status()
-
-    watched.client.put(MONITOR, json=monitor(attributes=[sex, age]))
-
-    found = watched.client.get(PATH).json()
-    assert (found["mitigated_attributes"], found["attributes_without_goal"]) == (["Sex"], ["Age"])
-
-
 def test_reading_takes_a_reader_and_changing_a_manager(watched: RunningService) -> None:
     reader, manager, logger = (watched.as_(role) for role in (Role.READ, Role.MANAGE, Role.INGEST))
 
-    for path in (PATH, PROFILES, f"{PROFILES}/1"):
+    for path in (PATH, f"{PROFILES}/1"):
         assert watched.client.get(path, headers=reader).status_code in {200, 404}
         assert watched.client.get(path, headers=logger).status_code == 403
     assert watched.client.put(PATH, json={}, headers=reader).status_code == 403
@@ -157,7 +182,7 @@ def test_a_key_of_another_deployment_knows_nothing_of_these(watched: RunningServ
     answers = [
         watched.client.get(PATH, headers=bound),
         watched.client.put(PATH, json={}, headers=bound),
-        watched.client.get(PROFILES, headers=bound),
+        watched.client.get(f"{PROFILES}/1", headers=bound),
         watched.client.post(PROFILES, headers=bound),
     ]
 
@@ -172,7 +197,7 @@ def watched_no(service: RunningService) -> int:
 
 
 def test_a_profile_tells_what_a_debiased_answer_rests_on(watched: RunningService) -> None:
-    watched.client.put(PATH, json=PARITY).raise_for_status()
+    watched.client.put(PATH, json=SUBSTITUTION).raise_for_status()
     log(watched)
 
     fitted = watched.client.post(PROFILES)
@@ -182,26 +207,13 @@ def test_a_profile_tells_what_a_debiased_answer_rests_on(watched: RunningService
     assert fitted.headers["Location"] == f"{PROFILES}/1"
     assert read.json() == fitted.json()
     profile = read.json()
-    assert (profile["version"], profile["in_use"], profile["records"], profile["is_provisional"]) == (1, True, 240, False)
+    assert (profile["version"], profile["records"], profile["is_provisional"]) == (1, 240, False)
     (sex,) = profile["attributes"]
     assert sex["stand_ins"] == [{"group": "male", "changes": {"Sex": "male"}, "share": 1.0}]
     assert (sex["covered"], sex["reason"]) == (1.0, None)
-    assert 0.1 < sex["thresholds"]["female"] < 0.5
-    assert profile["reading"]["sentence"] == "The model's number is the probability of the favourable outcome and is the score."
+    assert profile["reading"] == {"form": "number", "rises": True, "favourable": [], "classes": []}
     assert profile["cut_off"]["highest_unfavourable"] <= profile["cut_off"]["value"] < profile["cut_off"]["lowest_favourable"]
     assert profile["unread"] is None
-    assert profile["favourable"] == {"prediction": 1, "label": "No Risk"}
-
-
-def test_groups_that_parity_leaves_as_they_are_come_with_the_reason(watched: RunningService) -> None:
-    watched.client.put(PATH, json=PARITY).raise_for_status()
-    log(watched, women=49)
-
-    (sex,) = watched.client.post(PROFILES).json()["attributes"]
-
-    assert sex["thresholds"] == {}
-    assert "49" in sex["untouched"]["female"]
-    assert "50" in sex["untouched"]["female"]
 
 
 def test_a_profile_of_too_little_payload_is_provisional(watched: RunningService) -> None:
@@ -211,41 +223,13 @@ def test_a_profile_of_too_little_payload_is_provisional(watched: RunningService)
     assert profile["unread"]
 
 
-def test_profiles_are_listed_newest_first_in_pages_and_the_newest_is_in_use(watched: RunningService) -> None:
-    for _ in range(3):
-        watched.client.post(PROFILES).raise_for_status()
-
-    whole = watched.client.get(PROFILES).json()
-    first = watched.client.get(PROFILES, params={"limit": 2}).json()
-    second = watched.client.get(PROFILES, params={"limit": 2, "cursor": first["next_cursor"]}).json()
-
-    assert [(profile["version"], profile["in_use"]) for profile in whole["profiles"]] == [(3, True), (2, False), (1, False)]
-    assert [*first["profiles"], *second["profiles"]] == whole["profiles"]
-    assert (whole["next_cursor"], second["next_cursor"]) == (None, None)
-    assert watched.client.get(f"{PROFILES}/2").json() == whole["profiles"][1]
-
-
-def test_a_profile_is_not_in_use_once_it_was_fitted_for_something_else(watched: RunningService) -> None:
-    watched.client.post(PROFILES).raise_for_status()
-
-    watched.client.patch(DEPLOYMENT, json={"model_revision": "r2"}).raise_for_status()
-    of_another_model = watched.client.get(f"{PROFILES}/1").json()["in_use"]
-    watched.client.patch(DEPLOYMENT, json={"model_revision": "r1"}).raise_for_status()
-    of_this_model = watched.client.get(f"{PROFILES}/1").json()["in_use"]
-    watched.client.delete(MONITOR)
-
-    assert (of_another_model, of_this_model) == (False, True)
-    assert watched.client.get(f"{PROFILES}/1").json()["in_use"] is False
-
-
 def test_a_profile_that_is_not_there_is_not_found(watched: RunningService) -> None:
-    assert watched.client.get(PROFILES).json() == {"profiles": [], "next_cursor": None}
+    assert watched.client.get(f"{PROFILES}/1").status_code == 404
     watched.client.post(PROFILES).raise_for_status()
 
     assert watched.client.get(f"{PROFILES}/2").status_code == 404
     assert watched.client.get(f"{PROFILES}/{2**31 - 2}").status_code == 404
     assert watched.client.get(f"{PROFILES}/{2**31}").status_code == 422
-    assert watched.client.get(PROFILES, params={"cursor": "x"}).status_code == 422
 
 
 def test_fitting_needs_a_monitor(service: RunningService) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from app.domain.checks import CheckRun, CheckState, Trigger
 from app.domain.deployments import Endpoint
@@ -191,6 +192,27 @@ def test_the_debiased_view_shows_both_data_sets_and_says_what_mitigation_leaves(
     assert "sex, counterfactual" in said
     assert "Of 30 monitored records mitigation changes 24: 24 to favourable, 0 to unfavourable." in said
     assert "lift only: a monitored record gets the favourable outcome" in said
+
+
+def test_what_a_check_stored_in_a_mode_that_does_not_exist_any_more_is_shown(
+    checked_stage: Scene, check: CheckRun, reader: httpx.Client
+) -> None:
+    in_parity = """UPDATE checks SET "window" = jsonb_set("window", '{mitigation,mode}', '"parity"')
+        #- '{mitigation,attributes,sex,undecided}'"""
+    to_goal = """UPDATE check_tables SET cells = jsonb_set(cells, '{mitigated}', '"parity to 0.9 from 50"') WHERE cells ? 'mitigated'"""
+    with checked_stage.database.transaction() as session:
+        session.execute(text(in_parity))
+        session.execute(text(to_goal))
+
+    said = words(reader.get(f"{CHECKS}/{check.id}", params={"view": "debiased"}).text)
+    view = reader.get(f"/v1{CHECKS}/{check.id}/views/debiased").json()
+    days = reader.get("/v1/deployments/a-model/measurements", params={"rollup": "day"})
+    report = reader.get(f"/v1{CHECKS}/{check.id}/report.html")
+
+    assert "Mitigation parity" in said
+    assert "Of 30 monitored records mitigation changes 24: 24 to favourable, 0 to unfavourable." in said
+    assert (view["mitigation_mode"], view["attributes"][0]["mitigated"]["undecided"]) == ("parity", 0)
+    assert (days.status_code, report.status_code) == (200, 200)
 
 
 def test_the_window_of_a_view_is_told_in_full(stage: Scene, reader: httpx.Client) -> None:

@@ -301,7 +301,7 @@ def test_what_the_debiased_endpoint_answered_is_next_to_the_models_own_answer(st
     assert any(row.endswith("1 favourable answered, changed by sex") for row in listed)
     assert "The debiased endpoint answered 1 instead." in said
     assert "answered 1 favourable next to the model's own 0 unfavourable , with probability 0.9000 next to 0.1000." in said
-    assert "Parity mode holds the groups to different thresholds" in said
+    assert "Mode: parity. Settings version 2, profile version 3." in said
 
 
 def test_names_and_values_of_every_sort_are_shown_as_text(database: Database, reader: httpx.Client) -> None:

@@ -1,4 +1,4 @@
-"""The debiased endpoint in parity mode, and where something chooses which records get a second call."""
+"""The debiased endpoint where something chooses which records get a second call."""
 
 import asyncio
 import json
@@ -16,47 +16,10 @@ from app.outbound.egress import EgressPolicy
 from app.scoring.live import LiveModels
 from app.security.principals import Principal, Role
 from app.store.database.engine import Database
-from tests.builders.row_server import credit, row_server
-from tests.integration.mitigation.live import ADDRESS, SEX, applicant, ask, register, words
+from tests.builders.row_server import row_server
+from tests.integration.mitigation.live import SEX, register
 from tests.scenes import PlainSealer
 from tests.service import RunningService
-
-
-def log_applicants(service: RunningService, count: int) -> None:
-    """As many women as men, with incomes from 0 upwards."""
-    applicants = [applicant(sex=sex, income=1_000 * place) for place in range(count // 2) for sex in ("female", "male")]
-    records = [{"features": one, **credit(one)} for one in applicants]
-    assert service.client.post(f"{ADDRESS}/payload-records", json={"records": records}).json()["accepted"] == count
-
-
-def test_parity_mode_lifts_by_a_threshold_of_the_group_without_a_second_call(service: RunningService) -> None:
-    with row_server() as server:
-        register(service, server, SEX)
-        log_applicants(service, 200)
-        goal = {"attribute": "sex", "disparate_impact": 0.9, "min_group_size": 30}
-        service.client.put(f"{ADDRESS}/mitigation", json={"mode": "parity", "parity": [goal]}).raise_for_status()
-        answer = ask(
-            service, applicant(income=24_000), applicant(income=0), applicant(income=90_000), applicant(sex="male", income=-50_000)
-        )
-
-    lifted, low, *_ = answer["predictions"]
-    assert answer["is_provisional"] is False
-    assert words(answer) == ["changed", "unchanged", "not_needed", "reference"]
-    assert (lifted["debiased_prediction"], lifted["changed_by"], lifted["debiased_probability"]) == (1, ["sex"], lifted["probability"])
-    assert (low["debiased_prediction"], low["changed_by"]) == (0, [])
-    assert any("different thresholds" in note for note in answer["notes"])
-    assert server.counts.requests == 1
-
-
-def test_parity_mode_leaves_a_group_without_a_threshold_alone_and_says_why(service: RunningService) -> None:
-    with row_server() as server:
-        register(service, server, SEX)
-        goal = {"attribute": "sex", "disparate_impact": 0.9, "min_group_size": 30}
-        service.client.put(f"{ADDRESS}/mitigation", json={"mode": "parity", "parity": [goal]}).raise_for_status()
-        answer = ask(service, applicant())
-
-    assert words(answer) == ["undecided"]
-    assert any(note.startswith("sex female has no threshold and keeps its outcomes: ") for note in answer["notes"])
 
 
 class OnlyThePoor:

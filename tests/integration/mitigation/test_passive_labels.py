@@ -1,17 +1,15 @@
 """Which labels count in the accuracy before and after mitigation, and that a second look at the same window finds the same."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.mitigation import MitigationSettings, Mode, ParityGoal
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
-from app.store.mitigation.mitigation import put_settings
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 
@@ -27,16 +25,12 @@ def score(housing: str, income: float) -> float:
     return (income - MALUS.get(housing, 0)) / 100
 
 
-@dataclass
 class Lender:
     """Good from an income of 50 on, of tenants from 70 on, and of those that live with family from 60 on."""
 
-    with_scores: bool = False
-
     def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
         housing, income = list(columns).index("housing"), list(columns).index("income")
-        scores = [score(row[housing], row[income]) for row in rows]
-        return [(int(one >= 0.5), one if self.with_scores else None) for one in scores]
+        return [(int(score(row[housing], row[income]) >= 0.5), None) for row in rows]
 
 
 def applicants(housing: str, incomes: Sequence[int], prefix: str) -> list[dict[str, Any]]:
@@ -138,28 +132,3 @@ def test_a_label_in_the_window_is_not_decided_by_what_was_stored_of_a_part_of_it
     # As an owner each would be accepted, with family none: a tie, of which the first half was stored before.
     assert accuracies(first, "rent") == [(1.0, 10), (1.0, 10)]
     assert cells(first) == cells(second)
-
-
-@pytest.mark.thorough
-def test_parity_reads_the_present_models_probabilities_beside_those_of_another_form(database: Database) -> None:
-    goal = ParityGoal(attribute="housing", disparate_impact=1.0, min_group_size=30)
-    tenants, owners = applicants("rent", range(50, 90), "late"), applicants("own", range(30, 70), "own")
-    old = [{**row, "probability": [0.5, 0.5]} for row in applicants("rent", range(50, 70), "old")]
-    with serve(Lender(with_scores=True)) as server:
-        monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(HOUSING,), min_records=100)
-        stage = scene(database, COLUMNS, monitor, endpoint=Endpoint(url=server.url))
-        with database.transaction() as session:
-            put_settings(session, stage.deployment.no, MitigationSettings(mode=Mode.PARITY, parity=(goal,)))
-        stage.log(old, NOON - HOUR, revision="0")
-        stage.log([{**row, "probability": score(row["housing"], row["income"])} for row in (*tenants, *owners)], NOON)
-        stage.label([(row["id"], 1) for row in (*old, *tenants)], NOON + HOUR / 2)
-        # Half of the owners are accepted, and half of the tenants. With three owners in four, ten more tenants are.
-        even = stage.check(NOON)
-        stage.log([{**row, "probability": score("own", row["income"])} for row in applicants("own", range(60, 100), "rich")], NOON)
-        stage.watch(replace(monitor, attributes=(replace(HOUSING, monitored=("rent", "free")),), min_records=140))
-        uneven = stage.check(NOON)
-
-    assert [details(found)["lifted"] for found in (even, uneven)] == [0, 10]
-    assert uneven.run.window is not None
-    assert uneven.run.window["records_of_other_revisions"] == 20
-    assert accuracies(uneven, "rent") == [(0.5, 40), (0.75, 40)]

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from app.domain.checks import DataSet
 from app.domain.deployments import Endpoint
-from app.domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, MitigationSettings, Mode, ParityGoal
+from app.domain.mitigation import ONLY_DIRECT, MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
@@ -153,17 +153,6 @@ def test_an_attribute_that_is_not_mitigated_and_an_intersection_say_so(stage: Sc
         "attributes that are watched together are not mitigated together",
     ]
     assert [one.attribute for one in shown.balanced] == ["housing"]
-
-
-def test_parity_mode_is_said_with_what_it_does_to_records_that_are_alike(stage: Scene) -> None:
-    goal = ParityGoal(attribute="housing", disparate_impact=0.9, min_group_size=50)
-    use(stage, MitigationSettings(mode=Mode.PARITY, parity=(goal,)))
-    stage.log(everybody(), NOON)
-
-    shown = view(stage, stage.check(NOON))
-    assert (shown.mitigation_mode, shown.notes[0]) == ("parity", PARITY_TREATS_UNLIKE)
-    assert shown.attributes[0].mitigated is not None
-    assert shown.attributes[0].mitigated.undecided is None
 
 
 def test_the_rate_after_on_balanced_data_has_no_figure_that_speaks_of_before(stage: Scene) -> None:

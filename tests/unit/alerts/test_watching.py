@@ -7,7 +7,7 @@ import pytest
 from app.alerts.watching import Watch, is_watched
 from app.domain.alerts import WHOLE_DEPLOYMENT, AlertSubject
 from app.domain.checks import DataSet
-from app.domain.mitigation import MitigationSettings, Mode, ParityGoal
+from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
@@ -83,14 +83,8 @@ def test_without_an_endpoint_what_needs_copies_is_not_watched_and_the_rest_is() 
     assert is_watched(WHOLE_DEPLOYMENT, alone)
 
 
-@pytest.mark.parametrize(
-    "mitigation",
-    [
-        MitigationSettings(attributes=("sex",)),
-        MitigationSettings(mode=Mode.PARITY, parity=(ParityGoal(attribute="sex", disparate_impact=0.9, min_group_size=10),)),
-    ],
-)
-def test_what_is_no_longer_mitigated_is_not_watched_on_debiased_data(mitigation: MitigationSettings) -> None:
+def test_what_is_no_longer_mitigated_is_not_watched_on_debiased_data() -> None:
+    mitigation = MitigationSettings(attributes=("sex",))
     everything = replace(WATCH, monitor=replace(MONITOR, metrics=("disparate_impact_after",)), mitigation=mitigation)
 
     assert is_watched(about("sex", None, "disparate_impact_after", DataSet.DEBIASED), everything)

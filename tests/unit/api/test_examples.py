@@ -18,13 +18,11 @@ from app.api.schemas.deployments import DeploymentIn, DeploymentOut
 from app.api.schemas.measurements import SeriesMeasurementOut
 from app.api.schemas.metrics import MetricOut
 from app.api.schemas.mitigation import MitigationIn, MitigationOut
-from app.api.schemas.mitigation_profiles import cut_off_sentence, reading_sentence
 from app.api.schemas.monitors import MonitorIn, MonitorOut
 from app.api.schemas.workers import WorkersOut
 from app.details import Details
 from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.comparisons import Comparison
-from app.domain.mitigation import CutOff, Reading
 from app.domain.workers import WorkersSeen
 from app.main import create_app
 from app.metrics.catalogue import CATALOGUE
@@ -197,16 +195,6 @@ def _measurements(node: Json) -> Iterator[dict[str, Any]]:
     elif isinstance(node, list):
         for inner in node:
             yield from _measurements(inner)
-
-
-def test_the_sentences_of_a_profile_follow_from_its_numbers(document: dict[str, Any]) -> None:
-    example = _example(document, "ProfileOut")
-    reading, cut_off = dict(example["reading"]), dict(example["cut_off"])
-
-    assert reading.pop("sentence") == reading_sentence(
-        Reading(**{name: tuple(value) if isinstance(value, list) else value for name, value in reading.items()})
-    )
-    assert cut_off.pop("sentence") == cut_off_sentence(CutOff(**cut_off))
 
 
 def _json(body: BaseModel) -> Json:

@@ -36,13 +36,12 @@ def window(
     answers: dict[tuple[int, str], Answer],
     *,
     rule: OutcomeRule = RULE,
-    keeps_all: bool = False,
     draws: int = 2,
 ) -> CopyOutcomes:
     """Records of these groups and outcomes, and the answers by record and group changed to."""
     grouping = Grouping(HOME, GROUPS, np.array(codes, dtype=np.int64))
     targets = tuple(copy_target(group, HOME, draws=draws, seed=0) for group in GROUPS)
-    copies = CopyOutcomes(grouping, targets, copies_needed(grouping, np.array(own, dtype=np.int64)), keeps_all)
+    copies = CopyOutcomes(grouping, targets, copies_needed(grouping, np.array(own, dtype=np.int64)))
     for place, group in enumerate(GROUPS):
         mine = sorted((record, answer) for (record, label), answer in answers.items() if label == group.label)
         if not mine:

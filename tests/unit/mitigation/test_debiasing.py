@@ -1,17 +1,14 @@
 """What mitigation makes of one live record, from what the model said of its copies."""
 
-from datetime import UTC, datetime
-
 import pytest
 
-from app.domain.mitigation import AttributeProfile, CutOff, Mode, Profile, Reading
+from app.domain.mitigation import CutOff, Mode, Reading
 from app.domain.outcomes import OutcomeRule
 from app.domain.records import Prediction
 from app.domain.values import Range
 from app.mitigation.live.copies import CopySet, Substitution
 from app.mitigation.live.debiasing import CopiedRecord, Debiased, Debiasing, Decider
 from app.mitigation.rule import Judge
-from tests.unit.mitigation.parity import held_to_thresholds
 
 RULE = OutcomeRule(favourable=("yes", "maybe"), unfavourable=("no",))
 NUMBERS = OutcomeRule(favourable=(Range(100, 200),), unfavourable=(Range(0, 50),))
@@ -127,44 +124,3 @@ def test_a_mean_of_equal_probabilities_is_that_probability() -> None:
     found = substituted(decider(), NO, copy_set(*shares), [Prediction("yes", (0.0, 1.0))] * 7)
 
     assert found.answer.probability == (0.0, 1.0)
-
-
-def learned(*thresholds: tuple[str, str, float], favourable: Prediction | None = YES) -> Profile:
-    """A profile with these thresholds: attribute, group, score."""
-    attributes = tuple(AttributeProfile(attribute, (), thresholds=((group, score),)) for attribute, group, score in thresholds)
-    return Profile(
-        version=1,
-        fitted_at=datetime(2026, 1, 1, tzinfo=UTC),
-        basis="",
-        records=100,
-        is_provisional=False,
-        attributes=attributes,
-        reading=Reading("number"),
-        cut_off=CUT_OFF,
-        favourable=favourable,
-    )
-
-
-def test_a_score_at_the_groups_threshold_lifts_and_keeps_the_models_probability() -> None:
-    own = Prediction("no", 0.3)
-    found = held_to_thresholds(own, {"sex": "female"}, learned(("sex", "female", 0.3)))
-
-    assert found == Debiased(Prediction("yes", 0.3), Debiasing.CHANGED, ("sex",))
-    assert held_to_thresholds(own, {"sex": "female"}, learned(("sex", "female", 0.31))) == Debiased(own, Debiasing.UNCHANGED)
-
-
-def test_any_of_several_thresholds_lifts_and_is_named() -> None:
-    profile = learned(("sex", "female", 0.5), ("colour", "red", 0.2))
-
-    assert held_to_thresholds(Prediction("no", 0.3), {"sex": "female", "colour": "red"}, profile).changed_by == ("colour",)
-
-
-@pytest.mark.parametrize(
-    ("own", "group", "favourable"), [(Prediction("no"), "female", YES), (NO, "other", YES), (Prediction("no", 0.9), "female", None)]
-)
-def test_without_a_score_a_threshold_or_a_favourable_answer_nothing_is_decided(
-    own: Prediction, group: str, favourable: Prediction | None
-) -> None:
-    assert held_to_thresholds(own, {"sex": group}, learned(("sex", "female", 0.1), favourable=favourable)) == Debiased(
-        own, Debiasing.UNDECIDED
-    )

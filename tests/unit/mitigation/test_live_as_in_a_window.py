@@ -1,20 +1,19 @@
 """A record that comes alone, the same among others of a request, and the same in the window of a check are decided alike."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from app.domain.mitigation import AttributeProfile, CutOff, Mode, Profile, Reading, StandIn
+from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, StandIn
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.records import Prediction
 from app.domain.values import Range
 from app.mitigation.live.copies import CopySet, combine_stand_ins
-from app.mitigation.live.debiasing import CopiedRecord, Decider, LiveGroup, hold_to_thresholds
-from app.mitigation.rule import Judge, Probability, score_texts, write_probabilities
+from app.mitigation.live.debiasing import CopiedRecord, Decider
+from app.mitigation.rule import Judge, Probability
 from app.mitigation.window.treated import treat_window
 from tests.unit.mitigation.copies import GROUPS, RULE, window
 
@@ -82,8 +81,7 @@ def cases(draw: st.DrawFn) -> tuple[Judge, list[Record], AttributeProfile]:
     records = st.builds(Record, st.sampled_from(sorted(MONITORED)), model.answers, st.tuples(*[model.answers] * len(REFERENCES)))
     share = draw(st.one_of(st.sampled_from([0.5, 0.25, 1 / 3]), st.floats(0.01, 0.99)))
     stand_ins = tuple(StandIn(label, (("housing", label),), part) for label, part in zip(REFERENCES, (share, 1 - share), strict=True))
-    thresholds = tuple((label, draw(PARTS)) for label in MONITORED)
-    return model.judge, draw(st.lists(records, min_size=1, max_size=8)), AttributeProfile("housing", stand_ins, thresholds=thresholds)
+    return model.judge, draw(st.lists(records, min_size=1, max_size=8)), AttributeProfile("housing", stand_ins)
 
 
 def decide_window(judge: Judge, records: list[Record], profile: AttributeProfile, mode: Mode) -> list[int]:
@@ -95,8 +93,7 @@ def decide_window(judge: Judge, records: list[Record], profile: AttributeProfile
         for label, answer in zip(REFERENCES, record.answers, strict=True)
     }
     copies = window([MONITORED[record.group] for record in records], own, given_answers, rule=judge.rule, draws=1)
-    scores = score_texts(write_probabilities(record.own.probability for record in records), judge.reading)
-    return treat_window(copies, np.array(own, dtype=np.int64), profile, judge, mode, scores).after.tolist()
+    return treat_window(copies, np.array(own, dtype=np.int64), profile, judge, mode).after.tolist()
 
 
 def decide_live(judge: Judge, records: list[Record], profile: AttributeProfile, mode: Mode) -> list[int]:
@@ -127,32 +124,6 @@ def test_substitution_decides_alike_alone_in_a_request_and_in_a_window(case: tup
         assert [decide_window(judge, [record], profile, mode)[0] for record in records] == inside
         assert decide_live(judge, records, profile, mode) == [decide_live(judge, [record], profile, mode)[0] for record in records]
         assert decide_live(judge, records, profile, mode) == inside
-
-
-@given(cases())
-@pytest.mark.thorough
-def test_thresholds_decide_alike_alone_in_a_request_and_in_a_window(case: tuple[Judge, list[Record], AttributeProfile]) -> None:
-    judge, drawn, attribute = case
-    # Live, thresholds are asked about unfavourable records only.
-    records = [record for record in drawn if judge.rule.classify(record.own.prediction) is Outcome.UNFAVOURABLE]
-    profile = Profile(
-        version=1,
-        fitted_at=datetime(2026, 1, 1, tzinfo=UTC),
-        basis="",
-        records=100,
-        is_provisional=False,
-        attributes=(attribute,),
-        reading=judge.reading,
-        cut_off=judge.cut_off,
-        favourable=Prediction(1),
-    )
-
-    def decide(chosen: list[Record]) -> list[int]:
-        groups = [[LiveGroup("housing", "monitored", record.group)] for record in chosen]
-        return [int(one.changed) for one in hold_to_thresholds([record.own for record in chosen], groups, profile)]
-
-    assert decide(records) == [decide([record])[0] for record in records]
-    assert decide(records) == decide_window(judge, records, attribute, Mode.PARITY)
 
 
 def test_the_groups_of_the_window_are_those_of_the_records() -> None:

@@ -9,7 +9,6 @@ from app.domain.outcomes import Outcome, OutcomeRule
 from app.mitigation.rule import Judge, known_scores
 from app.records.scores import read_scores
 from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference
-from tests.unit.mitigation.parity import OWN, RENT, thresholds
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
 MIXED = ["0.25", None, "[0.125, 0.875]", "[0.25, 0.25, 0.5]", "1"]
@@ -54,10 +53,3 @@ def test_at_the_cut_off_the_outcome_is_the_one_that_the_model_was_seen_to_give_t
     answers = [CopyAnswer(Outcome.FAVOURABLE, 0.75, 0.5), CopyAnswer(Outcome.UNFAVOURABLE, 0.25, 0.5)]
 
     assert outcome_as_reference(answers, Judge(RULE, Reading("number"), cut_off)) is expected
-
-
-def test_a_group_whose_unfavourable_records_have_no_probability_is_not_said_to_meet_the_goal() -> None:
-    found, untouched = thresholds([OWN] * 4 + [RENT] * 9, [1] * 4 + [1] * 4 + [0] * 5, [0.9] * 8 + [np.nan] * 5)
-
-    assert found == {}
-    assert untouched["rent"] == "none of its unfavourable records has a probability"

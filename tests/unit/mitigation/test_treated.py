@@ -12,7 +12,6 @@ RENT, FREE, OWN, FAMILY, NOBODY = 0, 1, 2, 3, -1
 PROFILE = AttributeProfile("housing", (StandIn("own", (("housing", "own"),), 0.75), StandIn("family", (("housing", "family"),), 0.25)))
 READS = Judge(RULE, Reading("number"), CutOff(0.5, 0.4, 0.6))
 BLIND = Judge(RULE, None, None)
-NO_SCORES = np.full(5, np.nan)
 
 
 def as_reference(answers: dict[str, tuple[float | str, float | None]], judge: Judge = READS, profile: AttributeProfile = PROFILE) -> int:
@@ -74,7 +73,7 @@ def test_of_real_numbers_the_mean_has_the_outcome() -> None:
 def test_lifting_turns_unfavourable_monitored_records_favourable_and_no_other() -> None:
     copies = window([RENT, RENT, FREE, OWN, NOBODY], [0, 1, 0, 0, 0], {(0, "own"): (1, 0.9), (1, "own"): (0, 0.1), (2, "own"): (0, 0.2)})
 
-    found = treat_window(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.LIFT_ONLY, NO_SCORES)
+    found = treat_window(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.LIFT_ONLY)
 
     assert found.after.tolist() == [1, 1, 0, 0, 0]
 
@@ -82,7 +81,7 @@ def test_lifting_turns_unfavourable_monitored_records_favourable_and_no_other() 
 def test_substitution_gives_monitored_records_the_outcome_of_their_copies() -> None:
     copies = window([RENT, RENT, FREE, OWN, NOBODY], [0, 1, 0, 0, 0], {(0, "own"): (1, 0.9), (1, "own"): (0, 0.1), (2, "own"): (0, 0.2)})
 
-    found = treat_window(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.REFERENCE_SUBSTITUTION, NO_SCORES)
+    found = treat_window(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.REFERENCE_SUBSTITUTION)
 
     assert found.after.tolist() == [1, 0, 0, 0, 0]
 
@@ -93,17 +92,7 @@ def test_a_synthetic_monitored_record_is_compared_with_the_record_it_was_copied_
     answers = {(place, "rent"): (answer, 0.5) for place, answer in enumerate([0, 1, 0, 1])}
     copies = window([OWN] * 4, own, answers)
 
-    found = treat_window(copies, np.array(own), PROFILE, READS, mode, NO_SCORES)
+    found = treat_window(copies, np.array(own), PROFILE, READS, mode)
 
     assert found.copies_after[:, RENT].tolist() == expected
     assert found.after.tolist() == own
-
-
-def test_parity_lifts_originals_and_synthetic_records_of_a_group_by_its_threshold() -> None:
-    profile = AttributeProfile("housing", PROFILE.stand_ins, thresholds=(("rent", 0.4),))
-    copies = window([RENT, RENT, FREE, OWN, OWN], [0] * 5, {(3, "rent"): (0, 0.41), (4, "rent"): (0, 0.39)}, keeps_all=True)
-
-    found = treat_window(copies, np.zeros(5, dtype=np.int64), profile, READS, Mode.PARITY, np.array([0.4, 0.39, 0.45, 0.45, 0.1]))
-
-    assert found.after.tolist() == [1, 0, 0, 0, 0]
-    assert found.copies_after[:, RENT].tolist() == [0, 0, 0, 1, 0]
