@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..clock import utc_now
 from ..errors import EvenhandError, InvalidInput, NotFound, QuotaReached, RateReached, TooLarge, Unavailable
-from ..gateway.entries import CallSide, CallSource
+from ..gateway.entries import CallSide
 from ..gateway.events import EventUnclear, ReportedHalf, read_events
 from ..gateway.service import Gateway
 from ..security.authenticator import Authenticator
@@ -87,9 +87,9 @@ class EventRoutes:
             found = [EventUnclear(str(error))]
         unclear = [one for one in found if isinstance(one, EventUnclear)]
         for one in unclear:
-            self._gateway.ignore(plan.deployment.no, CallSource.EVENTS, str(one), now=now)
+            self._gateway.ignore(plan.deployment.no, str(one), now=now)
         halves = [one for one in found if isinstance(one, ReportedHalf)]
-        kept = [self._gateway.keep(one.to_entry(plan.deployment, CallSource.EVENTS, now=now), plan) for one in halves]
+        kept = [self._gateway.keep(one.to_entry(plan.deployment, now=now), plan) for one in halves]
         # A half is half a record, and the answer completes most calls.
         records = sum(is_kept and one.side is CallSide.RESPONSE for one, is_kept in zip(halves, kept, strict=True))
         if any(kept):

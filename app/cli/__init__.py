@@ -20,7 +20,6 @@ gc.set_threshold(GARBAGE_THRESHOLD)
 COMMANDS = (
     "serve",
     "worker",
-    "consume",
     "migrate",
     "check",
     "metrics",

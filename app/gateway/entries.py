@@ -16,7 +16,6 @@ class CallSource(StrEnum):
 
     GATEWAY = "gateway"
     EVENTS = "events"
-    KAFKA = "kafka"
 
 
 class CallSide(StrEnum):

@@ -53,12 +53,12 @@ class ReportedHalf:
     stated_at: datetime | None
     body: CapturedBody
 
-    def to_entry(self, deployment: Deployment, source: CallSource, *, now: datetime) -> CallHalf:
+    def to_entry(self, deployment: Deployment, *, now: datetime) -> CallHalf:
         """Returns the half of a call of that deployment as it is kept."""
         return CallHalf(
             deployment_id=deployment.id,
             deployment_no=deployment.no,
-            source=source,
+            source=CallSource.EVENTS,
             received_at=now,
             call_id=self.call_id,
             side=self.side,

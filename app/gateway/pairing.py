@@ -96,7 +96,7 @@ def _join(deployment_id: str, request: StoredHalf, response: StoredHalf) -> Comp
     return CompleteCall(
         deployment_id=deployment_id,
         deployment_no=response.deployment_no,
-        source=CallSource(response.source),
+        source=CallSource.EVENTS,
         received_at=response.received_at,
         exchange=exchange,
     )

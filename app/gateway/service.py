@@ -72,9 +72,9 @@ class Gateway:
         elif entry.side == "response":
             self._losses.add(entry.deployment_no, entry.received_at, 1)
 
-    def ignore(self, deployment_no: int, source: CallSource, reason: str, *, now: datetime) -> None:
+    def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
         """Counts an event that is no half of a call."""
-        self._store.counts.add(deployment_no, source.value, IntakeOutcome.IGNORED, 1, received_at=now, reason=reason)
+        self._store.counts.add(deployment_no, CallSource.EVENTS, IntakeOutcome.IGNORED, 1, received_at=now, reason=reason)
 
 
 def count_rows(call: CompleteCall, codec: Codec | None, plan: CallPlan) -> int:

@@ -11,7 +11,7 @@ from .base import Out, example
 class IntakeCountOut(Out):
     """One outcome of one source in one hour."""
 
-    source: str = Field(description="`gateway`, `events` or `kafka`.")
+    source: str = Field(description="`gateway` or `events`.")
     outcome: IntakeOutcome = Field(
         description="`stored`, `duplicate` and `rejected` count records (a call that cannot be read is one). `unpaired_request`,"
         " `unpaired_response` and `ignored` count events: those whose other half did not come, and those that are no half of a call."
