@@ -1,7 +1,6 @@
 """The operator's settings, read once from the environment. Rules of the product are elsewhere."""
 
 import os
-import re
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -60,9 +59,6 @@ def api_processes_here() -> int:
     """Returns the default number of API processes on this machine: one for two cores that this process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(max(cores // 2, 1), MAX_API_PROCESSES_HERE)
-
-
-_DATABASE_URL = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://.")
 
 
 class Settings(BaseSettings):
@@ -147,13 +143,8 @@ class Settings(BaseSettings):
     table_roots: str = ""
     """Comma-separated folders in which the tables of batch deployments may lie. Empty: there are no batch deployments."""
 
-    table_databases: SecretStr | None = None
-    """Databases in which the tables of batch deployments may lie, one on a line: a name, `=`, and the URL of a role that reads those tables
-    and nothing else: `postgresql://`, or as SQLAlchemy has it (`mysql+pymysql://`). Deployments name them, and never their credentials."""
-
     answers_dir: Path | None = None
-    """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table.
-    A payload table of a database needs it."""
+    """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table."""
 
     model_prefixes: str = ""
     """Comma-separated MLflow models that checks of tables may load, which executes their code: `models:/NAME`, `models:/` for all that are
@@ -252,17 +243,6 @@ class Settings(BaseSettings):
         return tuple(Path(part) for part in _split(self.table_roots))
 
     @cached_property
-    def named_databases(self) -> dict[str, str]:
-        """Returns the URLs of `table_databases` by name."""
-        return _read_databases(self.table_databases)
-
-    @field_validator("table_databases")
-    @classmethod
-    def _check_databases(cls, value: SecretStr | None) -> SecretStr | None:
-        _read_databases(value)
-        return value
-
-    @cached_property
     def trusted_networks(self) -> tuple[Network, ...]:
         """Returns `trusted_proxies` as networks."""
         return _networks(self.trusted_proxies)
@@ -280,32 +260,6 @@ def _networks(text: str) -> tuple[Network, ...]:
 
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _read_databases(text: SecretStr | None) -> dict[str, str]:
-    """Returns the URLs by name.
-
-    Raises:
-        ValueError: a line is no name with a URL; the error does not hold it, because URLs have passwords.
-    """
-    found: dict[str, str] = {}
-    lines = text.get_secret_value().splitlines() if text else []
-    for no, line in enumerate((one.strip() for one in lines if one.strip()), start=1):
-        name, _, url = line.partition("=")
-        name, url = name.strip(), url.strip()
-        if url.startswith("jdbc:"):
-            raise ValueError(
-                f"line {no} is the URL of a driver of Java; write it as SQLAlchemy does, such as mysql+pymysql:// or oracle+oracledb://"
-            )
-        if re.match(r"postgres(ql)?\+", url):
-            raise ValueError(f"line {no} names a driver for Postgres: begin the URL with postgresql://, which Evenhand reads with its own")
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", name) or not _DATABASE_URL.match(url) or name in found:
-            raise ValueError(
-                f"line {no} must be a name of its own (letters, digits, - and _), `=`, and a URL such as postgresql://, mysql+pymysql:// or"
-                " sqlite:///"
-            )
-        found[name] = url
-    return found
 
 
 def load_settings() -> Settings:

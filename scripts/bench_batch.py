@@ -31,7 +31,6 @@ from bench_lines import Line, show_lines
 from spark_processes import ExecutorMemory, peak_megabytes
 
 from app.batch.engines import Engine, open_engine
-from app.batch.locations import TableAccess
 from app.batch.payload_files import PayloadFiles
 from app.checks.counting_files import count_span
 from app.checks.subject import Subject
@@ -138,7 +137,7 @@ def count_bare(folder: Path) -> int:
 def tabulate(folder: Path, millions: int, engine: Engine) -> int:
     """Counts as a check does; returns the number of records."""
     subject = subject_of(millions)
-    files = PayloadFiles(subject.deployment, PayloadTable(location=str(folder), columns=COLUMNS), TableAccess((folder,)))
+    files = PayloadFiles(subject.deployment, PayloadTable(location=str(folder), columns=COLUMNS), (folder,))
     return count_span(files, subject, lambda _: None, engine).records
 
 

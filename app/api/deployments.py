@@ -8,12 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 
-from ..batch.locations import TableAccess
+from ..batch.locations import location_problems
 from ..checks.picking import problems_of
 from ..domain.definitions import Definition, definition_of
 from ..domain.deployment_rules import definition_problems
 from ..domain.deployments import Endpoint
-from ..domain.tables_of_files import TableFormat
 from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
 from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
@@ -150,13 +149,9 @@ def checked_definition(definition: Definition, services: Services, others: Seque
         InvalidInput: it may not; names everything wrong with it, and `others`, the problems found before.
     """
     found = definition_problems(definition)
-    access = TableAccess(services.settings.table_folders, services.settings.named_databases)
-    if definition.payload is not None and definition.payload.format is TableFormat.JDBC and services.settings.answers_dir is None:
-        message = "cannot be jdbc here: EVENHAND_ANSWERS_DIR is not set, and a database has no folder for the model's answers"
-        found.append(FieldProblem("payload.format", message))
-    for field, table in (("payload.location", definition.payload), ("feedback.location", definition.feedback)):
+    for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:
-            found += access.problems(table, field)
+            found += location_problems(table, services.settings.table_folders, side)
     if definition.endpoint is not None:
         found += _find_address_problems(definition.endpoint, services)
         credentials = definition.endpoint.credentials

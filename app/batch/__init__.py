@@ -1,4 +1,4 @@
-"""Records that lie in files, or in a table of another database: record batches in the form of a check's window come out.
+"""Records that lie in files: record batches in the form of a check's window come out.
 
 Knows no model.
 

@@ -1,7 +1,8 @@
 """Ground-truth labels in files, each joined to its payload record."""
 
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +12,15 @@ from ..clock import HOUR, hour_of
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable
 from ..store.records.window import WindowQuery
-from .locations import TableAccess
 from .payload_files import TIMES, PayloadFiles, cut_to_newest
 from .pieces import BATCH_ROWS
 from .stored_form import json_texts
-from .tables import WHOLE, TablePart, open_table
-from .wanted_rows import ALL_TIMES, RowsOf
+from .table_files import WHOLE, TableFiles, TablePart, has_id
 
 MICROSECOND = timedelta(microseconds=1)
+
+ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1, tzinfo=UTC))
+"""Every time of a row; one in nanoseconds ends in 2262."""
 
 
 class FeedbackFiles:
@@ -28,9 +30,9 @@ class FeedbackFiles:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
     """
 
-    def __init__(self, table: FeedbackTable, access: TableAccess, part: TablePart = WHOLE) -> None:
+    def __init__(self, table: FeedbackTable, roots: Sequence[Path], part: TablePart = WHOLE) -> None:
         self._columns = table.columns
-        self.files = open_table(table, access, "feedback", part)
+        self.files = TableFiles(table, roots, "feedback", part)
         named = {"id": table.columns.id, "observed_at": table.columns.observed_at, "label": table.columns.label}
         self.files.require_columns(named, time="observed_at")
 
@@ -94,7 +96,7 @@ class FeedbackFiles:
     def _batches(self, span: Span, records: pa.Array | None) -> Iterator[pa.Table]:
         """Yields the labels that were observed in the span, a batch at a time; of these records only, if given."""
         columns = self._columns
-        only = None if records is None else RowsOf(columns.id, records)
+        only = None if records is None else has_id(columns.id, records)
         for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span, only):
             ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
             yield pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, pa.schema(_LABELS))

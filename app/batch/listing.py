@@ -1,6 +1,6 @@
 """The listed files of a table with the span of their rows, so that a file that comes or changes later is noticed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -9,17 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..clock import HOUR, hour_of
-from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
+from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..store.deployments.listed_files import FileSpan
-from .databases import open_database
-from .locations import TableAccess, batch_of, list_files
-from .slices import SpanOfRows
+from .locations import batch_of, list_files
 
 HOURS = pa.timestamp("s", "UTC")
-
-HOURS_LOOKED_AT = 72
-"""Hours before the newest row of a database's table in which rows that come late are noticed; counting all of them would read the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +29,16 @@ class Changes:
         return (*self.new, *self.replaced)
 
 
-def find_changes(table: PayloadTable | FeedbackTable, access: TableAccess, side: str, known: Mapping[str, FileSpan]) -> Changes:
+def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Path], side: str, known: Mapping[str, FileSpan]) -> Changes:
     """Returns the changes of the table's files since `known` (by path), reading the footers of those that came or changed.
 
-    A file that cannot be read yet, because it is being written, is left for the next listing. Of a table of a database, its hours are
-    listed instead.
+    A file that cannot be read yet, because it is being written, is left for the next listing.
 
     Raises:
-        InvalidInput: the location is not allowed, or there is no folder or table.
-        SetupError: the database does not answer.
+        InvalidInput: the location is not allowed, or there is no folder.
+        SetupError: the package that reads the table's log is not installed.
     """
-    if table.format is TableFormat.JDBC:
-        return _find_changed_hours(table, access, side, known)
-    listed = {one.path: one for one in list_files(table, access.roots, f"{side}.location")}
+    listed = {one.path: one for one in list_files(table, roots, side)}
     new: list[FileSpan] = []
     for path, file in listed.items():
         if path in known and (known[path].bytes, known[path].modified_ns) == (file.bytes, file.modified_ns):
@@ -63,36 +54,10 @@ def find_changes(table: PayloadTable | FeedbackTable, access: TableAccess, side:
     return Changes(tuple(new), replaced)
 
 
-def _find_changed_hours(table: PayloadTable | FeedbackTable, access: TableAccess, side: str, known: Mapping[str, FileSpan]) -> Changes:
-    """Returns the changes of the last `HOURS_LOOKED_AT` hours up to the newest row, as if each hour were a file of so many rows.
-
-    An hour has changed if its number of rows has, or the time of its oldest or newest.
-    """
-    opened = open_database(table, access, side)
-    opened.require_columns({"time": table.time}, time="time")
-    newest = opened.newest(table.time)
-    if newest is None:
-        return Changes((), tuple(known.values()))
-    since = hour_of(newest) - (HOURS_LOOKED_AT - 1) * HOUR
-    listed = {one.path: one for one in map(_as_file, opened.hours(table.time, since))}
-    looked_at = {path: one for path, one in known.items() if one.newest is not None and one.newest >= since}
-    new = tuple(one for path, one in listed.items() if looked_at.get(path) != one)
-    changed = {one.path for one in new}
-    return Changes(new, tuple(one for path, one in looked_at.items() if path in changed or path not in listed))
-
-
-def _as_file(hour: SpanOfRows) -> FileSpan:
-    modified_ns = int(hour.newest.timestamp() * 1_000_000) * 1000
-    path = hour_of(hour.oldest).isoformat()
-    return FileSpan(path=path, bytes=hour.rows, modified_ns=modified_ns, batch=None, oldest=hour.oldest, newest=hour.newest)
-
-
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
     """Returns the hours before that moment in which the payload file has rows; none if it cannot be read any more."""
     if file.oldest is None or file.oldest >= before:
         return set()
-    if table.format is TableFormat.JDBC:
-        return {hour_of(file.oldest)}
     found: set[datetime] = set()
     try:
         with pq.ParquetFile(Path(table.location) / file.path) as opened:

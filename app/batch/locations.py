@@ -1,20 +1,16 @@
-"""Where tables may lie: files only within folders that the operator allows, whatever links lie in them, and databases that are named."""
+"""Where tables may lie: only within folders that the operator allows, whatever links lie in them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
+from ..domain.tables_of_files import NOT_READ, FeedbackTable, PayloadTable, TableFormat
 from ..errors import FieldProblem, InvalidInput
 from .delta import delta_files
-from .dialects import POSTGRES, SYSTEM_SCHEMAS, dialect_problem
 from .iceberg import iceberg_files
 
 SUFFIX = ".parquet"
-
-DATABASE_PARTS = 3
-"""Parts of the location of a table of a database: its name in the settings, schema and table."""
 
 _LOGS = {TableFormat.DELTA: delta_files, TableFormat.ICEBERG: iceberg_files}
 
@@ -28,37 +24,14 @@ class ListedFile:
     modified_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableAccess:
-    """The operator's folders in which tables of files may lie, and the URLs of databases by name, which have passwords."""
+def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Path], side: str) -> list[FieldProblem]:
+    """Returns why the table cannot be read there; empty if it may be. Whether the folder is there does not matter: it may come later.
 
-    roots: tuple[Path, ...] = ()
-    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    def problems(self, table: PayloadTable | FeedbackTable, field: str) -> list[FieldProblem]:
-        """Returns why the table must not lie where it says; empty if it may."""
-        if table.format is not TableFormat.JDBC:
-            return location_problems(table.location, self.roots, field)
-        parts = table.location.split("/")
-        if not self.databases:
-            return [FieldProblem(field, "cannot be used: this installation names no databases (EVENHAND_TABLE_DATABASES is not set)")]
-        if len(parts) != DATABASE_PARTS or not all(parts) or "\0" in table.location:
-            return [FieldProblem(field, "must be a name in EVENHAND_TABLE_DATABASES, a schema and a table: warehouse/public/scores")]
-        if parts[0] not in self.databases:
-            return [FieldProblem(field, "does not begin with the name of a database in EVENHAND_TABLE_DATABASES")]
-        url = self.databases[parts[0]]
-        if url.startswith(POSTGRES):
-            is_own = parts[1].startswith("pg_") or parts[1] == "information_schema"
-        else:
-            is_own = parts[1].lower() in SYSTEM_SCHEMAS or parts[2].lower().startswith("sqlite_")
-        if is_own:
-            return [FieldProblem(field, "must not be in a schema of the database itself")]
-        problem = None if url.startswith(POSTGRES) else dialect_problem(url)
-        return [FieldProblem(field, problem)] if problem else []
-
-
-def location_problems(location: str, roots: Sequence[Path], field: str) -> list[FieldProblem]:
-    """Returns why a table must not lie there; empty if it may. Whether the folder is there does not matter: it may come later."""
+    `side` is the member of the deployment that names the table: `payload` or `feedback`.
+    """
+    if table.format is TableFormat.JDBC:
+        return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
+    location, field = table.location, f"{side}.location"
     if not roots:
         return [FieldProblem(field, "cannot be used: this installation allows no tables of files (EVENHAND_TABLE_ROOTS is not set)")]
     if "\0" in location or not Path(location).is_absolute():
@@ -69,16 +42,16 @@ def location_problems(location: str, roots: Sequence[Path], field: str) -> list[
     return []
 
 
-def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str) -> list[ListedFile]:
+def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Path], side: str) -> list[ListedFile]:
     """Returns the table's files by path. Names that begin with `.` or `_` are left out, as engines write unfinished files there.
 
     Of a table with a log only those that its newest version names.
 
     Raises:
-        InvalidInput: the location is not allowed, is not a folder, or holds a link that leads out of the allowed folders.
+        InvalidInput: the table cannot be read there, the location is not a folder, or holds a link that leads out of the allowed folders.
     """
-    location = table.location
-    problems = location_problems(location, roots, field)
+    location, field = table.location, f"{side}.location"
+    problems = location_problems(table, roots, side)
     if problems:
         raise InvalidInput(problems)
     folder = Path(location)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..domain.tables_of_files import PayloadTable, TableFormat
+from ..domain.tables_of_files import PayloadTable
 from .answers import OWN_FOLDER
 from .flags import FOLDER
 from .locations import SUFFIX, location_problems
@@ -29,7 +29,7 @@ class OwnPlaces:
         """Returns the folder of a deployment's files; None where this machine may have none: its table lies where no table may."""
         if self.answers is not None:
             return self.answers / deployment_id
-        if payload.format is TableFormat.JDBC or location_problems(payload.location, self.roots, "payload.location"):
+        if location_problems(payload, self.roots, "payload"):
             return None
         return Path(payload.location) / OWN_FOLDER
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -13,11 +14,9 @@ from ..domain.deployments import RecordSchema
 from ..domain.tables_of_files import PayloadTable
 from ..domain.values import Scalar
 from ..store.records.window import VALUE_PREFIX, WindowQuery
-from .locations import TableAccess
 from .pieces import BATCH_ROWS, FilePiece
 from .stored_form import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
-from .tables import WHOLE, TablePart, open_table
-from .wanted_rows import RowsOf
+from .table_files import WHOLE, TableFiles, TablePart, has_id
 
 TIMES = pa.timestamp("us", "UTC")
 
@@ -95,13 +94,13 @@ class PayloadFiles:
         self,
         deployment: FiledSchema,
         table: PayloadTable,
-        access: TableAccess,
+        roots: Sequence[Path],
         part: TablePart = WHOLE,
     ) -> None:
         self._deployment = deployment
         self._columns = table.columns
         self.form = PayloadForm(deployment, table)
-        self.files = open_table(table, access, "payload", part)
+        self.files = TableFiles(table, roots, "payload", part)
         named = {"id": table.columns.id, "scored_at": table.columns.scored_at, "prediction": table.columns.prediction}
         optional = {part: getattr(table.columns, part) for part in ("probability", "label", "model_revision")}
         named |= {part: name for part, name in optional.items() if name is not None}
@@ -116,7 +115,7 @@ class PayloadFiles:
         """
         columns = self._columns
         wanted = [columns.id, columns.scored_at, *self.form.wanted(query)]
-        only = None if ids is None else RowsOf(columns.id, ids)
+        only = None if ids is None else has_id(columns.id, ids)
         for rows in self.files.read(wanted, columns.scored_at, span, only):
             yield self.form.as_window(rows, query)
 
@@ -162,7 +161,7 @@ class PayloadFiles:
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
         """Returns the features (in schema order) of the records of these ids within the span."""
         columns, features = self._columns, self._deployment.schema.features
-        only = RowsOf(columns.id, pa.array(ids, pa.string()))
+        only = has_id(columns.id, pa.array(ids, pa.string()))
         found: dict[str, list[Scalar | None]] = {}
         wanted = [columns.id, *(self.form.stored[column.name] for column in features)]
         for rows in self.files.read(wanted, columns.scored_at, span, only):

@@ -20,7 +20,7 @@ BATCH_ROWS = 131_072
 
 
 class FilePiece(msgspec.Struct, frozen=True):
-    """A row group of a file (its whole path), and the times of its oldest and newest row by its footer; or a slice of a database's table.
+    """A row group of a file (its whole path), and the times of its oldest and newest row by its footer.
 
     `is_within`: all of its rows lie in the span that is asked for.
     """

@@ -147,7 +147,7 @@ class SparkEngine:
 
 
 def _load(sent: bytes) -> Task:
-    # Not left to Spark: a type of a database's dialect needs its package here, and Spark's text of that is a trace of Java.
+    # Not left to Spark, whose text of a package that is missing is a trace of Java.
     try:
         task: Task = cloudpickle.loads(sent)
     except ImportError as error:

@@ -48,7 +48,7 @@ def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
 
 
 def _is_zero_or_one(array: pa.Array) -> bool:
-    """Returns whether these are integers as databases without a type for booleans have them."""
+    """Returns whether these are integers as exports of databases without a type for booleans have them."""
     if not pa.types.is_integer(array.type):
         return False
     bounds = pc.min_max(array).as_py()

@@ -1,6 +1,7 @@
 """The files of one table as batches of rows within a span; never more than a few batches are in memory."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from ..errors import InvalidInput
 from . import pieces
 from .locations import batch_of, list_files
 from .pieces import FilePiece, PieceReader, find_pieces
-from .wanted_rows import RowsOf
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -23,26 +23,29 @@ READAHEAD = 2
 """Batches and files that are read ahead; Arrow's own default holds hundreds of megabytes."""
 
 
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """A part of a table's files: those of the partition `batch`, and of the paths `only`, if given."""
+
+    batch: str | None = None
+    only: Collection[str] | None = None
+
+
+WHOLE = TablePart()
+
+
 class TableFiles:
-    """The files of a table as they are listed now; of a batch only those in its partition, and of all only the paths `only`, if given.
+    """The files of a table, or of a part of it, as they are listed now.
 
     Raises:
         InvalidInput: the location is not allowed or is not a folder, or a file is not Parquet.
     """
 
-    def __init__(
-        self,
-        table: PayloadTable | FeedbackTable,
-        roots: Sequence[Path],
-        field: str,
-        *,
-        batch: str | None = None,
-        only: Collection[str] | None = None,
-    ) -> None:
+    def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str, part: TablePart) -> None:
         self._field = field
-        listed = list_files(table, roots, f"{field}.location")
-        listed = listed if only is None else [one for one in listed if one.path in only]
-        self.files = [one for one in listed if batch is None or batch_of(one.path, table.partition_by) == batch]
+        listed = list_files(table, roots, field)
+        listed = listed if part.only is None else [one for one in listed if one.path in part.only]
+        self.files = [one for one in listed if part.batch is None or batch_of(one.path, table.partition_by) == part.batch]
         self._location = table.location
         self._partition_base = None if table.partition_by is None else table.location
         self._dataset: Dataset | None = None
@@ -73,8 +76,8 @@ class TableFiles:
             # A timestamp without a zone would be in another hour on another machine.
             raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
 
-    def read(self, columns: Sequence[str], time: str, span: Span, only: RowsOf | None = None) -> Iterator[pa.Table]:
-        """Yields the rows whose time lies in the span, a batch at a time; only those of some ids, if given.
+    def read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
+        """Yields the rows whose time lies in the span, a batch at a time; of these only those that fit `only`, if given.
 
         Raises:
             InvalidInput: a file changed or vanished while it was read, or cannot be read.
@@ -87,7 +90,7 @@ class TableFiles:
         try:
             batches = self._dataset.to_batches(
                 columns=list(dict.fromkeys(columns)),
-                filter=within if only is None else within & pc.field(only.column).cast(pa.string()).isin(only.ids),
+                filter=within if only is None else within & only,
                 batch_size=pieces.BATCH_ROWS,
                 batch_readahead=READAHEAD,
                 fragment_readahead=READAHEAD,
@@ -138,6 +141,11 @@ class TableFiles:
             times = [piece.oldest] if piece.is_within else [pc.min(rows[time]).as_py() for rows in reader.read(piece, [time], time, span)]
             found = min((one for one in [found, *times] if one is not None), default=None)
         return found
+
+
+def has_id(column: str, ids: pa.Array) -> pc.Expression:
+    """Returns the condition that the column, spelled as text, is one of the ids."""
+    return pc.field(column).cast(pa.string()).isin(ids)
 
 
 def _find_types(opened: "Dataset") -> pa.Schema:

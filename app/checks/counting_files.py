@@ -16,11 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..batch.databases import Reader
 from ..batch.engines import Done, Engine
 from ..batch.equal_records import merge_equal
 from ..batch.payload_files import TIMES, PayloadFiles, PayloadForm
-from ..batch.pieces import FilePiece
+from ..batch.pieces import FilePiece, PieceReader
 from ..domain.checks import DataSet, Progress, Span
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import RecordSchema
@@ -140,7 +139,7 @@ class SpanOfFiles:
     """The records of a span in files, as a task on a piece reads them. `form` holds no secret of the deployment."""
 
     form: PayloadForm
-    reader: Reader
+    reader: PieceReader
     query: WindowQuery
     span: Span
 

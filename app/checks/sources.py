@@ -1,6 +1,5 @@
 """Where the records of a check lie: logged in Postgres, or in files. Everything after the window is the same for both."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -12,13 +11,11 @@ import pyarrow as pa
 from ..batch.answers import OWN_FOLDER, KeptAnswers
 from ..batch.engines import Engine, LocalEngine
 from ..batch.feedback_files import FeedbackFiles
-from ..batch.locations import TableAccess
 from ..batch.payload_files import PayloadFiles
-from ..batch.tables import TablePart
+from ..batch.table_files import TablePart
 from ..domain.checks import Span
 from ..domain.deployments import Deployment
-from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
-from ..errors import SetupError
+from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..store.database.arrow import ArrowReader
 from ..store.records.counterfactuals import TargetKey, stored_outcomes, stored_targets
 from ..store.records.months_away import require_labels, require_months, require_records
@@ -92,7 +89,7 @@ class LoggedRecords:
 
 @dataclass(frozen=True, slots=True)
 class TablePlaces:
-    """The operator's folders in which tables may lie, and the one for answers, or None for each table's own; databases by name.
+    """The operator's folders in which tables may lie, and the one for answers, or None for each table's own.
 
     `engine` reads and counts what is larger than memory.
     """
@@ -100,12 +97,6 @@ class TablePlaces:
     roots: tuple[Path, ...] = ()
     answers: Path | None = None
     engine: Engine = field(default_factory=LocalEngine)
-    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def access(self) -> TableAccess:
-        """Returns where tables may lie."""
-        return TableAccess(self.roots, self.databases)
 
 
 NO_TABLES = TablePlaces()
@@ -118,18 +109,14 @@ class FiledRecords:
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
-        SetupError: there is no folder for answers, or a database does not answer.
     """
 
     def __init__(
         self, deployment: Deployment, payload: PayloadTable, feedback: FeedbackTable | None, places: TablePlaces, batch: str | None = None
     ) -> None:
-        if places.answers is None and payload.format is TableFormat.JDBC:
-            raise SetupError("A payload table of a database needs EVENHAND_ANSWERS_DIR, the folder for the model's answers. Set it.")
-        access = places.access
-        self.files = PayloadFiles(deployment, payload, access)
-        self.counted = self.files if batch is None else PayloadFiles(deployment, payload, access, TablePart(batch=batch))
-        self._labels = None if feedback is None else FeedbackFiles(feedback, access)
+        self.files = PayloadFiles(deployment, payload, places.roots)
+        self.counted = self.files if batch is None else PayloadFiles(deployment, payload, places.roots, TablePart(batch=batch))
+        self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
         self.kept = KeptAnswers(Path(payload.location) / OWN_FOLDER if places.answers is None else places.answers / deployment.id)
         self.ids: list[str] = []
 

@@ -3,13 +3,19 @@
 import contextlib
 from collections.abc import Iterator
 
+import structlog
+
 from ..clock import utc_now
+from ..domain.tables_of_files import NOT_READ
 from ..embedded import embedded_postgres
 from ..errors import SetupError
 from ..settings import Settings
 from ..store.database.engine import Database, public_address
 from ..store.database.migrate import revision_of, upgrade
 from ..store.database.partitions import ensure_coming_months
+from ..store.deployments.listed_files import find_foreign_deployments
+
+log = structlog.get_logger(__name__)
 
 
 @contextlib.contextmanager
@@ -78,3 +84,11 @@ def migrate(database: Database) -> None:
     upgrade(database)
     with database.transaction() as session:
         ensure_coming_months(session, utc_now())
+
+
+def warn_of_foreign_tables(database: Database) -> None:
+    """Logs which deployments have a table of a database, and what to do: their checks fail."""
+    with database.transaction() as session:
+        foreign = find_foreign_deployments(session)
+    if foreign:
+        log.warning("deployments_not_checked", deployments=foreign, reason=f"the payload or feedback of each {NOT_READ}")

@@ -22,7 +22,7 @@ from ..store.mitigation.mitigation import note_parity
 from ..telemetry.metrics import SHARED_FOLDER
 from .children import ChildSpec
 from .connection_counts import make_counts_file, note_end
-from .database import migrate
+from .database import migrate, warn_of_foreign_tables
 from .startup import python_module
 from .supervisor import Supervisor
 
@@ -114,6 +114,7 @@ def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database]
             deployments = Deployments(session, open_secret_box(settings))
             deployments.verify_sealer()
             note_parity(session, deployments)
+        warn_of_foreign_tables(database)
         prepare(database)
     finally:
         database.close()

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..domain.deployments import Deployment
-from ..domain.tables_of_files import FeedbackTable, PayloadTable
+from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
 from ..store.deployments.listed_files import FEEDBACK, PAYLOAD, ListingTotals, add_up_files
 from .rendering import page
 
@@ -22,10 +22,12 @@ class ShownTable:
 
 
 def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
-    """Returns the tables of the deployment; none where its records are logged."""
+    """Returns the tables of files of the deployment; none where its records are logged."""
     named = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
     return [
-        ShownTable(title, table, add_up_files(session, deployment.no, side)) for side, (title, table) in named.items() if table is not None
+        ShownTable(title, table, add_up_files(session, deployment.no, side))
+        for side, (title, table) in named.items()
+        if table is not None and table.format is not TableFormat.JDBC
     ]
 
 

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..domain.tables_of_files import NOT_READ
 from ..domain.time_ranges import RangeChoice
 from ..errors import Unavailable
 from ..security.principals import Permission
@@ -43,6 +44,7 @@ _ENVIRONMENT = Environment(
 )
 _ENVIRONMENT.globals["asset"] = asset_url
 _ENVIRONMENT.globals["find_term"] = find_term
+_ENVIRONMENT.globals["NOT_READ"] = NOT_READ
 # A drawer is put into a page that was made earlier, and no two words may share an id.
 _ENVIRONMENT.globals["new_id"] = lambda: secrets.token_hex(4)
 _ENVIRONMENT.filters.update(wording.FILTERS)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ..errors import FieldProblem
 from .definitions import Definition
-from .tables_of_files import FeedbackTable, PayloadTable, TableFormat
+from .tables_of_files import FeedbackTable, PayloadTable
 from .texts import name_problem
 
 
@@ -33,11 +33,8 @@ def table_problems(definition: Definition) -> Iterator[FieldProblem]:
 
 
 def _check_partition(where: str, table: PayloadTable | FeedbackTable) -> Iterator[FieldProblem]:
-    if table.partition_by is None:
-        return
-    if table.format is TableFormat.JDBC:
-        yield FieldProblem(f"{where}.partition_by", "must be left out for a table of a database, which has no paths of files")
-    yield from _check_names(where, {"partition_by": table.partition_by})
+    if table.partition_by is not None:
+        yield from _check_names(where, {"partition_by": table.partition_by})
 
 
 def _check_names(where: str, names: Mapping[str, str]) -> Iterator[FieldProblem]:

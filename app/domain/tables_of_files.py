@@ -6,15 +6,25 @@ from enum import StrEnum
 
 
 class TableFormat(StrEnum):
-    """The format of a table: a folder of Parquet files, one with a log of Delta Lake or Iceberg that says which files count, or no files.
+    """The format of a table: a folder of Parquet files, or one with a log of Delta Lake or Iceberg that says which files count.
 
-    `JDBC` is a table or view of a database.
+    `JDBC`, a table of a database, is in stored deployments only: it is shown, and not read.
     """
 
     PARQUET = "parquet"
     DELTA = "delta"
     ICEBERG = "iceberg"
     JDBC = "jdbc"
+
+
+FILE_FORMATS = (TableFormat.PARQUET, TableFormat.DELTA, TableFormat.ICEBERG)
+"""The formats that are read."""
+
+NOT_READ = (
+    "is a table of a database, which Evenhand does not read: export it to Parquet, Delta or Iceberg files and change the deployment to"
+    " their folder, or log the records by REST to another deployment"
+)
+"""Why there are no checks of a stored table of a database, and what to do; follows the table's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +59,7 @@ class FeedbackColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadTable:
-    """A folder of files with scoring records, or a table of a database. `partition_by` is a column in paths, as in `day=2026-07-01`.
-
-    The `location` of a table of a database is the name of the database in the operator's settings, its schema and its table.
-    """
+    """A folder of files with scoring records. `partition_by` is a column in paths, as in `day=2026-07-01`."""
 
     location: str
     columns: PayloadColumns = PayloadColumns()
@@ -68,7 +75,7 @@ class PayloadTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackTable:
-    """A folder of files, or a table of a database, with ground-truth labels of the records of a payload table."""
+    """A folder of files with ground-truth labels of the records of a payload table."""
 
     location: str
     columns: FeedbackColumns = FeedbackColumns()

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from ..domain.deployments import Deployment
-from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
+from ..domain.tables_of_files import FILE_FORMATS, FeedbackTable, PayloadTable, TableFormat
 from ..errors import InvalidInput
 from .assets import AssetPropertiesIn
 from .bodies import Answer, Sent
@@ -31,9 +31,6 @@ class DataSourceIn(Sent):
 
     type: str = Field(max_length=100)
     connection: ConnectionIn | None = None
-    database_name: str | None = Field(default=None, max_length=500)
-    schema_name: str | None = Field(default=None, max_length=500)
-    table_name: str | None = Field(default=None, max_length=500)
     parameters: dict[str, Any] | None = None
 
 
@@ -87,38 +84,31 @@ def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> A
 def data_sources_of(deployment: Deployment) -> list[Answer]:
     """Returns the deployment's tables as data sources; none where its records are logged."""
     tables: list[tuple[str, PayloadTable | FeedbackTable | None]] = [("payload", deployment.payload), ("feedback", deployment.feedback)]
-    return [{"type": kind, **_source_json(table)} for kind, table in tables if table is not None]
-
-
-def _source_json(table: PayloadTable | FeedbackTable) -> Answer:
-    if table.format is TableFormat.JDBC:
-        database, schema, name = table.location.split("/")
-        system = {"type": table.format.value, "integrated_system_id": database}
-        return {"connection": system, "schema_name": schema, "table_name": name}
-    partition = {} if table.partition_by is None else {"partition_column": table.partition_by}
-    return {"connection": {"type": table.format.value}, "parameters": {"location": table.location, **partition}}
+    return [
+        {
+            "type": kind,
+            "connection": {"type": table.format.value},
+            "parameters": {
+                "location": table.location,
+                **({} if table.partition_by is None else {"partition_column": table.partition_by}),
+            },
+        }
+        for kind, table in tables
+        if table is not None
+    ]
 
 
 def _place_json(source: DataSourceIn, at: str) -> Answer:
     connection = source.connection
-    if connection is not None and connection.type.lower() == TableFormat.JDBC.value:
-        parts = (connection.integrated_system_id, source.schema_name, source.table_name)
-        if not all(parts):
-            message = (
-                "of type jdbc needs connection.integrated_system_id (the name of the database in EVENHAND_TABLE_DATABASES), schema_name and"
-                " table_name"
-            )
-            raise InvalidInput.of(at, message)
-        return {"format": TableFormat.JDBC.value, "location": "/".join(map(str, parts))}
+    kind = TableFormat.PARQUET.value if connection is None else connection.type.lower()
+    if kind not in FILE_FORMATS:
+        advice = "write its rows as Parquet files, and name their folder as parameters.location"
+        raise InvalidInput.of(
+            f"{at}.connection.type", f"must be one of {', '.join(FILE_FORMATS)}; {kind[:60]} is not supported by Evenhand: {advice}"
+        )
     if connection is not None and connection.integrated_system_id is not None:
         message = "is not supported by Evenhand: name the folder of the files as parameters.location"
         raise InvalidInput.of(f"{at}.connection.integrated_system_id", message)
-    kind = TableFormat.PARQUET.value if connection is None else connection.type.lower()
-    if kind not in set(TableFormat):
-        advice = "write its rows as Parquet files, and name their folder as parameters.location"
-        raise InvalidInput.of(
-            f"{at}.connection.type", f"must be one of {', '.join(TableFormat)}; {kind[:60]} is not supported by Evenhand: {advice}"
-        )
     parameters = source.parameters or {}
     location = parameters.get("location")
     if not isinstance(location, str):

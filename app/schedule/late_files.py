@@ -1,17 +1,17 @@
 """Lists the files of batch deployments, and queues what files that came or changed later make due."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..batch.listing import Changes, find_changes, read_hours
-from ..batch.locations import TableAccess
 from ..domain.checks import Span
 from ..domain.monitors import Schedule
-from ..domain.tables_of_files import PayloadTable
+from ..domain.tables_of_files import PayloadTable, TableFormat
 from ..errors import InvalidInput, SetupError, Unavailable
 from ..store.database.engine import Database
 from ..store.deployments.listed_files import (
@@ -34,7 +34,7 @@ SECONDS_BETWEEN_LOOKS = 60
 log = structlog.get_logger(__name__)
 
 
-def look_for_late_files(database: Database, access: TableAccess) -> int:
+def look_for_late_files(database: Database, roots: Sequence[Path]) -> int:
     """Lists every table and queues the checks of what has changed; returns the number of checks.
 
     A table that cannot be listed is left as it was: its checks say why. If the database is away, the next call tries again.
@@ -44,8 +44,9 @@ def look_for_late_files(database: Database, access: TableAccess) -> int:
         with database.transaction() as session:
             deployments = deployments_with_tables(session)
         for deployment in deployments:
-            for side in deployment.tables:
-                queued += _list_table(database, deployment, side, access)
+            for side, table in deployment.tables.items():
+                if table.format is not TableFormat.JDBC:
+                    queued += _list_table(database, deployment, side, roots)
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("listing_failed", error=str(error))
     if queued:
@@ -53,13 +54,13 @@ def look_for_late_files(database: Database, access: TableAccess) -> int:
     return queued
 
 
-def _list_table(database: Database, deployment: FiledDeployment, side: str, access: TableAccess) -> int:
+def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Path]) -> int:
     with database.transaction() as session:
         known = stored_files(session, deployment.no, side)
         counted_until = last_counted(session, deployment.no)
     try:
         # Outside of a transaction: a large table takes minutes.
-        changes = find_changes(deployment.tables[side], access, side, known)
+        changes = find_changes(deployment.tables[side], roots, side, known)
     except (InvalidInput, SetupError) as error:
         log.warning("table_not_listed", deployment=deployment.id, reason=str(error))
         return 0

@@ -52,9 +52,9 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
     scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_LOOKS), (database,))
     turns = retention.RetentionTurns(database, OwnPlaces(places.roots, places.answers))
     scheduler.add_job(turns.look, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_TRIES), next_run_time=utc_now())
-    if places.roots or places.databases:
+    if places.roots:
         looks = IntervalTrigger(seconds=late_files.SECONDS_BETWEEN_LOOKS)
-        scheduler.add_job(late_files.look_for_late_files, looks, (database, places.access), next_run_time=utc_now())
+        scheduler.add_job(late_files.look_for_late_files, looks, (database, places.roots), next_run_time=utc_now())
         # A job of its own: it may read files for minutes.
         counts = IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS_AT_FILES)
         scheduler.add_job(evidence.look_for_evidence, counts, (database, places), id="evidence-in-files")

@@ -18,7 +18,7 @@ from ..batch.equal_records import merge_equal
 from ..batch.feedback_files import FeedbackFiles
 from ..batch.payload_files import PayloadFiles
 from ..batch.pieces import FilePiece
-from ..batch.tables import TablePart
+from ..batch.table_files import TablePart
 from ..checks.counting_files import SpanOfFiles
 from ..checks.sources import TablePlaces
 from ..clock import HOUR, hour_of
@@ -101,7 +101,7 @@ class HoursInFiles:
 
     def _open(self, span: Span) -> PayloadFiles:
         paths = paths_within(self._session, self._followed.deployment.no, PAYLOAD, span)
-        return PayloadFiles(self._followed.deployment, self._payload, self._places.access, TablePart(only=paths))
+        return PayloadFiles(self._followed.deployment, self._payload, self._places.roots, TablePart(only=paths))
 
     def _query(self) -> WindowQuery:
         names = dict.fromkeys(name for attribute in self._followed.monitor.attributes for name in attribute.columns)
@@ -121,7 +121,7 @@ class HoursInFiles:
             return []
         observed = Span(start=span.start, end=span.end + followed.horizon + RESOLUTION)
         paths = paths_within(self._session, followed.deployment.no, FEEDBACK, observed)
-        labels = FeedbackFiles(feedback, self._places.access, TablePart(only=paths))
+        labels = FeedbackFiles(feedback, self._places.roots, TablePart(only=paths))
         parts = []
         for records in self._parts(span):
             self._keep_alive(0)

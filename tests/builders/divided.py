@@ -61,7 +61,7 @@ class DividedRecords:
             of_revision = [row for row in self._rows if row["revision"] == revision]
             if of_revision:
                 stage.log(of_revision, NOON + HOUR / 4, revision=revision)
-        labels = self.labels(self._rows)
+        labels = self._labels(self._rows)
         if labels:
             self.logged.label(labels, NOON + HOUR / 2)
 
@@ -70,7 +70,7 @@ class DividedRecords:
         lake = lake_of(self.logged, folder, types=TYPES, deployment_id=uuid.uuid4().hex)
         lake.stage.watch(replace(self.monitor, max_records=max_records))
         lake.stage.places = TablePlaces((folder,), engine=engine)
-        mixed = self.mixed()
+        mixed = self._order.sample(self._rows, len(self._rows))
         for start, end in pairwise([late, *sorted({cut for cut in cuts if late < cut < len(mixed)}), len(mixed)]):
             self._write(lake, mixed[start:end])
         lake.check(NOON)
@@ -82,17 +82,12 @@ class DividedRecords:
             of_revision = [row for row in rows if row["revision"] == revision]
             if of_revision:
                 lake.write(of_revision, NOON + HOUR / 4, revision=revision)
-        labels = self.labels(rows)
+        labels = self._labels(rows)
         if labels:
             lake.label(labels, NOON + HOUR / 2)
 
-    def mixed(self) -> list[dict[str, Any]]:
-        """Returns the records in another order."""
-        return self._order.sample(self._rows, len(self._rows))
-
     @staticmethod
-    def labels(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, object]]:
-        """Returns the labels of the records that have one."""
+    def _labels(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, object]]:
         return [(row["id"], row["truth"]) for row in rows if row["truth"] is not None]
 
 
@@ -109,20 +104,6 @@ def counts(result: Result) -> list[tuple[object, ...]]:
     """Every count table that files have, too."""
     kept = [one for one in result.tables if not one.data.startswith("debiased")]
     return sorted((one.data, one.comparison.label, one.part, repr(sorted(one.cells.items()))) for one in kept)
-
-
-def payload_counts(result: Result) -> list[tuple[object, ...]]:
-    """Every count table of the payload, with strata by their labels: stored ones are in the order in which records came."""
-    found: list[tuple[object, ...]] = []
-    for one in result.tables:
-        if one.data == "payload":
-            cells: dict[str, Any] = dict(one.cells)
-            strata, size = cells.pop("strata"), 2 * len(cells["groups"])
-            of_strata = [
-                (strata["labels"][no // size], no % size, count) for no, count in zip(strata["places"], strata["counts"], strict=True)
-            ]
-            found.append((one.comparison.label, one.part, repr(sorted(cells.items())), sorted(of_strata)))
-    return sorted(found)
 
 
 def assert_same_figures(expected: Figures, found: Figures) -> None:

@@ -4,14 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ...domain.tables_of_files import FeedbackColumns, FeedbackTable, PayloadColumns, PayloadTable, TableFormat
+from ...domain.tables_of_files import FILE_FORMATS, FeedbackColumns, FeedbackTable, PayloadColumns, PayloadTable, TableFormat
 from .base import In, Out, example
 
-_LOCATION = (
-    "A folder, given by its whole path, within the folders that the operator allows (`EVENHAND_TABLE_ROOTS`). Of the format `jdbc`, a table"
-    " or view of a database: its name in `EVENHAND_TABLE_DATABASES`, the schema and the table, as in `warehouse/public/scores`."
-)
-_PARTITION = "A column that is part of the files' paths, as in `day=2026-07-01/part-0.parquet`. Not for `jdbc`."
+_LOCATION = "A folder, given by its whole path, within the folders that the operator allows (`EVENHAND_TABLE_ROOTS`)."
+_PARTITION = "A column that is part of the files' paths, as in `day=2026-07-01/part-0.parquet`."
 _PAYLOAD_EXAMPLE = {
     "source": "table",
     "format": "parquet",
@@ -30,16 +27,16 @@ _PAYLOAD_EXAMPLE = {
 }
 
 
-def _refuse_databases(value: object) -> object:
-    if isinstance(value, str) and value in {"sql", "hive"}:
+def _require_files(value: object) -> object:
+    if value not in FILE_FORMATS:
         raise ValueError(
-            f"tables of {value} are not read where they lie: name a table of a database as jdbc, or write the rows to a folder as Parquet,"
-            " a file for each hour or day, and name that folder"
+            f"must be one of {', '.join(FILE_FORMATS)}: export the rows of another table, such as one of a database, to such files, one for"
+            " each hour or day, and name their folder, or log the records by REST"
         )
     return value
 
 
-FormatIn = Annotated[TableFormat, Field(strict=False), BeforeValidator(_refuse_databases)]
+FormatIn = Annotated[Literal[TableFormat.PARQUET, TableFormat.DELTA, TableFormat.ICEBERG], BeforeValidator(_require_files)]
 
 
 class PayloadColumnsIn(In):
@@ -56,7 +53,7 @@ class PayloadColumnsIn(In):
 
 
 class PayloadTableIn(In):
-    """A table of files or of a database with scoring records. A row is a record; ids must differ."""
+    """A table of files with scoring records. A row is a record; ids must differ."""
 
     model_config = example(_PAYLOAD_EXAMPLE)
 
@@ -80,7 +77,7 @@ class FeedbackColumnsIn(In):
 
 
 class FeedbackTableIn(In):
-    """A table of files or of a database with ground-truth labels."""
+    """A table of files with ground-truth labels."""
 
     source: Literal["table"]
     format: FormatIn = TableFormat.PARQUET

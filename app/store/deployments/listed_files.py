@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
-from ...domain.tables_of_files import FeedbackTable, PayloadTable
+from ...domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
 from ..tables import DeploymentRow, ListedFileRow
 from .record_tables import read_feedback_table, read_payload_table
 
@@ -111,6 +111,12 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
         tables = {PAYLOAD: read_payload_table(row.record_tables), FEEDBACK: read_feedback_table(row.record_tables)}
         found.append(FiledDeployment(row.no, row.id, {side: table for side, table in tables.items() if table is not None}))
     return found
+
+
+def find_foreign_deployments(session: Session) -> list[str]:
+    """Returns the ids of the deployments that have a table of a database, which is not read."""
+    found = deployments_with_tables(session)
+    return [one.id for one in found if any(table.format is TableFormat.JDBC for table in one.tables.values())]
 
 
 def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:

@@ -42,8 +42,8 @@ def test_a_folder_without_a_log_and_deleted_rows_in_files_are_refused(tmp_path: 
     table = PayloadTable(location=str(tmp_path / "none"), format=TableFormat.DELTA)
     (tmp_path / "none").mkdir()
     with pytest.raises(InvalidInput, match="Delta table"):
-        list_files(table, [tmp_path], "payload.location")
+        list_files(table, [tmp_path], "payload")
     vectors = {"delta.enableDeletionVectors": "true"}
     deltalake.write_deltalake(str(tmp_path / "vectors"), as_table(applicants(3, 3)), configuration=vectors)
     with pytest.raises(InvalidInput, match="deletionVectors"):
-        list_files(replace(table, location=str(tmp_path / "vectors")), [tmp_path], "payload.location")
+        list_files(replace(table, location=str(tmp_path / "vectors")), [tmp_path], "payload")

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from app.alerts.accumulated import evaluate_evidence
-from app.batch.locations import TableAccess
 from app.domain.monitors import EvidenceSettings
 from app.schedule.late_files import look_for_late_files
 from app.store.database.engine import Database
@@ -26,7 +25,6 @@ from app.tracking.looking import look_at_evidence
 from app.tracking.updating import update_deployment, update_evidence
 from tests.builders.evidence_worlds import SEX, START, import_labels, present_era, update, watched, world
 from tests.builders.lakes import Lake, lake_of
-from tests.builders.warehouses import Warehouse, warehouse_of
 from tests.examples import many
 from tests.scenes import HOUR, Scene
 from tests.service import RunningService, running_service
@@ -57,9 +55,9 @@ def in_files(stage: Scene, folder: Path) -> Lake:
     return lake_of(stage, folder, deployment_id=uuid.uuid4().hex)
 
 
-def count(lake: Lake | Warehouse, until: datetime = END) -> None:
-    """Lists the tables, and counts the hours before that moment."""
-    look_for_late_files(lake.stage.database, lake.stage.places.access)
+def count(lake: Lake, until: datetime = END) -> None:
+    """Lists the files, and counts the hours before that moment."""
+    look_for_late_files(lake.stage.database, lake.stage.places.roots)
     update_deployment(lake.stage.database, lake.stage.deployment.no, until, places=lake.stage.places)
 
 
@@ -79,8 +77,8 @@ def states_of(stage: Scene) -> dict[object, object]:
         return {one.key: (one.first_hour, one.state) for one in ([] if era is None else figures_of(session, era))}
 
 
-def write(lake: Lake | Warehouse, rows: Sequence[dict[str, Any]], *, labels: bool = True) -> None:
-    """Writes records as a file or rows, and their labels as others."""
+def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) -> None:
+    """Writes records as a file, and their labels as others."""
     if rows:
         lake.write(rows, START)
     for row in rows if labels else ():
@@ -91,7 +89,7 @@ def write(lake: Lake | Warehouse, rows: Sequence[dict[str, Any]], *, labels: boo
 @pytest.mark.nightly
 @settings(max_examples=many(10), deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 @given(records=RECORDS, cut=st.integers(0, 41), order=st.randoms(use_true_random=False))
-def test_files_and_tables_have_the_counts_and_states_of_logged_records(
+def test_files_have_the_counts_and_states_of_logged_records(
     database: Database, records: list[dict[str, Any]], cut: int, order: Random
 ) -> None:
     stage = watched(database, evidence=HORIZON, deployment_id=uuid.uuid4().hex, attributes=(replace(SEX, reference=None),))
@@ -118,14 +116,8 @@ def test_files_and_tables_have_the_counts_and_states_of_logged_records(
         write(at_once, rows)
         count(at_once)
 
-        in_database = warehouse_of(stage, Path(folder), schema=f"s{uuid.uuid4().hex}")
-        write(in_database, mixed[:cut])
-        count(in_database)
-        write(in_database, mixed[cut:])
-        count(in_database)
-
-    assert hours_of(lake.stage) == hours_of(at_once.stage) == hours_of(in_database.stage) == hours_of(stage)
-    assert states_of(at_once.stage) == states_of(lake.stage) == states_of(in_database.stage) == states_of(stage)
+    assert hours_of(lake.stage) == hours_of(at_once.stage) == hours_of(stage)
+    assert states_of(at_once.stage) == states_of(lake.stage) == states_of(stage)
 
 
 @pytest.mark.nightly
@@ -188,7 +180,7 @@ def test_a_file_that_goes_or_cannot_be_read_is_tried_again(lake: Lake, database:
 
     # Listed, then damaged before it is counted: the next update says why, and the one after its repair counts it.
     file.write_bytes(kept)
-    look_for_late_files(database, TableAccess((lake.folder,)))
+    look_for_late_files(database, (lake.folder,))
     file.write_bytes(kept[:100])
     update_evidence(database, grace=timedelta(0), places=lake.stage.places)
     assert "cannot be read" in str(present_era(lake.stage).problem)
@@ -201,7 +193,7 @@ def test_a_file_that_goes_or_cannot_be_read_is_tried_again(lake: Lake, database:
 def test_a_monitor_that_names_people_says_that_files_cannot_have_them(lake: Lake) -> None:
     lake.stage.watch(replace(lake.stage.monitor(), evidence=EvidenceSettings(person="person")))
     falling(lake, [1.0])
-    look_for_late_files(lake.stage.database, TableAccess((lake.folder,)))
+    look_for_late_files(lake.stage.database, (lake.folder,))
     update_evidence(lake.stage.database, grace=timedelta(0), places=lake.stage.places)
     with lake.stage.database.transaction() as session:
         found = look_at_evidence(session, lake.stage.deployment.no)

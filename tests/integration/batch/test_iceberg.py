@@ -45,7 +45,7 @@ def written(folder: Path, *parts: Sequence[dict[str, Any]]) -> Iterator[Any]:
 
 def files_of(folder: Path) -> list[str]:
     table = PayloadTable(location=str(folder), format=TableFormat.ICEBERG)
-    return [one.path for one in list_files(table, [folder.parent], "payload.location")]
+    return [one.path for one in list_files(table, [folder.parent], "payload")]
 
 
 @pytest.mark.nightly

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text, update
 
-from app.batch.locations import TableAccess
 from app.checks.requests import request_check_of_batch
 from app.domain.checks import CheckRun, CheckState, Span, Trigger
 from app.domain.monitors import Schedule
@@ -43,7 +42,7 @@ def waiting(database: Database) -> list[CheckRun]:
 
 def look(lake: Lake) -> list[datetime]:
     """Lists the tables; the starts of the spans that wait to be checked again."""
-    look_for_late_files(lake.stage.database, TableAccess((lake.folder,)))
+    look_for_late_files(lake.stage.database, (lake.folder,))
     return [run.span.start for run in waiting(lake.stage.database)]
 
 

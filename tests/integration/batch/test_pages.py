@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from app.alerts.evaluating import evaluate_ended_checks
-from app.batch.locations import TableAccess
 from app.checks.sources import TablePlaces
 from app.domain.checks import Trigger
 from app.domain.deployments import Endpoint
@@ -108,7 +107,7 @@ def test_the_listed_files_are_shown_where_records_are_expected(
     assert check
     asks = {"headers": {"Accept": "text/html"}}
     before = words(service.client.get("/deployments/in-files/ingestion", **asks).text)
-    look_for_late_files(database, TableAccess((tmp_path,)))
+    look_for_late_files(database, (tmp_path,))
 
     for path in ("/ingestion", "/configure/log"):
         shown = words(service.client.get(f"/deployments/in-files{path}", **asks).text)

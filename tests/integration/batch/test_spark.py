@@ -4,26 +4,22 @@ Runs where pyspark and Java are there: `scripts/spark test` sets them up, with a
 """
 
 import shutil
-import sqlite3
 import sys
 import uuid
 from dataclasses import replace
-from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.batch import database_table, sql_table
-from app.batch.engines import Engine, LocalEngine
+from app.batch.engines import Engine
 from app.checks.sources import TablePlaces
 from app.domain.deployments import Endpoint, EndpointSource
 from app.domain.monitors import MonitoredAttribute
@@ -32,12 +28,10 @@ from app.metrics.catalogue import CATALOGUE
 from app.outbound.egress import EgressPolicy
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
-from tests.builders.divided import MAX_RECORDS, DividedRecords, assert_same_figures, counts, figures, payload_counts
+from tests.builders.divided import DividedRecords, assert_same_everywhere
 from tests.builders.figures import assert_same_payload, payload_figures
 from tests.builders.lakes import Lake, lake_of
 from tests.builders.spark_engines import SPARK_WARNINGS, require_spark, spark_engine
-from tests.builders.sqlite_tables import NAME, SqliteTables, sqlite_tables_of
-from tests.builders.warehouses import warehouse_of
 from tests.models.mlflow_stub import save_rule_model
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -48,7 +42,6 @@ pytestmark = SPARK_WARNINGS
 
 ANYBODY = MonitoredAttribute(feature="sex", monitored=("female",))
 TOGETHER = (("sex", "age"),)
-STEP = timedelta(seconds=1, microseconds=1)
 
 
 @pytest.fixture(scope="module")
@@ -150,21 +143,6 @@ def test_a_failure_on_an_executor_is_that_of_the_check(database: Database, engin
         on(wrong, engine).check(NOON)
 
 
-def test_executors_read_a_table_of_a_database_in_slices(database: Database, engine: Engine, tmp_path: Path) -> None:
-    monitor = monitor_of(ANYBODY, AGE, intersections=TOGETHER, max_records=20)
-    with serve(RuleScorer()) as server:
-        stage = scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url, page_size=10))
-        warehouse = warehouse_of(stage, tmp_path)
-        for no in range(4):
-            warehouse.write(applicants(30, 30, 7, prefix=f"{no}-"), NOON + no * HOUR / 5)
-        local = warehouse.check(NOON)
-        warehouse.stage.places = replace(warehouse.stage.places, engine=engine, answers=tmp_path / "spark")
-        with patch.object(database_table, "ROWS_A_PIECE", 50):
-            found = warehouse.check(NOON)
-    assert (found.run.window or {})["records"] == 240
-    assert all_figures(found) == all_figures(local)
-
-
 def records_with_nulls(size: int) -> list[dict[str, Any]]:
     """Records with missing and unseen values, two revisions, an answer in neither list, and labels of some."""
     drawn = Random(106)
@@ -179,59 +157,12 @@ def records_with_nulls(size: int) -> list[dict[str, Any]]:
     return [{name: drawn.choice(some) for name, some in values.items()} for _ in range(size)]
 
 
-def check_before_and_after_the_last(tables: SqliteTables, divided: DividedRecords, *, max_records: int) -> Result:
-    """Checks all records but one, and again once that has come, too. Returns the second check."""
-    tables.stage.watch(replace(divided.monitor, max_records=max_records))
-    # Each at its own moment, so that there are several slices, in the order in which they were logged.
-    *early, late = [row | {"at": NOON + HOUR / 4 + int(row["id"]) * STEP} for row in divided.mixed()]
-    for rows in (early, [late]):
-        for revision in ("0", "1"):
-            tables.write([row for row in rows if row["revision"] == revision], NOON, revision=revision)
-        tables.label(divided.labels(rows), NOON + HOUR / 2)
-        found = tables.check(NOON)
-    return found
-
-
-def test_executors_read_a_table_by_sqlalchemy_with_the_figures_of_logged_records(
+def test_executors_give_the_figures_of_logged_records_with_labels_and_missing_values(
     database: Database, engine: Engine, tmp_path: Path
 ) -> None:
-    with serve(RuleScorer()) as server, patch.object(sql_table, "ROWS_A_PIECE", 7):
+    with serve(RuleScorer()) as server:
         divided = DividedRecords(database, Endpoint(url=server.url), records_with_nulls(60), Random(1))
-        expected = divided.logged.check(NOON)
-        divided.logged.watch(replace(divided.monitor, max_records=MAX_RECORDS))
-        newest = divided.logged.check(NOON)
-        for name, chosen in (("local", LocalEngine(2)), ("spark", engine)):
-            whole = sqlite_tables_of(divided.logged, tmp_path / f"{name}-whole", engine=chosen)
-            found = check_before_and_after_the_last(whole, divided, max_records=divided.monitor.max_records)
-            cut = sqlite_tables_of(divided.logged, tmp_path / f"{name}-cut", engine=chosen)
-            if chosen.is_apart:
-                # This process must not read slices itself.
-                with patch.object(sql_table.SqlReader, "read", side_effect=AssertionError):
-                    in_pieces = check_before_and_after_the_last(cut, divided, max_records=MAX_RECORDS)
-            else:
-                in_pieces = check_before_and_after_the_last(cut, divided, max_records=MAX_RECORDS)
-
-            assert_same_figures(figures(expected, of_payload=True), figures(found, of_payload=True))
-            assert counts(expected) == counts(found)
-            assert payload_counts(expected) == payload_counts(in_pieces)
-            assert_same_figures(figures(newest, of_payload=False), figures(in_pieces, of_payload=False))
-    assert {"payload", "balanced"} <= {one.data for one in in_pieces.tables}
-    assert (in_pieces.run.window or {})["labelled_records"] > 0
-
-
-def test_a_driver_that_executors_lack_is_named_without_the_password(
-    database: Database, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tables = sqlite_tables_of(scene(database, APPLICANT, monitor_of(SEX, max_records=20), endpoint=None), tmp_path, engine=engine)
-    tables.write(applicants(30, 30, 7), NOON)
-    only_here = ModuleType("sqlcipher3")
-    only_here.dbapi2 = sqlite3  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "sqlcipher3", only_here)
-    url = f"sqlite+pysqlcipher://:s3cret@/{tables.file}"
-    tables.stage.places = replace(tables.stage.places, databases={NAME: url})
-    with pytest.raises(SetupError, match=r"On an executor of Spark: branch/main/scores .* driver is not installed .*sqlcipher3") as problem:
-        tables.check(NOON)
-    assert "s3cret" not in str(problem.value)
+        assert_same_everywhere(divided, engine, tmp_path, [20, 40], late=1)
 
 
 def test_a_package_that_executors_lack_is_named(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,29 +52,13 @@ def test_data_sources_become_the_tables_and_are_read_again(service: RunningServi
     assert service.client.get(address).json()["entity"]["data_sources"][0]["parameters"]["location"] == f"{tmp_path}/moved"
 
 
-def test_a_data_source_of_jdbc_names_the_operators_database(database: Database, tmp_path: Path) -> None:
-    source = {
-        "type": "payload",
-        "connection": {"type": "jdbc", "integrated_system_id": "warehouse"},
-        "schema_name": "public",
-        "table_name": "scores",
-    }
-    settings = {"table_databases": "warehouse=postgresql://reader:hidden@db.example/bank", "answers_dir": tmp_path}
-    with running_service(database, tmp_path / "data", **settings) as service:
-        answer = service.client.post(f"{BASE}/subscriptions", json=batch("Loans", source))
-        assert answer.status_code == 201, answer.text
-        assert answer.json()["entity"]["data_sources"] == [source]
-        deployment = service.client.get(f"/v1/deployments/{answer.json()['metadata']['id']}").json()
-    assert (deployment["payload"]["format"], deployment["payload"]["location"]) == ("jdbc", "warehouse/public/scores")
-
-
 @pytest.mark.parametrize(
     ("sources", "more", "field"),
     [
         ([], {}, "data_sources"),
         ([table("drift", "/x")], {}, "data_sources[0].type"),
         ([table("payload", "/x", "hive")], {}, "data_sources[0].connection.type"),
-        ([table("payload", "/x", "jdbc")], {}, "data_sources[0]"),
+        ([table("payload", "/x", "jdbc")], {}, "data_sources[0].connection.type"),
         ([table("payload", "/x") | {"parameters": {}}], {}, "data_sources[0].parameters.location"),
         ([table("payload", "/x"), table("payload", "/y")], {}, "data_sources[1].type"),
         (
