@@ -232,6 +232,9 @@ class HttpProtocol(HttpToolsProtocol):
         self._unread = 0
         if sum(name == b"host" for name, _ in self.headers) > 1:
             self._give_up(_Refusal(_BAD, "The header Host may be sent once."))
+        if self.parser.should_upgrade() and any(name in {b"content-length", b"transfer-encoding"} for name, _ in self.headers):
+            # The parser leaves such a body out, and an answer to the rest would look like one to the whole.
+            self._give_up(_Refusal(_BAD, "A request with the header Upgrade may have no body: send it without, or over HTTPS."))
         if len(self.pipeline) >= MAX_PIPELINED:
             self._give_up(
                 _Refusal(_BUSY, f"More than {MAX_PIPELINED} requests wait on this connection. Wait for answers before you send more.")

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx
@@ -125,3 +126,22 @@ def test_pipelined_requests_are_answered_in_order() -> None:
     answer = asyncio.run(_exchange(ask))
 
     assert [part[-2:] for part in answer.split(b"HTTP/1.1 200")[1:]] == [b"/0", b"/1", b"/2", b"/3"]
+
+
+def test_a_request_that_would_lose_its_body_to_an_upgrade_is_refused() -> None:
+    """Java's HTTP client sends these headers over plain HTTP, and so does the HTTP sink of Kafka Connect."""
+
+    async def ask(port: int, body: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        asked = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"
+        writer.write(b"POST /one HTTP/1.1\r\nhost: a\r\n" + asked + body)
+        answer = await reader.readuntil(b"}" if body != b"\r\n" else b"/one")
+        writer.close()
+        return answer
+
+    with_body = asyncio.run(_exchange(partial(ask, body=b"content-length: 2\r\n\r\n{}")))
+    without = asyncio.run(_exchange(partial(ask, body=b"\r\n")))
+
+    assert with_body.startswith(b"HTTP/1.1 400 ")
+    assert b"A request with the header Upgrade may have no body" in with_body
+    assert without.startswith(b"HTTP/1.1 200 ")
