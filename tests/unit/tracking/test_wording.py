@@ -110,7 +110,7 @@ COUNTED = "Hours before 2026-11-20 09:00 UTC are counted."
         (
             {"starts_at": SINCE},
             None,
-            [COUNTED, "Evidence began again with version 3 of the monitor and model revision 2: hours from 2026-11-19 07:00 UTC on count."],
+            [COUNTED, "Of model revision 2, hours from 2026-11-19 07:00 UTC on count."],
         ),
         (
             {},
