@@ -5,14 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path
 
 from ..errors import Conflict
-from ..tracking.flagging import look_at_month
 from ..tracking.looking import look_at_evidence
 from ..tracking.replaying import replay_figure
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from .answers import problems_of_deployment
 from .schemas.evidence import DeploymentEvidenceOut, EvidenceHourPage
-from .schemas.flagged_comparisons import FlaggedComparisonsOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 
@@ -43,22 +41,6 @@ def read_evidence(
     places = range(after_no + 1, min(after_no + limit + 1, len(found.comparisons)) + 1)
     page, next_cursor = cut(places, limit, lambda place: place)
     return DeploymentEvidenceOut.of(found, [found.comparisons[place - 1] for place in page], next_cursor)
-
-
-@router.get("/flagged-comparisons", operation_id="readFlaggedComparisons", responses=problems_of_deployment(Conflict))
-def read_flagged_comparisons(
-    deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
-) -> FlaggedComparisonsOut:
-    """Returns which comparisons are flagged at this look, by the evidence of the present calendar month alone (e-BH).
-
-    On average at most 5 % of the flags of one look are false. This does not hold for the flags of several looks together. A flag opens
-    no alert.
-    """
-    look = look_at_month(session, deployment.no)
-    if look is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits evidence is collected on; set one first.")
-    page, next_cursor = cut([one for one in look.comparisons if one.rank > after_no][: limit + 1], limit, lambda one: one.rank)
-    return FlaggedComparisonsOut.from_look(look, list(page), next_cursor)
 
 
 @router.get("/{comparison_id}/hours", operation_id="listEvidenceHours", responses=problems_of_deployment())

@@ -127,15 +127,6 @@ def _list_notes(evidence: Evidence) -> Iterator[str]:
         "Interval: with 95 % probability it contains the figure at all hours since the last alarm or its end, "
         "as long as the figure does not change."
     )
-    flagged = [
-        f"{one.group} {TITLES[one.metric]} {'≥' if one.direction is UnfairSide.BELOW else '≤'} {_format(one.limit)}"
-        for one in evidence.flagged
-    ]
-    last = evidence.first + timedelta(hours=evidence.hours - 1)
-    yield (
-        f"This look at {last:%B %Y} by itself: {len(flagged)} of {len(evidence.comparisons)} comparisons flagged, "
-        f"false discovery rate at most 5 %{': ' if flagged else ''}{'; '.join(flagged)}."
-    )
 
 
 def _draw_bars(one: ComparisonEvidence) -> str:

@@ -24,7 +24,6 @@ from ..store.checks.checks import get, under_way
 from ..store.checks.recent import recent_checks, recent_figures
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
-from ..tracking.flagging import look_at_month
 from ..tracking.looking import look_at_evidence
 from ..tracking.wording import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
 from ..views.causes import Cause
@@ -125,7 +124,6 @@ def fairness_page(
         **show_forest(forest, chosen, known, attributed),
         "compared": compared,
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
-        "flags": look_at_month(session, deployment.no),
         **_WORDING,
         "figure_of": lambda one: name_figure(rename_state(forest.words, one)),
         "missing": missing_sides(monitor),

@@ -1,7 +1,7 @@
 """Evidence over the hours of a DataFrame: which group is unfair since when, with a bound on false alarms."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,10 +15,8 @@ from ..evidence.confidence import follow_interval
 from ..evidence.detector import HOURS_OF_A_YEAR
 from ..evidence.following import Episode, follow
 from ..evidence.hours import FloatArray, Hours, Side
-from ..evidence.monthly import weigh_period
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import EvidenceProgress, expect_more_hours
-from ..evidence.selection import flag_groups
 from ..evidence.sentences import State
 from .columns import column_of
 from .grouping import FrameGrouping, group_records
@@ -39,8 +37,6 @@ class ComparisonEvidence:
     `interval` holds at all hours at once since the last alarm or its end, with None for an open end. `more_hours` is the expected number
     of hours until an undecided comparison is decided, if rates and traffic stay the same; None where that cannot be said. If it is
     unfair, `since` lies between `earliest` and `latest`, and `alarm_at` is the end of the hour of the alarm; otherwise the three are None.
-    `month_e_value` is the evidence of unfairness of the calendar month of the last hour alone; `is_flagged` says whether the rule on many
-    groups flags it among all comparisons, by which at most 5 % of the flags of one look are false on average.
     """
 
     attribute: str
@@ -59,8 +55,6 @@ class ComparisonEvidence:
     episodes: tuple[Episode, ...]
     log_evidence: FloatArray
     log_threshold: float
-    month_e_value: float
-    is_flagged: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values, times in ISO 8601 UTC."""
@@ -88,11 +82,6 @@ class Evidence:
     favourable: tuple[str, ...]
     warnings: tuple[str, ...]
     chosen: str | None
-
-    @property
-    def flagged(self) -> tuple[ComparisonEvidence, ...]:
-        """The comparisons that the rule on many groups flags at the last hour, for its calendar month."""
-        return tuple(one for one in self.comparisons if one.is_flagged)
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""
@@ -137,10 +126,8 @@ def follow_frame(
         for figure in figures
     ]
     comparisons = sum(len(one.figure.limits) for one in compared)
-    found = [evidence for one in compared for evidence in _look_at(one, comparisons, budget_hours)]
-    flags = set(flag_groups([one.month_e_value for one in found]))
     return Evidence(
-        comparisons=tuple(replace(one, is_flagged=place in flags) for place, one in enumerate(found)),
+        comparisons=tuple(evidence for one in compared for evidence in _look_at(one, comparisons, budget_hours)),
         hours=hours.hours,
         first=hours.first,
         records=int(counted.sum()),
@@ -236,7 +223,6 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
     if figure.is_reversed:
         ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
     recent = series.between(max(chapter, len(series) - RECENT_HOURS), len(series))
-    month = hours.months.index(hours.months[-1])
     for limit, one in zip(figure.limits, followed, strict=True):
         opened = one.open_episode
         state = State.UNFAIR if opened else State.SHOWN_FAIR if one.shown_since is not None else State.UNDECIDED
@@ -264,7 +250,6 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
             episodes=one.episodes,
             log_evidence=one.log_evidence,
             log_threshold=one.log_threshold,
-            month_e_value=weigh_period(series, limit, start=month, period_hours=hours.hours_of_last_month),
         )
 
 

@@ -1,6 +1,5 @@
 """Hours of a frame's records, and the first record of each person."""
 
-from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -37,12 +36,6 @@ class HourNumbers:
         """For each hour the number of its calendar month."""
         starts = pd.date_range(self.first, periods=self.hours, freq="h")
         return (starts.year * 12 + starts.month).tolist()
-
-    @property
-    def hours_of_last_month(self) -> int:
-        """The hours of the whole calendar month of the last hour."""
-        last = self.start_of(self.hours - 1)
-        return 24 * monthrange(last.year, last.month)[1]
 
 
 def hours_of(column: Column, option: str) -> HourNumbers:

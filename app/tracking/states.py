@@ -8,9 +8,7 @@ import msgspec
 import numpy as np
 
 from ..evidence.confidence import RunningInterval, add_hours
-from ..evidence.detector import Detector
 from ..evidence.following import FindOnset, Follower, WeighedHour
-from ..evidence.monthly import MonthlyEvidence
 from ..evidence.nulls import Limit, UnfairSide
 from ..evidence.onset import ONSET_HOURS, Onset, find_onset
 from ..evidence.paired_bets import STAKES, RunningPairedInterval
@@ -40,10 +38,6 @@ class Clock:
         """Returns ln A for the hour of that number."""
         return self.thresholds(hour + self.lag)
 
-    def month(self, hour: int) -> int:
-        """Returns the number of the month in which the hour's counts are known: at one look all data sets have the same month."""
-        return number_month(hour + self.lag)
-
 
 Closed: TypeAlias = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
@@ -54,13 +48,9 @@ Lookup: TypeAlias = Callable[[int, int], Series]
 
 @dataclass(slots=True, eq=False)
 class FigureState:
-    """State of a figure after its hours so far. `chapter` is the first hour of the interval.
-
-    `followers` and `monthly` have one member for each limit.
-    """
+    """State of a figure after its hours so far. `chapter` is the first hour of the interval; `followers` has a member for each limit."""
 
     followers: list[Follower]
-    monthly: list[MonthlyEvidence]
     interval: Interval
     chapter: int
 
@@ -70,12 +60,11 @@ class FigureState:
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
         # If the two limits are close, some alternatives inside one are beyond the other. These are left out, so counts differ.
-        followers, monthly = [], []
+        followers = []
         for limit in watched.limits:
             counts = (len(STAKES), len(STAKES)) if is_paired else (limit.bets_outside, limit.bets_inside)
             followers.append(Follower.starting(hour, *counts))
-            monthly.append(MonthlyEvidence(Detector(counts[0])))
-        return cls(followers, monthly, interval, hour)
+        return cls(followers, interval, hour)
 
     def begin_chapter(self, watched: WatchedMetric) -> None:
         """Begins the interval again, if an alarm on either side of the figure, or the end of one, has begun a chapter."""
@@ -95,7 +84,7 @@ class FigureState:
         places = [np.flatnonzero(part) for part in flat]
         starts, ends = ([int(at[end]) + more if len(at) else 0 for at in places] for end, more in ((0, 0), (-1, 1)))
         kept = [part[start:end].tobytes() for part, start, end in zip(flat, starts, ends, strict=True)]
-        return msgspec.msgpack.encode(_Stored(self.followers, kept, self.chapter, self.monthly, starts))
+        return msgspec.msgpack.encode(_Stored(self.followers, kept, self.chapter, starts=starts))
 
     @classmethod
     def decode(cls, stored: bytes, watched: WatchedMetric) -> "FigureState":
@@ -108,16 +97,15 @@ class FigureState:
         # States of the release before have all numbers.
         for part, kept, start in zip(parts, found.interval, found.starts or [0] * len(parts), strict=True):
             part.ravel()[start : start + len(kept) // part.itemsize] = np.frombuffer(kept, "<f8")
-        # States of the release before have none, and are about to be computed again.
-        monthly = found.monthly or cls.starting(watched, found.chapter).monthly
-        return cls(found.followers, monthly, interval, found.chapter)
+        return cls(found.followers, interval, found.chapter)
 
 
 class _Stored(msgspec.Struct, array_like=True):
     followers: list[Follower]
     interval: list[bytes]
     chapter: int
-    monthly: list[MonthlyEvidence] = []
+    monthly: list[object] = []
+    """Empty: a second detector of each month, which states of 0.1 have in this place, before `starts`."""
     starts: list[int] = []
     """Where each part of the interval begins; what is left out is 0."""
 
@@ -162,17 +150,15 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, c
 
 def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, clock: Clock) -> None:
     """Adds the hours from `start` to `end` (exclusive) to the states of figures of one metric."""
-    months = [clock.month(hour) for hour in range(start, end)]
     for number, limit in enumerate(watched.limits):
         for course, hours in zip(courses, weigh_hours(courses, limit, start, end, clock), strict=True):
             find = course.find(limit)
-            follower, monthly = course.state.followers[number], course.state.monthly[number]
-            for hour, month in zip(hours, months, strict=True):
+            follower = course.state.followers[number]
+            for hour in hours:
                 follower.add(hour, find)
-                monthly.add(hour.unfair, month)
             # A person closed the alarm after the last hour so far.
             if end in course.closed.get(limit.direction, ()):
-                course.state.followers[number].close(end)
+                follower.close(end)
     for course in courses:
         course.state.begin_chapter(watched)
     # The hour of the alarm itself belongs to the chapter before.

@@ -110,7 +110,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         ),
         *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements", "readEvidence", "listEvidenceHours"),
         *("listAttributions", "readAttribution"),
-        *("readFlaggedComparisons", "readEvidencePlan", "planEvidence"),
+        *("readEvidencePlan", "planEvidence"),
         *("listSubgroupScans", "readSubgroupScan", "listSubgroupCandidates", "readSubgroupScanSettings"),
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
         *("reportCheck", "reportPeriod", "reportToRegulator", "readReportPresets"),

@@ -33,7 +33,6 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     client = service.client
     assert client.post("/v1/deployments", json=DEPLOYMENT).status_code == 201
     assert client.get(PATH).status_code == 409
-    assert client.get(f"{PATH}/flagged-comparisons").status_code == 409
     assert client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).status_code == 200
     assert {one["reason"] for one in client.get(PATH).json()["comparisons"]} >= {
         "no hour has been counted yet; a worker counts each hour after its end"
@@ -89,14 +88,6 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     ]
     for filters in ({}, {"metric": "accuracy"}, {"metric": "disparate_impact", "scope": "overall"}):
         assert client.get(series, params=filters).json()["evidence"] == []
-
-    look = client.get(f"{PATH}/flagged-comparisons", params={"limit": 1}).json()
-    assert look["words"] == f"Of {look['of']} comparisons with counted hours, 0 are flagged, false discovery rate at most 5 %"
-    assert [one["rank"] for one in look["comparisons"]] == [1]
-    assert look["comparisons"][0]["needed"] == look["of"] / 0.05
-    following = client.get(f"{PATH}/flagged-comparisons", params={"cursor": look["next_cursor"]}).json()
-    assert [one["rank"] for one in following["comparisons"]] == list(range(2, look["of"] + 1))
-    assert following["next_cursor"] is None
 
 
 def test_a_plan_can_be_read_before_and_after_a_monitor_is_set(service: RunningService) -> None:

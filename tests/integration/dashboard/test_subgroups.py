@@ -179,23 +179,6 @@ def test_values_of_records_are_shown_as_text(database: Database, service: Runnin
     assert hostile not in said
 
 
-def test_flags_of_the_month_are_counted_and_explained(counted: Scene, reader: httpx.Client) -> None:
-    said = words(reader.get(PAGE).text)
-
-    assert counted.deployment.id == "a-model"
-    assert re.search(
-        r"Of 2 comparisons with counted hours, \d (is|are) flagged, false discovery rate at most 5 %\."
-        r" This counts the hours since 20\d\d-\d\d-01 00:00 UTC",
-        said,
-    )
-    assert "on average at most 5 % are inside their limit all the same" in said
-
-
-def test_without_counts_nothing_could_be_flagged(stage: Scene, reader: httpx.Client) -> None:
-    assert stage.deployment.id == "a-model"
-    assert "No comparison has a counted hour yet, so none could be flagged." in words(reader.get(PAGE).text)
-
-
 @pytest.mark.usefixtures("counted")
 def test_configure_shows_and_offers_what_happens_every_night(service: RunningService, reader: httpx.Client) -> None:
     def read() -> str:

@@ -13,7 +13,6 @@ from app.evidence.hours import Hours, Side, count_hours
 from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.evidence.onset import find_onset
 from app.evidence.planning import Traffic, expect_delay
-from app.evidence.selection import flag_groups
 from app.evidence.unsteadiness import measure_unsteadiness
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 
@@ -177,13 +176,6 @@ def test_the_planned_delay_is_close_to_the_simulated_one(ratio: float) -> None:
 
 def test_no_delay_is_planned_inside_the_limit() -> None:
     assert expect_delay(BELOW, Traffic(90, 210, 0.5), 0.45, 8760) is None
-
-
-def test_many_groups_are_flagged_by_the_rule_of_e_bh() -> None:
-    assert flag_groups([1.0, 100.0, 45.0, 30.0]) == [1, 2, 3]  # of four, the third needs 4 / (0.05 · 3)
-    assert flag_groups([1.0, 100.0, 39.0, 26.0]) == [1]
-    assert flag_groups([19.0, 79.0]) == [1]
-    assert flag_groups([]) == []
 
 
 def test_evidence_grows_only_where_the_figure_is_outside() -> None:

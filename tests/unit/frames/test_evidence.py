@@ -132,17 +132,3 @@ def test_a_missing_time_and_a_date_far_away_are_refused() -> None:
         assert refused.value.problems[0].field == "time"
     with pytest.raises(InvalidInput):
         follow_frame(frame.iloc[:0], **COLUMNS)
-
-
-def test_the_month_by_itself_flags_the_group_that_fell() -> None:
-    evidence = follow_frame(log(), **COLUMNS)
-
-    assert [(one.group, one.direction) for one in evidence.flagged] == [("woman", UnfairSide.BELOW)]
-    assert below(evidence).month_e_value >= 2 / 0.05
-
-
-def test_a_month_that_has_just_begun_flags_nobody() -> None:
-    evidence = follow_frame(log().assign(at=lambda one: one["at"] + pd.Timedelta(days=16, hours=15)), **COLUMNS)
-
-    assert below(evidence).state is State.UNFAIR
-    assert evidence.flagged == ()
