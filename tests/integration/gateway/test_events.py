@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from app.gateway import storing
 from app.security.principals import Role
 from app.store.tables import CallHalfRow
-from tests.integration.gateway.scene import MAN, V2_ANSWER, V2_REQUEST, WOMAN, GatewayScene
+from tests.builders.docs_pages import DOCS, blocks
+from tests.integration.gateway.scene import FIELDS, MAN, V2_ANSWER, V2_REQUEST, WOMAN, GatewayScene
 from tests.progress import wait_until
 
 REQUEST = json.dumps({"instances": [WOMAN, MAN]}).encode()
@@ -106,6 +108,21 @@ def test_structured_events_and_batches_are_read(scene: GatewayScene) -> None:
 
     assert (found["received"], found["ignored"]) == (1, 2)
     assert scene.await_records(1).keys() == {"c1"}
+
+
+def test_a_batch_of_kafka_connect_that_comes_twice_is_stored_once(scene: GatewayScene) -> None:
+    """The batch as the connector makes it by the settings on the page."""
+    (settings,) = [json.loads(block.body) for block in blocks(DOCS / "how-to" / "log-by-events.md") if block.language == "json"]
+    messages = [
+        json.dumps({"id": f"application-{number}", "features": dict(zip(FIELDS, row, strict=True)), "prediction": 1, "probability": 0.9})
+        for number, row in enumerate([WOMAN, MAN])
+    ]
+    batch = settings["batch.prefix"] + settings["batch.separator"].join(messages) + settings["batch.suffix"]
+    path, headers = urlsplit(settings["http.url"]).path, {"Content-Type": settings["http.headers.content.type"]}
+
+    receipts = [scene.service.client.post(path, content=batch, headers=headers).raise_for_status().json() for _ in range(2)]
+
+    assert [(receipt["accepted"], receipt["duplicate"]) for receipt in receipts] == [(2, 0), (0, 2)]
 
 
 def test_azures_collector_is_pointed_at_us_by_its_environment(scene: GatewayScene) -> None:
