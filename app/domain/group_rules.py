@@ -13,7 +13,7 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class NumberInterval:
     """The numbers above `above` and up to, including, `up_to`; an absent end is open."""
 
     above: float | None = None
@@ -33,7 +33,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """What a rule asks of one column: one of these values, a number in one of these intervals, or any value but those `excluded`.
+    """A requirement of a rule for one column: one of these values, a number in one of these intervals, or any value but those `excluded`.
 
     Without `excluded`, values outside the others do not meet it; an empty one takes any value.
 
@@ -42,7 +42,7 @@ class Condition:
 
     feature: str
     values: tuple[Scalar, ...] = ()
-    intervals: tuple[Interval, ...] = ()
+    intervals: tuple[NumberInterval, ...] = ()
     excluded: tuple[Scalar, ...] | None = None
     or_missing: bool = False
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ..errors import FieldProblem
 from .deployments import Column, FieldKind, RecordSchema
-from .group_rules import ALL_OTHERS, Condition, GroupRule, Interval
+from .group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from .monitors import MonitoredAttribute
 from .texts import joining_problem, name_problem
 from .values import Scalar
@@ -76,7 +76,7 @@ def _find_value_problem(value: Scalar) -> str | None:
     return "must be a finite number" if isinstance(value, float) and not math.isfinite(value) else None
 
 
-def _find_interval_problem(interval: Interval) -> str | None:
+def _find_interval_problem(interval: NumberInterval) -> str | None:
     ends = [end for end in (interval.above, interval.up_to) if end is not None]
     if not ends:
         return "must have an end: above, up_to or both"

@@ -53,7 +53,7 @@ class FollowedEra:
 
     @cached_property
     def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
-        """What the figures of each place and metric compare."""
+        """Definitions of the figures of each place and metric, as `evidence_figures.definition` stores it."""
         return {(one.place, one.definition.metric): define_figures(self.monitor, one) for one in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:

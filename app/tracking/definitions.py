@@ -1,4 +1,4 @@
-"""What a figure of the evidence compares: a new version of the monitor keeps the evidence of figures whose definition it keeps."""
+"""Definitions of figures of the evidence: a figure whose definition a new version of the monitor keeps goes on with its evidence."""
 
 from dataclasses import asdict
 from typing import Any

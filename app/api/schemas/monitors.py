@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AliasPath, BeforeValidator, Field
 
 from ...domain.display_names import DisplayNames, GroupName
-from ...domain.group_rules import ALL_OTHERS, Condition, FoundBy, GroupRule, Interval
+from ...domain.group_rules import ALL_OTHERS, Condition, FoundBy, GroupRule, NumberInterval
 from ...domain.monitor_rules import (
     MAX_ATTRIBUTED_ROWS,
     MAX_ATTRIBUTES,
@@ -90,7 +90,7 @@ class IntervalIn(In):
 
 
 class ConditionIn(In):
-    """What a rule asks of one column: one of `values`, a number in one of `intervals`, or any value but those `excluded`."""
+    """A requirement of a rule for one column: one of `values`, a number in one of `intervals`, or any value but those `excluded`."""
 
     feature: ColumnName
     values: list[ScalarJson] = Field(default_factory=list)
@@ -103,14 +103,14 @@ class ConditionIn(In):
         return Condition(
             feature=self.feature,
             values=tuple(self.values),
-            intervals=tuple(Interval(above=one.above, up_to=one.up_to) for one in self.intervals),
+            intervals=tuple(NumberInterval(above=one.above, up_to=one.up_to) for one in self.intervals),
             excluded=None if self.excluded is None else tuple(self.excluded),
             or_missing=self.or_missing,
         )
 
 
 class GroupRuleIn(In):
-    """Who is in the monitored group: whoever meets every condition of one of the lists. All other records are the reference group."""
+    """Who is in the monitored group: a record that meets every condition of one of the lists. All other records are the reference group."""
 
     any_of: list[list[ConditionIn]] = Field(
         json_schema_extra={"minItems": 1, "maxItems": MOST_CONJUNCTIONS}, description=f"Each list has at most {MOST_CONDITIONS} conditions."
@@ -343,7 +343,7 @@ class IntervalOut(Out):
 
 
 class ConditionOut(Out):
-    """What a rule asks of one column."""
+    """A requirement of a rule for one column."""
 
     feature: ColumnName
     values: list[ScalarJson]

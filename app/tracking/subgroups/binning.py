@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...domain.group_rules import Condition, Interval
+from ...domain.group_rules import Condition, NumberInterval
 from ...domain.values import Scalar, canonical
 from ...records.cells import MISSING as NO_VALUE
 from ...records.cells import stored_cells
@@ -80,12 +80,12 @@ class Bins:
         if len(chosen) == missing:
             return Condition(feature=self.feature, excluded=(), or_missing=or_missing)
         if self.edges:
-            intervals: list[Interval] = []
+            intervals: list[NumberInterval] = []
             for place in chosen:
                 above, up_to = (None, *self.edges)[place], (*self.edges, None)[place]
                 if intervals and intervals[-1].up_to == above:
                     above = intervals.pop().above
-                intervals.append(Interval(above=above, up_to=up_to))
+                intervals.append(NumberInterval(above=above, up_to=up_to))
             return Condition(feature=self.feature, intervals=tuple(intervals), or_missing=or_missing)
         if len(self.kept) in chosen:
             others = tuple(value for place, value in enumerate(self.kept) if place not in chosen)

@@ -10,7 +10,7 @@ import pytest
 from app.domain.checks import DataSet, Measurement
 from app.domain.comparisons import Comparison
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, Interval
+from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
@@ -24,7 +24,9 @@ COLUMNS = (
     Column(name="region", **TEXT),
 )
 GROUP = Column(name="group", **TEXT)
-YOUNG_NORTH = GroupRule(((Condition(feature="age", intervals=(Interval(up_to=33.0),)), Condition(feature="region", values=("north",))),))
+YOUNG_NORTH = GroupRule(
+    ((Condition(feature="age", intervals=(NumberInterval(up_to=33.0),)), Condition(feature="region", values=("north",))),)
+)
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 BY_RULE = MonitoredAttribute.of_rule("young of the north", YOUNG_NORTH)
 BY_COLUMN = MonitoredAttribute(feature="group", monitored=(YOUNG_NORTH.label,), reference=(ALL_OTHERS,))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
-from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, Interval
+from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from app.domain.monitors import MonitoredAttribute
 from app.domain.ruled_attributes import rule_problems
 from app.records.ruled import is_in_group, read_attribute
@@ -49,7 +49,7 @@ def test_a_condition_on_texts_is_met_by_the_records_of_the_values_that_it_descri
 
 
 def test_a_record_is_in_a_union_if_it_meets_every_condition_of_one_of_its_lists() -> None:
-    young = Condition(feature="age", intervals=(Interval(up_to=33.0),))
+    young = Condition(feature="age", intervals=(NumberInterval(up_to=33.0),))
     northern, unknown = Condition(feature="region", values=("north",)), Condition(feature="region", or_missing=True)
     rule = GroupRule(((young, northern), (unknown,)))
     records = {"age": [33.0, 33.5, 20.0, None, None], "region": ["north", "north", "south", "north", None]}
@@ -67,7 +67,10 @@ def test_a_record_is_in_a_union_if_it_meets_every_condition_of_one_of_its_lists(
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        (Condition(feature="age", intervals=(Interval(above=1.5, up_to=3.0), Interval(above=9.0))), "age above 1.5 to 3 or above 9"),
+        (
+            Condition(feature="age", intervals=(NumberInterval(above=1.5, up_to=3.0), NumberInterval(above=9.0))),
+            "age above 1.5 to 3 or above 9",
+        ),
         (Condition(feature="region", excluded=("north", "south")), "region not north or south"),
         (Condition(feature="region", excluded=()), "region any value"),
         (Condition(feature="region", values=tuple("abcdefg")), "region a or b or c or d or e or one of 2 more"),
@@ -95,10 +98,10 @@ def test_a_rule_is_refused_by_the_place_of_what_is_wrong() -> None:
     assert problems(Condition(feature="zip", values=(1,))) == [
         (f"{first}[0].feature", "'zip' is neither a feature nor a meta field of the deployment")
     ]
-    assert problems(Condition(feature="region", intervals=(Interval(up_to=1.0),))) == [
+    assert problems(Condition(feature="region", intervals=(NumberInterval(up_to=1.0),))) == [
         (f"{first}[0].intervals", "are for numbers, and 'region' is categorical; list its values")
     ]
-    assert problems(Condition(feature="age", intervals=(Interval(), Interval(above=2.0, up_to=1.0)))) == [
+    assert problems(Condition(feature="age", intervals=(NumberInterval(), NumberInterval(above=2.0, up_to=1.0)))) == [
         (f"{first}[0].intervals[0]", "must have an end: above, up_to or both"),
         (f"{first}[0].intervals[1]", "above 2.0 must be below up_to 1.0"),
     ]
