@@ -7,7 +7,7 @@ from ..errors import SetupError
 from ..schedule.worker import run_worker
 from ..telemetry.endpoint import counters_served
 from ..telemetry.traces import tracing
-from .database import require_answer
+from .database import open_database, require_no_months_in_files
 from .startup import lower_priority, service_settings, spare_loaded_objects, stop_signal
 
 command = typer.Typer(add_completion=False)
@@ -20,7 +20,8 @@ def worker() -> None:
     if settings.database_url is None:
         raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
     # A wrong address is reported at the start; a database that goes away later is waited for.
-    require_answer(settings.database_url.get_secret_value())
+    with open_database(settings) as database:
+        require_no_months_in_files(database)
     lower_priority()
     spare_loaded_objects()
     with counters_served(settings.metrics_host, settings.metrics_port), tracing("worker", version=VERSION):
