@@ -4,7 +4,6 @@ The tree:
 
     EvenhandError
     ├── InvalidInput        the input breaks a rule; names each offending field
-    │   └── MonthsAway      it needs records of months that lie in files
     ├── NotFound            the named thing does not exist (or is not visible to the caller)
     ├── Conflict            it already exists, or its state forbids the request
     ├── TooLarge            a body or batch over a stated limit
@@ -54,15 +53,6 @@ class InvalidInput(EvenhandError):
     def of(cls, field: str, message: str) -> "InvalidInput":
         """Returns the common case: one field, one message."""
         return cls([FieldProblem(field, message)])
-
-
-class MonthsAway(InvalidInput):
-    """Records of months that were moved to files are needed; the message names the months and the command that brings them back."""
-
-    def __init__(self, deployment_id: str, months: Sequence[str]) -> None:
-        commands = "; ".join(f"evenhand archives bring-back --month {month} --deployment {deployment_id}" for month in months)
-        named = f"records of {deployment_id} that are needed here lie in files: {', '.join(months)}"
-        super().__init__([FieldProblem("months", f"{named}. On the machine of the files, run {commands}; then try again")])
 
 
 class NotFound(EvenhandError):

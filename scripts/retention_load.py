@@ -4,22 +4,19 @@
 
 Starts its own Postgres (fsync on) and the real service. Callers send single records at a fixed rate; latency counts from the moment at
 which a request was due. Rounds take turns: nothing else; a month that is dropped; a month of two deployments of which one is erased in
-batches; the erasure of a person of every 100th record; a month that is moved to files, and one that comes back from them. Prints p50 and
-p99 of each and the ratio to logging alone, and counts what is left, or lost of the month that came back.
+batches; the erasure of a person of every 100th record. Prints p50 and p99 of each and the ratio to logging alone, and counts what is left.
 """
 
 import argparse
 import contextlib
 import json
 import multiprocessing
-import shutil
 import statistics
 import sys
 import tempfile
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -29,12 +26,10 @@ from bench_service import service
 
 from app.cli.startup import lower_priority
 from app.clock import utc_now
-from app.domain.archives import CalendarMonth
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.retention import RecordSelector, RetentionPolicy
 from app.embedded import embedded_postgres
-from app.retention.archiving import bring_back, drop_emptied, store_month
 from app.retention.erasing import perform_erasures
 from app.retention.expiring import apply_policies
 from app.security.keys import create_key
@@ -45,14 +40,11 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months
 from app.store.deployments.deployments import Deployments
-from app.store.retention.archives import MonthPlace
 from app.store.retention.erasures import request_erasure
 from app.store.retention.policies import put_policy
 
 PERSON, EVERY = "c-1815", 100
 """The customer to erase, and how many records there are for one of this person's."""
-
-MONTH = CalendarMonth(2024, 3)
 
 _FILL = """
 WITH added AS (INSERT INTO payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at,
@@ -68,7 +60,7 @@ class Stage:
     """The database with a deployment that is written to, and two with records of a past month."""
 
     def __init__(self, url: str, folder: Path, records: int) -> None:
-        self.url, self.records, self.files = url, records, folder / "archives"
+        self.url, self.records = url, records
         self.database = Database(url)
         upgrade(self.database)
         with self.database.transaction() as session:
@@ -87,12 +79,6 @@ class Stage:
                 values = {"no": no, "start": "2024-03-02", "records": self.records, "every": EVERY, "person": PERSON}
                 connection.execute(_FILL, values)
             connection.execute("VACUUM ANALYZE payload_records, payload_keys")
-
-    def store(self) -> None:
-        """Fills a month and moves it to files."""
-        self.fill(self.aged.no)
-        store_month(self.database, MonthPlace(self.aged.no, MONTH), self.files)
-        drop_emptied(self.database, MONTH)
 
     def count(self, no: int) -> int:
         """Returns the number of records of a deployment, by SQL of its own."""
@@ -121,25 +107,13 @@ def erase_person(url: str, no: int) -> None:
         pass
 
 
-def store_away(url: str, no: int, *, files: Path) -> None:
-    """Moves the month to files, as `evenhand archives store` does."""
-    database = _background_database(url)
-    store_month(database, MonthPlace(no, MONTH), files)
-    drop_emptied(database, MONTH)
-
-
-def fetch_back(url: str, no: int) -> None:
-    """Brings the month back from its files."""
-    bring_back(_background_database(url), MonthPlace(no, MONTH))
-
-
 def rest(url: str, _no: int) -> None:
     """Starts as the others do, and does nothing."""
     _background_database(url)
 
 
 def _background_database(url: str) -> Database:
-    """Returns the database for a process of its own that gives way, as the worker and `evenhand archives` do."""
+    """Returns the database for a process of its own that gives way, as the worker does."""
     lower_priority()
     return Database(url)
 
@@ -165,8 +139,6 @@ def _run(stage: Stage, port: int, options: argparse.Namespace) -> None:
         "a month is dropped": (lambda: stage.fill(stage.aged.no), expire, lambda: stage.count(stage.aged.no)),
         "records in batches": (lambda: stage.fill(stage.aged.no, stage.other.no), expire, lambda: stage.count(stage.aged.no)),
         "a person": (lambda: stage.fill(stage.aged.no), erase_person, lambda: _persons(stage)),
-        "a month to files": (lambda: stage.fill(stage.aged.no), partial(store_away, files=stage.files), lambda: stage.count(stage.aged.no)),
-        "a month from files": (stage.store, fetch_back, lambda: stage.records - stage.count(stage.aged.no)),
     }
     context = multiprocessing.get_context("spawn")
     found: dict[str, list[Load]] = {name: [] for name in sides}
@@ -198,10 +170,8 @@ def _run(stage: Stage, port: int, options: argparse.Namespace) -> None:
 
 
 def _clear(stage: Stage) -> None:
-    shutil.rmtree(stage.files, ignore_errors=True)
     with psycopg.connect(stage.url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS payload_records_2024_03")
-        connection.execute("DELETE FROM archived_months")
         connection.execute("DELETE FROM payload_keys WHERE deployment_no <> %s", [stage.busy.no])
 
 

@@ -15,7 +15,6 @@ from ..errors import Conflict
 from ..services import Services
 from ..store.deployments.monitors import monitor_of
 from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
-from ..store.records.months_away import months_in_files
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
@@ -24,9 +23,7 @@ from .answers import answers, problems_of_deployment
 from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
 from .exports import exported
 from .flagged_csv import csv_header, csv_row
-from .months_header import MONTHS_HEADER, months_header
 from .schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind
-from .schemas.months_in_files import MonthsInFilesOut
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}",
@@ -125,8 +122,7 @@ def list_flagged_records(
 ) -> FlaggedPage:
     """Returns records whose outcome would, or would probably, differ with a reference value: largest gap of the scores first.
 
-    `since` <= `logged_at` < `until`. Checks flag records; each record and attribute is listed once. Records of months that were moved to
-    files are not listed; `months_in_files` names them.
+    `since` <= `logged_at` < `until`. Checks flag records; each record and attribute is listed once.
     """
     found = flagged_page(session, deployment.no, wanted, after=after, limit=limit + 1)
     words = GroupWords.of(monitor_of(session, deployment.no))
@@ -138,7 +134,6 @@ def list_flagged_records(
         flagged_records=[FlaggedOut.with_record(one, words) for one in page],
         next_cursor=next_cursor,
         notes=[ONLY_DIRECT],
-        months_in_files=MonthsInFilesOut.of(months_in_files(session, deployment.no, since=wanted.since, until=wanted.until)),
     )
 
 
@@ -146,7 +141,7 @@ def list_flagged_records(
     "/flagged-records.csv",
     operation_id="exportFlaggedRecords",
     response_class=CsvAnswer,
-    responses=problems_of_deployment() | MONTHS_HEADER,
+    responses=problems_of_deployment(),
     dependencies=[READS_RECORDS, exported("flagged_records")],
 )
 def export_flagged_records(
@@ -162,11 +157,9 @@ def export_flagged_records(
 
     There, rows with an empty label are refused one by one, and the others stored. One request takes at most 10,000 rows. A text that
     a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set; the id never has.
-    `Evenhand-Months-In-Files` names the months that were moved to files and are missing.
     """
     # Read before the answer begins: a fault is still a problem document and no broken CSV.
     first = read_piece(session, deployment.no, wanted, None, PIECE if limit is None else min(limit, PIECE))
     export = _FlagExport(services, deployment, wanted, raw)
     headers = {"Content-Disposition": f'attachment; filename="{deployment.id}-flagged-records.csv"'}
-    headers |= months_header(months_in_files(session, deployment.no, since=wanted.since, until=wanted.until))
     return CsvAnswer(stream_csv(export, first, turns=services.turns, limit=limit), headers=headers)

@@ -14,7 +14,7 @@ from ..errors import Conflict
 from ..services import Services
 from ..store.deployments.monitors import monitor_of
 from ..store.records.record_conditions import GapPlace, RecordPlace
-from ..views.transactions import RecordSummary, RecordsWanted, months_of_filter, records_of
+from ..views.transactions import RecordSummary, RecordsWanted, records_of
 from ..web.access import ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.times import Moment, in_utc
@@ -22,7 +22,6 @@ from .answers import problems_of_deployment
 from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
 from .exports import exported
 from .flagged_csv import take_free_name, write_cell
-from .months_header import MONTHS_HEADER, months_header
 from .payload_records import CheckId, filters
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
@@ -92,7 +91,7 @@ def _filtered_records(
     "/payload-records.csv",
     operation_id="exportPayloadRecords",
     response_class=CsvAnswer,
-    responses=problems_of_deployment(Conflict) | MONTHS_HEADER,
+    responses=problems_of_deployment(Conflict),
     dependencies=[READS_RECORDS, exported("payload_records")],
 )
 def export_payload_records(
@@ -108,7 +107,7 @@ def export_payload_records(
 
     `gap` is the largest gap of a record's flags, empty where none is known; `group of …` is the record's group in the monitor, `change of
     …` is `gained`, `lost` or `none` where copies were asked about. A text that a spreadsheet would take for a formula has an apostrophe
-    before it, unless `raw` is set. `Evenhand-Months-In-Files` names the months that were moved to files and are missing.
+    before it, unless `raw` is set.
     """
     most = PIECE if limit is None else min(limit, PIECE)
     wanted = replace(filtered, limit=most)
@@ -116,5 +115,4 @@ def export_payload_records(
     first = read_piece(session, deployment.no, wanted)
     export = _RecordExport(services, deployment, monitor_of(session, deployment.no), wanted, raw)
     headers = {"Content-Disposition": f'attachment; filename="{deployment.id}-payload-records.csv"'}
-    headers |= months_header(months_of_filter(session, deployment.no, wanted))
     return CsvAnswer(stream_csv(export, first, turns=services.turns, limit=limit), headers=headers)

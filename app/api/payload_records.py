@@ -17,7 +17,6 @@ from ..web.paging import Limit, PlaceCursor
 from ..web.record_places import read_record_cursor, write_record_cursor
 from ..web.times import Moment, in_utc
 from .answers import answers, problems_of_deployment
-from .schemas.months_in_files import MonthsInFilesOut
 from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 
 router = APIRouter(
@@ -83,14 +82,12 @@ def list_payload_records(
 
     One request looks through a bounded number of records: a filter that matches few gives short pages, even empty ones, with a
     `next_cursor` to go on. The records of a check are found by times and counts: those placed into past hours afterwards are among them.
-    Records of months that were moved to files are not listed; `months_in_files` names them.
     """
     found = records_of(session, deployment.no, wanted)
     words = GroupWords.of(monitor_of(session, deployment.no))
     return PayloadRecordPage(
         payload_records=[PayloadRecordOut.of(one, words) for one in found.records],
         next_cursor=write_record_cursor(found.next_place),
-        months_in_files=MonthsInFilesOut.of(found.in_files),
     )
 
 
@@ -98,9 +95,6 @@ def list_payload_records(
 def read_payload_record(
     deployment: ReadableDeployment, session: SessionIn, record_id: RecordId, check: CheckId = None
 ) -> PayloadRecordDetailsOut:
-    """Returns one record with its label and mitigation, and its counterfactuals: the model's answers where one attribute is another.
-
-    A record whose month was moved to files is refused with 422 and the command that brings the month back.
-    """
+    """Returns one record with its label and mitigation, and its counterfactuals: the model's answers where one attribute is another."""
     details = record_details(session, deployment.no, record_id, check_id=check)
     return PayloadRecordDetailsOut.with_details(details, GroupWords.of(monitor_of(session, deployment.no)))

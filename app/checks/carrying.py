@@ -7,7 +7,6 @@ from sqlalchemy.orm import Session
 from ..domain.checks import Measurement, Span, Trigger
 from ..store.checks.results import EarlierCheck, StoredTable, measurements_of, newest_success_before, origin_of, tables_of
 from ..store.database.arrow import ArrowReader
-from ..store.records.months_away import is_away
 from ..store.records.window import WindowQuery, count_payload, is_logged_between
 from .fingerprint import FINGERPRINT, fingerprint_now
 from .not_scored import RECORDS_NOT_SCORED
@@ -52,13 +51,11 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
 def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) -> bool:
     """Returns whether nothing was logged after the earlier check's span, and the same check would read the same today.
 
-    Of a month that lies in files nobody knows without its files: the check then reads its window, and fails if it needs the month.
-
     Its span is read again because a historical import, or a write that was committed late, adds records and labels where
     a check has read already.
     """
     since = Span(start=earlier.span.end, end=subject.check.span.end)
-    if is_logged_between(reader, subject.deployment.no, since) or is_away(reader, subject.deployment.no, since):
+    if is_logged_between(reader, subject.deployment.no, since):
         return False
     if _begin_together(earlier, subject) and earlier.window["records"] == subject.monitor.max_records:
         # No figure reads the span's records beyond the newest `max_records`, but they are counted.

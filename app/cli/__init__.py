@@ -32,7 +32,6 @@ COMMANDS = (
     "users",
     "audit",
     "retention",
-    "archives",
     "doctor",
     "backup",
     "restore",

@@ -13,7 +13,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from ..clock import utc_now
-from ..domain.archives import MANIFEST, ArchiveState
 from ..errors import EvenhandError
 from ..outbound.egress import EgressPolicy, check_url
 from ..outbound.model_uris import check_model
@@ -25,7 +24,6 @@ from ..store.database.engine import cause_of, public_address
 from ..store.database.migrate import is_known, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.resealing import find_unreadable, name_first
-from ..store.retention.archives import archiving_since, find_archives, months_past_retention
 from .database import open_database, require_answer
 from .startup import command_settings
 
@@ -39,9 +37,6 @@ MIN_FREE_BYTES = 2 * 2**30
 
 MIN_MONTHS_AHEAD = 1
 """Months ahead below which the partitions are reported."""
-
-MAX_ARCHIVING = timedelta(hours=1)
-"""Time after which a command that moves months is reported, because policies wait for it."""
 
 MAX_DAY_WAIT = timedelta(days=1)
 """Time after which an ended day of checks that is not added up is reported."""
@@ -96,8 +91,6 @@ def examine(settings: Settings) -> Iterator[Finding]:
                     look_at_worker,
                     look_at_keys,
                     look_at_months,
-                    look_at_archives,
-                    look_at_retention,
                     look_at_days,
                 )
                 for look in looks:
@@ -183,33 +176,6 @@ def look_at_months(session: Session) -> Finding:
     if months < MIN_MONTHS_AHEAD:
         return Finding("months", ExamResult.WARNING, f"{words} A worker makes them every minute: look at its log for tick_failed.")
     return Finding("months", ExamResult.GOOD, words)
-
-
-def look_at_archives(session: Session) -> Finding:
-    """Returns whether the files of the months that were moved to files are there."""
-    away = [one for one in find_archives(session) if one.state is ArchiveState.STORED]
-    lost = [f"{one.month} of {one.deployment_id} in {one.folder}" for one in away if not (Path(one.folder) / MANIFEST).exists()]
-    aged = [f"{one.month} of {one.deployment_id}" for one in months_past_retention(session, current_time(session))]
-    if lost:
-        words = "This machine does not see the files of {}. Unless they are on another one, restore them from a backup."
-        return Finding("archives", ExamResult.WARNING, words.format(name_first(lost)))
-    if aged:
-        words = "Past their retention, in files that no policy reaches: {}. Bring them back, run evenhand retention run, delete the files."
-        return Finding("archives", ExamResult.WARNING, words.format(name_first(aged)))
-    return Finding("archives", ExamResult.GOOD, f"Months of records that lie in files: {len(away)}.")
-
-
-def look_at_retention(session: Session) -> Finding:
-    """Returns whether a command that moves months keeps the policies of retention waiting."""
-    since = archiving_since(session)
-    if since is None:
-        return Finding("retention", ExamResult.GOOD, "No command that moves months keeps the policies waiting.")
-    words = (
-        f"Policies wait for evenhand archives, running since {since:%Y-%m-%d %H:%M} UTC; a worker applies them within a minute of its end."
-    )
-    if current_time(session) - since > MAX_ARCHIVING:
-        return Finding("retention", ExamResult.WARNING, f"{words} If it hangs, end it and run it again: nothing is lost.")
-    return Finding("retention", ExamResult.GOOD, words)
 
 
 def look_at_days(session: Session) -> Finding:

@@ -7,15 +7,14 @@ import typer
 
 from ..batch.own_files import OwnPlaces
 from ..domain.retention import Erasure, RecordSelector, hash_receipt, receipt_document
-from ..errors import InvalidInput, NotFound
+from ..errors import Conflict, InvalidInput, NotFound
 from ..retention.erasing import perform_erasures
 from ..retention.expiring import apply_policies
 from ..retention.rules import check_selector, require_no_hold
+from ..schedule.retention import POLICIES, alone
 from ..security.secrets import open_secret_box
-from ..store.checks.checks import current_time
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
-from ..store.retention.archives import alone, lock_deployment, months_past_retention
 from ..store.retention.erasures import get_erasure, request_erasure
 from .database import ready_database
 from .keys import deployment_no
@@ -31,18 +30,12 @@ def run() -> None:
     places = OwnPlaces(settings.table_folders, settings.answers_dir)
     with ready_database(settings) as database:
         lower_priority()  # not before: a Postgres that is started here keeps the usual one
-        with alone(database):
+        with alone(database, POLICIES) as is_alone:
+            if not is_alone:
+                raise Conflict("A worker applies the policies of retention. Nothing was done; try again in a moment.")
             erasures = apply_policies(database, places)
         for erasure in erasures:
             typer.echo(_write(erasure))
-        with database.transaction() as session:
-            aged = months_past_retention(session, current_time(session))
-    for one in aged:
-        typer.echo(
-            f"{one.month} of {one.deployment_id} is past its retention and lies in {one.folder}, where no policy reaches it."
-            " Bring it back and run this command again, then delete the files.",
-            err=True,
-        )
 
 
 @command.command()
@@ -60,7 +53,6 @@ def erase(
         lower_priority()
         with database.transaction() as session:
             no = deployment_no(session, deployment)
-            lock_deployment(session, no)  # a month of its records is not moved to files meanwhile
             require_no_hold(session, no, deployment, "nothing of it is erased")
             key = Deployments(session, open_secret_box(settings)).column_keys([no]).get(no)
             selected = check_selector(session, no, selector, key)

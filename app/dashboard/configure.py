@@ -25,7 +25,6 @@ from ..scan.cells import MAX_FEATURES
 from ..store.checks.checks import under_way
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
-from ..store.records.months_away import months_in_files
 from ..store.records.newest import newest_record
 from ..store.subgroups.scans import subgroup_settings_of
 from ..store.training.training_data import training_summary_of
@@ -85,8 +84,7 @@ def configure_part_page(request: Request, deployment: ReadableDeployment, sessio
 def _read_values(session: Session, deployment: Deployment, now: datetime) -> dict[str, Any]:
     monitor, training = monitor_of(session, deployment.no), training_summary_of(session, deployment.no)
     settings, newest = settings_of(session, deployment.no), newest_record(session, deployment.no)
-    in_files = months_in_files(session, deployment.no, since=None, until=None) if newest is None else None
-    has_records = newest is not None or in_files is not None
+    has_records = newest is not None
     busy = under_way(session, deployment.no)
     columns = [column.name for column in (*deployment.schema.features, *deployment.schema.meta)]
     values = {
@@ -100,7 +98,6 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "steps": steps_of(session, deployment, monitor, has_records=has_records),
         "parts_of_page": [one for one in ConfigurePart if one is not ConfigurePart.CHECK],
         "newest": newest,
-        "in_files": in_files,
         "has_records": has_records,
         "busy": busy,
         "text": group_text,

@@ -12,7 +12,6 @@ from ..domain.mitigation import ONLY_DIRECT
 from ..domain.outcomes import outcome_label
 from ..store.deployments.monitors import monitor_of
 from ..store.records.flagged_records import FlaggedFilter, FlagPlace, count_flags, flagged_page
-from ..store.records.months_away import months_in_files
 from ..store.records.transactions import labels_of
 from ..views.second_look import known_gap, pick_labels, totals_of, why
 from ..web.access import ReadableDeployment, SessionIn
@@ -80,7 +79,6 @@ def second_look_page(
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
         "flags": shown,
-        "in_files": months_in_files(session, deployment.no, since=None, until=None),
         "labels": {record_id: outcome_label(label) for record_id, label in labels.items()},
         "choices": [(json.dumps(value), outcome_label(value)) for value in pick_labels(monitor, MAX_LABELS)],
         "attributes": sorted({one.feature for one in monitor.attributes} | {chosen.attribute} - {""}) if monitor else [],

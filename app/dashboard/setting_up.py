@@ -60,7 +60,7 @@ class Step:
 def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool) -> tuple[Step, ...]:
     """Returns the steps of a deployment; of one that is not registered yet, none is done.
 
-    `has_records`: some were logged, wherever they are now.
+    `has_records`: some were logged.
     """
     is_checked = deployment is not None and bool(checks.page(session, deployment.no, limit=1, state=CheckState.SUCCEEDED))
     return (

@@ -18,7 +18,7 @@ from ..store.records.record_conditions import GapPlace
 from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
 from ..views.second_look import totals_of
-from ..views.transactions import Records, RecordSort, months_of_filter, records_of
+from ..views.transactions import Records, RecordSort, records_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.record_places import write_record_cursor
@@ -37,14 +37,13 @@ SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score diffe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRecords:
-    """Length of a list, as far as it is known. `is_all`: no other page has more. `is_whole`: no month of theirs lies in files.
+    """Length of a list, as far as it is known. `is_all`: no other page has more.
 
     Of a filter (`is_narrowed`) nobody knows how many fit before they are searched, unless a check has counted them: `fitting`.
     """
 
     is_narrowed: bool
     is_all: bool
-    is_whole: bool = True
     fitting: int | None = None
 
 
@@ -58,8 +57,7 @@ def say_count(listed: int, window: Mapping[str, object] | None, known: ListedRec
     if known.fitting is not None and listed < known.fitting and not known.is_all:
         return f"{records} on this page of the {known.fitting:,} that fit the filter, as the check counted them."
     fit = f" fit{'s' if listed == 1 else ''} the filter" if known.is_narrowed else ""
-    every = " in all" if known.is_whole else " in the database"
-    return f"{records}{fit or every}." if known.is_all else f"{records} on this page{fit}. Other pages may have more."
+    return f"{records}{fit or ' in all'}." if known.is_all else f"{records} on this page{fit}. Other pages may have more."
 
 
 _WORDS = {
@@ -113,7 +111,6 @@ def transactions_page(
         "check": check,
         "has_read": has_read,
         "found": found,
-        "in_files": months_of_filter(session, deployment.no, wanted) if has_read else None,
         "wanted": wanted,
         "own_times": has_own_times,
         "monitor": monitor,

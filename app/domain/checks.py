@@ -21,15 +21,10 @@ class CheckState(StrEnum):
 
 
 class Failure(StrEnum):
-    """The cause of a failed check.
-
-    The model's endpoint, a monitor that cannot be applied, months of records that lie in files, dead workers, its time limit, or another
-    one.
-    """
+    """The cause of a failed check: the model's endpoint, a monitor that cannot be applied, dead workers, its time limit, or another one."""
 
     SCORING_FAILED = "scoring-failed"
     INVALID_INPUT = "invalid-input"
-    MONTHS_AWAY = "months-away"
     INTERRUPTED = "interrupted"
     TIMED_OUT = "timed-out"
     OTHER = "other"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from .alerts import Event
-from .checks import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Trigger
+from .checks import PRESENT_TRIGGERS, CheckRun, CheckState, Trigger
 from .notifications import Notification, NotificationState
 
 NOTIFICATION_LEASE = timedelta(seconds=60)
@@ -24,13 +24,11 @@ class CheckPolicy:
     """Rules for checks that do not succeed at once.
 
     `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after the failed attempts at a check
-    of the schedule or of late files. `final_failures`: failures that stay until a person acts, so that no other attempt is made.
-    `alerted_triggers`: triggers of the checks after whose end alerts are decided, unless cancelled.
+    of the schedule or of late files. `alerted_triggers`: triggers of the checks after whose end alerts are decided, unless cancelled.
     """
 
     lease: timedelta = timedelta(seconds=30)
     retry_delays: tuple[timedelta, ...] = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
-    final_failures: tuple[Failure, ...] = (Failure.MONTHS_AWAY,)
     alerted_triggers: tuple[Trigger, ...] = PRESENT_TRIGGERS
 
     @property
@@ -46,9 +44,9 @@ class CheckPolicy:
             "The logs of the workers say why; queue it again once they run."
         )
 
-    def retry_after(self, check: CheckRun, failure: Failure) -> timedelta | None:
+    def retry_after(self, check: CheckRun) -> timedelta | None:
         """Returns the pause after the failed attempt; None if the failure is final, as it is for requested checks and ranges."""
-        if failure in self.final_failures or check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
+        if check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
             return None
         return self.retry_delays[check.attempts - 1]
 

@@ -28,7 +28,6 @@ from ..records.grouping import ListedGroups, group_records
 from ..records.outcomes import outcome_codes
 from ..records.scores import Scores, favourable_scores
 from ..store.database.arrow import ArrowReader
-from ..store.records.months_away import require_records
 from ..store.records.window import VALUE_PREFIX, WindowQuery, newest_payload
 from .stand_ins import find_stand_ins
 
@@ -87,9 +86,7 @@ def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
     deployment, monitor = goal.deployment, goal.monitor
     columns = tuple(attribute.feature for attribute in goal.attributes())
     query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
-    span = Span(start=BEGINNING, end=now)
-    rows = newest_payload(reader, query, span, monitor.max_records)
-    require_records(reader, deployment.no, span, rows, monitor.max_records)
+    rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
     values = rows.select([f"{VALUE_PREFIX}{place}" for place in range(len(columns))]).rename_columns(list(columns))
     return fit_to(goal, Payload.of(goal, rows, values), now=now)
 

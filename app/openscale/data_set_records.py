@@ -13,14 +13,12 @@ from ..store.openscale.record_searches import PAYLOAD as STORED_PAYLOAD
 from ..store.openscale.record_searches import RecordField, RecordSearch, SearchedTable
 from ..store.openscale.records import StoredFeedback, count_records, feedback_of_id, list_feedback, list_payload
 from ..store.openscale.subscriptions import subscriptions_of
-from ..store.records.months_away import require_record
 from ..store.records.record_conditions import RecordFilter
 from ..store.records.transactions import StoredRecord, find_records, nth_newest, record_of, schemas_of
 from .bodies import Answer, moment
 from .callers import Caller, joined_id
 from .data_sets import FEEDBACK, PAYLOAD, label_column_of, require_kept
 from .record_filters import SearchedDataSet, fields_of, read_search
-from .records_in_files import FiledMonths
 
 MAX_SEARCHED = 1_000_000
 """Max records of a window that a filter or an order looks through."""
@@ -76,12 +74,8 @@ class DataSetRecords:
         return wanted
 
     def count(self, wanted: RecordSearch) -> int:
-        """Returns how many records the search finds, with those of months in files.
-
-        Raises:
-            InvalidInput: it is not known without months that lie in files.
-        """
-        return count_records(self.caller.session, self._table, self.deployment.no, wanted) + self._filed.count(wanted)
+        """Returns how many records the search finds."""
+        return count_records(self.caller.session, self._table, self.deployment.no, wanted)
 
     def count_groups(
         self, wanted: RecordSearch, fields: Sequence[RecordField], figures: Sequence[FieldFigure], *, limit: int
@@ -89,53 +83,35 @@ class DataSetRecords:
         """Returns the groups of equal values among the records that the search finds, as `count_groups` of the store.
 
         Raises:
-            InvalidInput: the window has too many records, or some of them lie in files.
+            InvalidInput: the window has too many records.
         """
         self._require_few(wanted, "start")
-        self._filed.require_here(wanted.since, wanted.until)
         session, no = self.caller.session, self.deployment.no
         return count_groups(session, self._table, no, wanted, fields=fields, figures=figures, limit=limit)
 
     def list(self, wanted: RecordSearch, *, offset: int, limit: int) -> Sequence[ListedRecord]:
-        """Returns the records that the search finds, all with the same names: of a column that a record lacks the value is None.
-
-        Raises:
-            InvalidInput: some of the records lie in files.
-        """
+        """Returns the records that the search finds, all with the same names: of a column that a record lacks the value is None."""
         session, no = self.caller.session, self.deployment.no
         if not limit:
             return []
-        found: Sequence[StoredRecord | StoredFeedback]
         if self.data_set.kind == FEEDBACK:
-            found = list_feedback(session, no, wanted, offset=offset, limit=limit)
+            rows = [self._feedback(one) for one in list_feedback(session, no, wanted, offset=offset, limit=limit)]
         elif wanted.is_plain:
-            found = self._newest(wanted, offset, limit)
+            rows = [self._payload(one) for one in self._newest(wanted, offset, limit)]
         else:
-            found = list_payload(session, no, wanted, offset=offset, limit=limit)
-        # Records that are older than a full page of the newest ones would not be on it in any case.
-        is_full = wanted.is_plain and len(found) == limit
-        self._filed.require_here(found[-1].logged_at if is_full else wanted.since, wanted.until)
-        rows = [self._feedback(one) if isinstance(one, StoredFeedback) else self._payload(one) for one in found]
+            rows = [self._payload(one) for one in list_payload(session, no, wanted, offset=offset, limit=limit)]
         # Tables of the SDK have the names of the first record, and the values of each by position.
         names = dict.fromkeys(name for row in rows for name in row.values)
         return [ListedRecord(row.id, {name: row.values.get(name) for name in names}) for row in rows]
 
     def find(self, record_id: str) -> ListedRecord | None:
-        """Returns the record of that id.
-
-        Raises:
-            InvalidInput: it lies in files.
-        """
+        """Returns the record of that id."""
         session, no = self.caller.session, self.deployment.no
         if self.data_set.kind == FEEDBACK:
             label = feedback_of_id(session, no, record_id)
-            found = None if label is None else self._feedback(label)
-        else:
-            stored = record_of(session, no, record_id)
-            found = None if stored is None else self._payload(stored)
-        if found is None:
-            require_record(session, no, record_id)
-        return found
+            return None if label is None else self._feedback(label)
+        stored = record_of(session, no, record_id)
+        return None if stored is None else self._payload(stored)
 
     def _require_few(self, wanted: RecordSearch, field: str) -> None:
         within = RecordSearch(since=wanted.since, until=wanted.until)
@@ -143,10 +119,6 @@ class DataSetRecords:
         if found > MAX_SEARCHED:
             message = f"would look through more than {MAX_SEARCHED:,} records; send `start` and `end` of a window with fewer"
             raise InvalidInput.of(field, message)
-
-    @property
-    def _filed(self) -> FiledMonths:
-        return FiledMonths.of(self.caller.session, self.deployment.no, of_labels=self.data_set.kind == FEEDBACK)
 
     @property
     def _table(self) -> SearchedTable:

@@ -13,7 +13,6 @@ from ..domain.values import Scalar
 from ..errors import Conflict, FieldProblem, InvalidInput
 from ..ingest.cells import CellRefused
 from ..ingest.stored_forms import check_for
-from ..store.records.months_away import months_away, months_away_of
 from ..store.retention.finding import meta_places
 from ..store.retention.holds import hold_of
 
@@ -77,7 +76,6 @@ def check_selector(session: Session, deployment_no: int, selector: RecordSelecto
     Raises:
         InvalidInput: it names neither ids nor a field, both, too many ids, or a field that is no meta field of any schema version, or
             one by which no single person is found.
-        Conflict: records that may be the person's lie in files.
     """
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput.of("record_ids", "name either record_ids, or field and value")
@@ -85,7 +83,6 @@ def check_selector(session: Session, deployment_no: int, selector: RecordSelecto
         problem = _ids_problem(selector.record_ids)
         if problem:
             raise InvalidInput.of("record_ids", problem)
-        _require_here(months_away_of(session, deployment_no, selector.record_ids))
         return replace(selector, record_ids=tuple(sorted(set(selector.record_ids))))
     if selector.value is None:
         raise InvalidInput.of("value", "is required with a field")
@@ -95,7 +92,6 @@ def check_selector(session: Session, deployment_no: int, selector: RecordSelecto
     places = meta_places(session, deployment_no, selector.field) if is_readable else []
     if not places:
         raise InvalidInput.of("field", "is not a meta field of this deployment; a person is found by a meta field or by record ids")
-    _require_here(months_away(session, deployment_no))
     return _in_stored_form(selector, selector.value, [place.column for place in places], column_key)
 
 
@@ -124,14 +120,6 @@ def require_no_hold(session: Session, deployment_no: int, deployment_id: str, ac
     """
     if hold_of(session, deployment_no) is not None:
         raise Conflict(f"{deployment_id} is on legal hold, so {action}. An admin can release the hold.")
-
-
-def _require_here(months: Sequence[str]) -> None:
-    if months:
-        raise Conflict(
-            f"Records that may be the person's lie in files: {', '.join(months)}. Nothing was erased, because a receipt would not be true."
-            " Run evenhand archives bring-back for each of these months, request the erasure again, then delete the files."
-        )
 
 
 def _ids_problem(ids: Sequence[str]) -> str | None:

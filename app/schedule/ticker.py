@@ -50,8 +50,9 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
     scheduler.add_job(days.look_for_ended_days, IntervalTrigger(seconds=days.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(subgroups.look_for_scans, IntervalTrigger(seconds=subgroups.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_LOOKS), (database,))
-    turns = retention.RetentionTurns(database, OwnPlaces(places.roots, places.answers))
-    scheduler.add_job(turns.look, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_TRIES), next_run_time=utc_now())
+    hourly = IntervalTrigger(seconds=retention.SECONDS_BETWEEN_RUNS)
+    own = OwnPlaces(places.roots, places.answers)
+    scheduler.add_job(retention.look_for_aged_records, hourly, (database, own), next_run_time=utc_now())
     if places.roots:
         looks = IntervalTrigger(seconds=late_files.SECONDS_BETWEEN_LOOKS)
         scheduler.add_job(late_files.look_for_late_files, looks, (database, places.roots), next_run_time=utc_now())

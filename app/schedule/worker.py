@@ -31,7 +31,6 @@ from ..errors import (
     EvenhandError,
     InvalidInput,
     LeaseLost,
-    MonthsAway,
     NotFound,
     ScoringFailed,
     SetupError,
@@ -64,11 +63,10 @@ CONNECTIONS_PER_CHECK = 3
 
 _FAILURES: Mapping[type[EvenhandError], Failure] = {
     ScoringFailed: Failure.SCORING_FAILED,
-    MonthsAway: Failure.MONTHS_AWAY,
     InvalidInput: Failure.INVALID_INPUT,
     CheckTooLong: Failure.TIMED_OUT,
 }
-"""Failures by the errors that checks raise, special errors first."""
+"""Failures by the errors that checks raise."""
 
 log = structlog.get_logger(__name__)
 
@@ -254,5 +252,5 @@ class Worker:
 
     def _fail(self, check: CheckRun, reason: str, failure: Failure) -> None:
         with self._database.transaction() as session:
-            alerts_due, pause = self._policy.alerts_follow(check, CheckState.FAILED), self._policy.retry_after(check, failure)
+            alerts_due, pause = self._policy.alerts_follow(check, CheckState.FAILED), self._policy.retry_after(check)
             fail(session, check, reason=reason, failure=failure, retry_after=pause, alerts_due=alerts_due)

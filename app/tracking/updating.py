@@ -19,7 +19,7 @@ from ..clock import HOUR, hour_of
 from ..domain.checks import DataSet, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.turns import in_turn
-from ..errors import InvalidInput, MonthsAway, Unavailable
+from ..errors import InvalidInput, Unavailable
 from ..metrics.tables import BalancedCells
 from ..store.alerts.alert_rules import hold_deployment
 from ..store.database.arrow import arrow_reader
@@ -47,7 +47,6 @@ from ..store.evidence.hours import (
     replace_hours,
 )
 from ..store.evidence.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
-from ..store.records.months_away import require_logged
 from ..store.records.window import match_pending_feedback
 from ..store.subgroups.candidates import StoredCandidate, candidates_to_follow
 from .counting import FollowedEra, count_labels, count_pairs, count_payload
@@ -87,7 +86,7 @@ def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces
         try:
             done += update_deployment(database, deployment_no, latest, places=places or NO_TABLES)
         except InvalidInput as error:
-            _note_problem(database, deployment_no, str(error), is_passing=isinstance(error, MonthsAway))
+            _note_problem(database, deployment_no, str(error))
         except (Unavailable, SQLAlchemyError):
             raise
         except Exception:  # a bug met by one deployment must not stop the others: logged with its traceback
@@ -150,16 +149,13 @@ def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) 
     return len(changed) < len(figures)
 
 
-def _note_problem(database: Database, deployment_no: int, problem: str, *, is_passing: bool) -> None:
-    """Stores why the deployment's hours cannot be counted.
-
-    Its changed hours are forgotten, unless its records lie in files or the problem passes without a change of the deployment.
-    """
+def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
+    """Stores why the deployment's hours cannot be counted. Its changed hours are forgotten, unless its records lie in files."""
     with database.transaction() as session:
         followed = _follow(session, deployment_no)
         if followed is not None:
             note_progress(session, followed.era.no, problem=problem)
-            if followed.deployment.payload is not None or is_passing:
+            if followed.deployment.payload is not None:
                 log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
                 return  # files that cannot be read now are tried again, and so are the changed hours
             forget_changes(session, changed_hours(session, deployment_no, followed.era, most=MOST_NOTES).nos, followed.era)
@@ -258,7 +254,6 @@ class _Step:
         start = max(era.counted_until or earliest, earliest)
         if start >= latest:
             return _Counted(era.counted_until)
-        self._require_logged(start, latest)
         found = self._next_hour(Span(start=start, end=latest))
         # A gap of years is passed in one step.
         until = latest
@@ -281,7 +276,6 @@ class _Step:
         start, latest = max(era.labels_until or earliest, earliest), hour_of(known - self._followed.horizon)
         if start >= latest:
             return _Counted(era.labels_until)
-        self._require_logged(start, latest)
         found = self._next_hour(Span(start=start, end=latest))
         until = latest
         if found is not None:
@@ -290,11 +284,6 @@ class _Step:
             until = span.end
         note_progress(self._session, era.no, labels_until=until)
         return _Counted(until, any_due=True, are_left=until < latest)
-
-    def _require_logged(self, start: datetime, end: datetime) -> None:
-        """Raises if months of that time were moved to files: their hours would be counted as if nothing had been logged."""
-        if self._files is None:
-            require_logged(self._session, self._followed.deployment.no, Span(start=start, end=end))
 
     def _next_hour(self, span: Span) -> datetime | None:
         """Returns the first hour of the span that may have records."""

@@ -31,7 +31,6 @@ _REASONS: Mapping[Cause, str] = {
     Cause.RECORDS_STOPPED: "No payload record has been logged since {since}; the figures are of {measured_at}.",
     Cause.SCORING_FAILED: "{stated}",
     Cause.INVALID_INPUT: "{stated}",
-    Cause.MONTHS_AWAY: "{stated}",
     Cause.INTERRUPTED: "{stated}",
     Cause.TIMED_OUT: "{stated}",
     Cause.CHECK_FAILED: "{stated}",
@@ -67,7 +66,6 @@ _STEPS: Mapping[Cause, str] = {
     ),
     Cause.SCORING_FAILED: "Test the model's endpoint on Configure and fix what the reason names. {again}",
     Cause.INVALID_INPUT: "The monitor cannot be measured on these records: change on Configure what the reason names. {again}",
-    Cause.MONTHS_AWAY: "Let the operator bring the months back with the command that the reason names. {again}",
     Cause.INTERRUPTED: "The workers' log says why they stopped. {again}",
     Cause.TIMED_OUT: (
         "Let the model's endpoint answer faster, let the monitor read fewer records, or let the operator allow checks more time. {again}"

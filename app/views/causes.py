@@ -32,7 +32,6 @@ class Cause(StrEnum):
     RECORDS_STOPPED = "records_stopped"
     SCORING_FAILED = "scoring_failed"
     INVALID_INPUT = "invalid_input"
-    MONTHS_AWAY = "months_away"
     INTERRUPTED = "interrupted"
     TIMED_OUT = "timed_out"
     CHECK_FAILED = "check_failed"
@@ -51,7 +50,6 @@ class Cause(StrEnum):
 _OF_FAILURE: Mapping[Failure, Cause] = {
     Failure.SCORING_FAILED: Cause.SCORING_FAILED,
     Failure.INVALID_INPUT: Cause.INVALID_INPUT,
-    Failure.MONTHS_AWAY: Cause.MONTHS_AWAY,
     Failure.INTERRUPTED: Cause.INTERRUPTED,
     Failure.TIMED_OUT: Cause.TIMED_OUT,
     Failure.OTHER: Cause.CHECK_FAILED,

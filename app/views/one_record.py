@@ -16,7 +16,6 @@ from ..domain.values import Range, Scalar, shown_value
 from ..errors import InvalidInput, NotFound
 from ..records.grouping import typed_value
 from ..store.records.counterfactuals import TargetKey
-from ..store.records.months_away import require_record
 from ..store.records.transactions import copies_of, feedback_of, record_of
 from ..store.training.correlations import donors_of
 from .check_window import window_of_check
@@ -71,11 +70,10 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
 
     Raises:
         NotFound: there is no such record or check.
-        InvalidInput: the check read no records, or the record lies in files.
+        InvalidInput: the check read no records.
     """
     record = record_of(session, deployment_no, record_id)
     if record is None:
-        require_record(session, deployment_no, record_id)
         raise NotFound("payload record", record_id)
     lens = open_lens(session, deployment_no)
     window = None if check_id is None else window_of_check(session, deployment_no, check_id)

@@ -1,14 +1,13 @@
 """Lists payload records for people: filtered in the words of the present monitor, newest first or by gap."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from ..domain.archives import MonthsInFiles
 from ..domain.comparisons import comparisons_of, find_comparison, split_group
 from ..domain.deployments import Column, FieldKind, RecordSchema
 from ..domain.groups import group_test
@@ -18,7 +17,6 @@ from ..domain.texts import TOGETHER
 from ..domain.value_tests import ValueTest, outcome_test
 from ..domain.values import GroupValue, label_of
 from ..errors import Conflict, InvalidInput
-from ..store.records.months_away import months_in_files
 from ..store.records.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace
 from ..store.records.records_by_gap import find_by_gap
 from ..store.records.transactions import (
@@ -94,14 +92,13 @@ class RecordSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """A page of records. `next_place` is where the next page begins; None at the end. `in_files` are months that the page is without.
+    """A page of records. `next_place` is where the next page begins; None at the end.
 
     A page may be short, or empty, and still have a next one: a request looks through a bounded part of the log.
     """
 
     records: tuple[RecordSummary, ...]
     next_place: RecordPlace | GapPlace | None
-    in_files: MonthsInFiles | None = None
 
 
 def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> Records:
@@ -129,12 +126,11 @@ def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> R
         found = find_records(session, deployment_no, condition, after=wanted.after, limit=wanted.limit + 1)
         page, is_full = found.records[: wanted.limit], found.is_cut or len(found.records) > wanted.limit
         place = page[-1].place if is_full else found.looked_through_to
-    in_files = _months_without(session, deployment_no, condition, wanted.after, place)
-    return Records(records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=place, in_files=in_files)
+    return Records(records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=place)
 
 
 def count_of(session: Session, deployment_no: int, wanted: RecordsWanted, *, most: int) -> RecordCount:
-    """Returns how many records fit, at most `most`, whatever page is asked for; those of months in files are not counted.
+    """Returns how many records fit, at most `most`, whatever page is asked for.
 
     Raises:
         NotFound, InvalidInput, Conflict: as `records_of`.
@@ -143,25 +139,7 @@ def count_of(session: Session, deployment_no: int, wanted: RecordsWanted, *, mos
     if window is not None and window.oldest is None:
         return RecordCount(records=0, is_least=False)
     condition = filter_of(wanted, open_lens(session, deployment_no), window)
-    counted = count_records(session, deployment_no, condition, most=most)
-    is_whole = _months_without(session, deployment_no, condition, None, None) is None
-    return counted if is_whole else replace(counted, is_least=True)
-
-
-def months_of_filter(session: Session, deployment_no: int, wanted: RecordsWanted) -> MonthsInFiles | None:
-    """Returns the months in files that all pages together are without; None where there are none.
-
-    Raises:
-        NotFound: there is no such check.
-        InvalidInput: the check read no records.
-    """
-    window = None if wanted.check_id is None else window_of_check(session, deployment_no, wanted.check_id)
-    if window is not None and window.oldest is None:
-        return None
-    condition = filter_of(
-        replace(wanted, attribute=None, group=None, outcome=None, changed=None), open_lens(session, deployment_no), window
-    )
-    return _months_without(session, deployment_no, condition, None, None)
+    return count_records(session, deployment_no, condition, most=most)
 
 
 def summaries(
@@ -263,20 +241,3 @@ def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int,
     texts = {text for test in tests for text in test.texts}
     ranges = dict.fromkeys(bounds for test in tests for bounds in test.ranges)
     return GroupTest(ValueTest(tuple(sorted(texts)), tuple(ranges)), tuple(columns_found))
-
-
-def _months_without(
-    session: Session,
-    deployment_no: int,
-    condition: RecordFilter,
-    after: RecordPlace | GapPlace | None,
-    following: RecordPlace | GapPlace | None,
-) -> MonthsInFiles | None:
-    """Returns the months in files between the two places of a list; those of the whole filter where it is by gap."""
-    until = after.logged_at if isinstance(after, RecordPlace) else condition.until
-    since = condition.since
-    if condition.oldest is not None and (since is None or since < condition.oldest.logged_at):
-        since = condition.oldest.logged_at
-    if isinstance(following, RecordPlace):
-        since = following.logged_at
-    return months_in_files(session, deployment_no, since=since, until=until)

@@ -90,7 +90,7 @@ class History:
         check = self.queue(hour, trigger)
         with self.database.transaction() as session:
             due = CHECK_POLICY.alerts_follow(check, CheckState.FAILED)
-            pause = CHECK_POLICY.retry_after(check, failure)
+            pause = CHECK_POLICY.retry_after(check)
             fail(session, check, reason="The model answered 500.", failure=failure, retry_after=pause, alerts_due=due)
         return check
 

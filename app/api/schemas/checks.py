@@ -122,7 +122,7 @@ class CheckOut(Out):
     progress: ProgressOut | None
     cause: Cause = Field(
         description="Why it is where it is, for programs: `check_queued`, `check_running`, `worker_silent` (none answers any more),"
-        " `worker_never_seen`, `too_few_records`, `scoring_failed`, `invalid_input`, `months_away`, `interrupted`, `timed_out`,"
+        " `worker_never_seen`, `too_few_records`, `scoring_failed`, `invalid_input`, `interrupted`, `timed_out`,"
         " `check_failed`, `cancelled`, `measured`."
     )
     reason: str | None = Field(description="Why it failed, was cancelled or has insufficient data.")

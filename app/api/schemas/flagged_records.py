@@ -11,7 +11,6 @@ from ...domain.values import shown_value
 from ...store.records.flagged_records import FlaggedPayload
 from ...views.second_look import known_gap, why
 from .base import Out, example
-from .months_in_files import MONTHS_IN_FILES, MonthsInFilesOut
 
 Direction = Literal["lifted", "lowered"]
 Kind = Literal["changed", "likely"]
@@ -111,7 +110,6 @@ class FlaggedPage(Out):
             "flagged_records": [_FLAG],
             "next_cursor": None,
             "notes": [ONLY_DIRECT],
-            "months_in_files": MONTHS_IN_FILES,
         }
     )
 
@@ -119,4 +117,3 @@ class FlaggedPage(Out):
     flagged_records: list[FlaggedOut]
     next_cursor: str | None
     notes: list[str] = Field(description="Sentences to show along with these numbers.")
-    months_in_files: MonthsInFilesOut | None = Field(description="Months whose flagged records are in no page; null where there are none.")

@@ -13,7 +13,6 @@ from ...views.record_lens import Change, OutcomeWord
 from ...views.transactions import RecordSummary
 from .base import Out, example
 from .flagged_records import FlagOut
-from .months_in_files import MONTHS_IN_FILES, MonthsInFilesOut
 
 _RECORD: dict[str, Any] = {
     "id": "application-1041",
@@ -173,11 +172,10 @@ class PayloadRecordDetailsOut(PayloadRecordOut):
 class PayloadRecordPage(Out):
     """A page of records, newest first."""
 
-    model_config = example({"payload_records": [_RECORD], "next_cursor": None, "months_in_files": MONTHS_IN_FILES})
+    model_config = example({"payload_records": [_RECORD], "next_cursor": None})
 
     payload_records: list[PayloadRecordOut]
     next_cursor: str | None = Field(description="Null at the end of the log. A page may be short, or empty, and still have one.")
-    months_in_files: MonthsInFilesOut | None = Field(description="Months that this page is without; null where it is whole.")
 
 
 def _computed_members(found: RecordSummary, words: GroupWords) -> dict[str, Any]:

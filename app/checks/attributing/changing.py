@@ -20,7 +20,6 @@ from ...domain.deployments import Deployment
 from ...domain.monitors import Monitor
 from ...metrics.groups import IntArray
 from ...store.database.arrow import ArrowReader
-from ...store.records.months_away import require_records
 from ...store.records.window import newest_payload
 from ..window import BEGINNING, PayloadWindow
 from .cells import DividedFeatures
@@ -56,11 +55,8 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     query = query_of(deployment, monitor, deployment.schema.features)
-    earlier = Span(start=BEGINNING, end=span.start)
     after = newest_payload(reader, query, span, monitor.max_records)
-    before = newest_payload(reader, query, earlier, monitor.max_records)
-    for part, found in ((span, after), (earlier, before)):
-        require_records(reader, deployment.no, part, found, monitor.max_records)
+    before = newest_payload(reader, query, Span(start=BEGINNING, end=span.start), monitor.max_records)
     rows = pa.concat_tables([after, before])
     records = read_as_monitored(deployment, monitor, PayloadWindow(rows, after.num_rows, query.columns, after.num_rows))
     features = DividedFeatures(records)

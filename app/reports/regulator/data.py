@@ -18,7 +18,6 @@ from ...impact.local_law_144 import LEAST_SHARE
 from ...impact.people import CountedPeople
 from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
-from ...store.records.months_away import require_months
 from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
 from ..closing import LIMITS as LIMITS_OF_FIGURES
 from ..document import Made
@@ -52,10 +51,9 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     Raises:
         Conflict: the deployment has no monitor, which says who is selected and which groups are compared, or its records
             lie in your own tables.
-        InvalidInput: an attribute or a control cannot be used, the period is too long, or months of it lie in files.
+        InvalidInput: an attribute or a control cannot be used, or the period is too long.
     """
     monitor = require_monitor(session, deployment)
-    require_months(reader, deployment.no, span)
     features = choose_attributes(monitor, wanted.attributes)
     controls = choose_controls(deployment, monitor, wanted)
     with_scores = PeriodSheet.LENDING in wanted.sheets or (PeriodSheet.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)

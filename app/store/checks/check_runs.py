@@ -3,9 +3,8 @@
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckRun, CheckState, Progress, Span, Trigger
+from ...domain.checks import CheckRun, CheckState, Failure, Progress, Span, Trigger
 from ..tables import CheckRow, DeploymentRow
-from .failures import read_failure
 
 
 def run_rows() -> Select[CheckRow, str]:
@@ -44,6 +43,6 @@ def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
         created_by=row.created_by,
         monitor_version=row.monitor_version,
         model_revision=row.model_revision,
-        failure=read_failure(row.failure, row.narrow_failure),
+        failure=None if row.failure is None else Failure(row.failure),
         traceparent=row.traceparent,
     )

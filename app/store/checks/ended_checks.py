@@ -28,10 +28,7 @@ to be deleted."""
 
 _NEWEST_RECORD = text("""
     SELECT coalesce(
-        greatest(
-            (SELECT logged_at FROM payload_records WHERE deployment_no = :no ORDER BY logged_at DESC LIMIT 1),
-            (SELECT max(newest_record_at) FROM archived_months WHERE deployment_no = :no AND state = 'stored')
-        ),
+        (SELECT logged_at FROM payload_records WHERE deployment_no = :no ORDER BY logged_at DESC LIMIT 1),
         (SELECT max(newest) FROM listed_files WHERE deployment_no = :no AND side = 'payload')
     )
 """)

@@ -17,7 +17,6 @@ from ...domain.retrying import CheckPolicy
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..tables import CheckRow
 from .check_runs import read_run
-from .failures import failure_columns
 
 _COLLISIONS = 5
 """Max repetitions of one claim after another worker took the same deployment."""
@@ -57,7 +56,7 @@ _END_ABANDONED = text("""
     UPDATE checks
     SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
         reason = CASE WHEN cancel_requested THEN 'Cancelled on request.' ELSE :reason END,
-        failure = CASE WHEN NOT cancel_requested THEN 'interrupted' END, narrow_failure = NULL,
+        failure = CASE WHEN NOT cancel_requested THEN 'interrupted' END,
         alerts_due = trigger = ANY(:alerted) AND NOT cancel_requested,
         claimable_at = NULL, lease_token = NULL, lease_until = NULL, finished_at = now()
     WHERE no IN (
@@ -103,7 +102,6 @@ def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | No
                     progress=None,
                     reason=None,
                     failure=None,
-                    narrow_failure=None,
                     started_at=func.now(),
                     finished_at=None,
                 )
@@ -168,7 +166,7 @@ def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure, re
     values = {
         "state": CheckState.FAILED,
         "reason": reason,
-        **failure_columns(failure),
+        "failure": failure,
         "finished_at": func.now(),
         "alerts_due": alerts_due,
         **_UNLEASED,

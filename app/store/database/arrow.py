@@ -36,32 +36,6 @@ class ArrowReader:
         except AdbcError as error:
             raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
 
-    def set(self, statement: str) -> None:
-        """Runs a statement such as SET LOCAL, which counts until the reader ends.
-
-        Raises:
-            Unavailable: the database went away.
-        """
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(statement)
-        except AdbcError as error:
-            raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
-
-    @contextmanager
-    def batches(self, query: str, parameters: Sequence[Parameter] = ()) -> Iterator[pa.RecordBatchReader]:
-        """Yields the rows of `query` a batch at a time, for more of them than memory holds.
-
-        Raises:
-            Unavailable: the database went away.
-        """
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(query, parameters=list(parameters) or None)
-                yield cursor.fetch_record_batch()
-        except AdbcError as error:
-            raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
-
 
 @contextmanager
 def arrow_reader(database: Database) -> Iterator[ArrowReader]:

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, exists, func, insert, or_, select, text
+from sqlalchemy import delete, insert, or_, select, text
 from sqlalchemy.orm import Session
 
-from ...domain.archives import ArchiveState
-from ..tables import ArchivedMonthRow, ChangedHourRow
+from ..tables import ChangedHourRow
 from .eras import Era
 
 
@@ -38,10 +37,7 @@ def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[dat
 
 
 def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) -> ChangedHours:
-    """Returns the deployment's first `most` notes that the era, its present one, is to count, by hour. Drops those of erased records.
-
-    Those of months that lie in files wait until the month is back.
-    """
+    """Returns the deployment's first `most` notes that the era, its present one, is to count, by hour. Drops those of erased records."""
     if era.counted_until is not None:
         # What was erased of an hour cannot be counted again: its counts stay as they are.
         session.execute(
@@ -53,19 +49,9 @@ def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) 
             {"no": deployment_no, "era": era.no, "counted_until": era.counted_until},
         )
     is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == era.no)
-    of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(
-        ChangedHourRow.deployment_no == deployment_no, is_due, ~exists().where(*_is_away())
-    )
+    of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no, is_due)
     rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(most)).all()
     return ChangedHours([no for no, _ in rows], [hour for _, hour in rows])
-
-
-def _is_away() -> tuple[ColumnElement[bool], ...]:
-    return (
-        ArchivedMonthRow.deployment_no == ChangedHourRow.deployment_no,
-        ArchivedMonthRow.state == ArchiveState.STORED,
-        ArchivedMonthRow.month == func.date_trunc("month", ChangedHourRow.hour, "UTC"),
-    )
 
 
 def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:

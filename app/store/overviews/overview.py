@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 from ...domain.checks import CheckState, Failure, WindowCounts
 from ...domain.display_names import DisplayNames
 from ...domain.monitors import Schedule
-from ..checks.failures import read_failure
 from ..database.rows import read_named_rows
 from ..deployments.monitors import read_names
 
@@ -103,12 +102,12 @@ def _counts_of(side: str, window: str) -> str:
 _ENTRIES = f"""
     SELECT d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule, m.config->'metrics' AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
-           l.failure AS last_failure, l.narrow_failure AS last_narrow_failure, l.claimable_at AS last_claimable_at,
+           l.failure AS last_failure, l.claimable_at AS last_claimable_at,
            {_counts_of("last", 'l."window"')},
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
            {_counts_of("success", 'coalesce(o."window", s."window")')},
-           u.state AS under_way, coalesce(greatest(n.logged_at, w.newest), f.newest) AS newest_record_at,
+           u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_lines, a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
     FROM deployments d
@@ -134,9 +133,6 @@ _ENTRIES = f"""
     LEFT JOIN LATERAL (
         SELECT p.logged_at FROM payload_records p WHERE p.deployment_no = d.no ORDER BY p.logged_at DESC LIMIT 1
     ) n ON true
-    LEFT JOIN LATERAL (
-        SELECT max(b.newest_record_at) AS newest FROM archived_months b WHERE b.deployment_no = d.no AND b.state = 'stored'
-    ) w ON true
     LEFT JOIN LATERAL (
         SELECT max(f.newest) AS newest FROM listed_files f WHERE f.deployment_no = d.no AND f.side = 'payload'
     ) f ON d.record_tables IS NOT NULL
@@ -193,7 +189,7 @@ def _read_last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - a row of _ENTRI
         at=row.last_at,
         finished_at=row.last_finished_at,
         reason=row.last_reason,
-        failure=read_failure(row.last_failure, row.last_narrow_failure),
+        failure=None if row.last_failure is None else Failure(row.last_failure),
         next_attempt_at=row.last_claimable_at if state is CheckState.FAILED else None,
         counts=WindowCounts(records=row.last_records, unclassified=row.last_unclassified, needed=row.last_needed),
     )

@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import msgspec
 import pyarrow as pa
@@ -127,14 +127,6 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
 def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """Returns which labels `newest_feedback` would give, as feedback_no and predicted."""
     return reader.table(f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit))
-
-
-def oldest_usable(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> datetime | None:
-    """Returns when the oldest of the labels that `newest_feedback` would give became usable."""
-    statement = f"SELECT min(usable_at) AS at FROM (SELECT f.usable_at {_NEWEST_FEEDBACK}) labels"  # noqa: S608 - constants
-    table = reader.table(statement, _parameters(query, span, limit))
-    found: datetime | None = table["at"][0].as_py()
-    return found
 
 
 def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bool:

@@ -2,22 +2,16 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from ...domain.archives import CalendarMonth
 from ..database.engine import Database
-from ..database.partitions import partition_name
 
 _NAME = re.compile(r"payload_records_(\d{4})_(\d{2})")
 _ENSURING = text("SELECT pg_advisory_xact_lock(4540261127)")
 """The lock under which partitions are made: none is made while one of its name is put back or dropped."""
-
-_NOT_LOCKED = "55P03"
-"""SQLSTATE of a lock that was not granted in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,32 +89,9 @@ def drop_month(session: Session, month: LogMonth) -> None:
     session.execute(text(f"DROP TABLE {month.table}"))
 
 
-def drop_emptied_month(database: Database, month: CalendarMonth) -> bool | None:
-    """Drops the partition of a month that holds no record; returns whether there is none any more, or None if the log was in use.
-
-    Waits for the log for a tenth of a second, because writers wait meanwhile.
-    """
-    name = partition_name(month.year, month.month)
-    try:
-        with database.engine.begin() as connection:
-            connection.execute(text("SET LOCAL lock_timeout = '100ms'"))
-            connection.execute(_ENSURING)
-            if connection.scalar(text("SELECT to_regclass(:name)"), {"name": name}) is None:
-                return True
-            # The whole log first: a writer that is held up at the month alone would hold the log.
-            connection.execute(text("LOCK TABLE ONLY payload_records IN ACCESS EXCLUSIVE MODE"))
-            if connection.scalar(text(f"SELECT EXISTS (SELECT FROM {name})")):  # noqa: S608 - a table of ours
-                return False
-            connection.execute(text(f"DROP TABLE {name}"))
-            return True
-    except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", None) == _NOT_LOCKED:
-            return None
-        raise
-
-
 def _month(table: str, *, is_attached: bool, is_pending: bool) -> LogMonth:
     found = _NAME.fullmatch(table)
     assert found is not None, "the caller looked"  # noqa: S101 - above
-    month = CalendarMonth(int(found[1]), int(found[2]))
-    return LogMonth(table, month.start, month.end, is_attached, is_pending)
+    year, month = int(found[1]), int(found[2])
+    start = datetime(year, month, 1, tzinfo=UTC)
+    return LogMonth(table, start, datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC), is_attached, is_pending)

@@ -48,7 +48,7 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "erasures": "receipts; the selector of a person is emptied at the end",
     "erased_ids": "digests of ids, so that they are not stored again",
     "erased_hours": "hours",
-    "archived_months": "folders, counts and hashes; the records of a month that is away lie in its files",
+    "archived_months": "folders, counts and hashes of an earlier version",
     "training_data": "counts of training data",
     "training_distributions": "counts of training data",
     "training_tables": "counts of training data",

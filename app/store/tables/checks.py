@@ -18,7 +18,7 @@ class CheckRow(Row):
 
     `batch` is the value of the table's partition that it is of; NULL: it is of a span of time.
     `traceparent` is the place in a trace of the request that asked for it.
-    `failure` and `narrow_failure` are the kind of error that `reason` gives in words, see `app.store.checks.failures`. `alerts_due` is set
+    `failure` is the kind of error that `reason` gives in words. `narrow_failure` is not used. `alerts_due` is set
     in the transaction that ends the check, and taken back in the one that decides its alerts: however often a process dies in between,
     each ended check is looked at once.
     """

@@ -92,11 +92,7 @@ class ErasedHourRow(Row):
 
 
 class ArchivedMonthRow(Row):
-    """One month of a deployment's records that is in files, or was: its state, folder, and the counts and hashes of its files.
-
-    From `labels_from` to `labels_until` labels of the month became usable; NULL: it has none. `newest_record_at` is the time of its newest
-    record; NULL: it has only labels.
-    """
+    """One month of a deployment's records that an earlier version moved to files. Of the state `stored`, the files hold the only copy."""
 
     __tablename__ = "archived_months"
 

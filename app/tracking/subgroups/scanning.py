@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...clock import HOUR
 from ...domain.checks import Span
-from ...errors import Conflict, MonthsAway
+from ...errors import Conflict
 from ...evidence.nulls import UnfairSide
 from ...evidence.unsteadiness import UNSTEADINESS_HOURS
 from ...scan.cells import MAX_FEATURES, count_cells
@@ -22,7 +22,6 @@ from ...store.database.engine import Database
 from ...store.deployments.monitors import monitor_of
 from ...store.evidence.eras import find_era, followed_deployment, lock_evidence
 from ...store.evidence.hours import count_records
-from ...store.records.months_away import require_months
 from ...store.subgroups.candidates import NewCandidate, add_candidate, candidates_of_era
 from ...store.subgroups.scans import SubgroupScan, claim_scan, end_scan, last_bins
 from ..counting import FollowedEra
@@ -76,7 +75,7 @@ def run_next_scan(database: Database, *, token: str) -> bool:
         followed, found = _search(database, scan)
         with database.transaction() as session, arrow_reader(database) as reader:
             store_scan(session, reader, scan, followed, found)
-    except (Conflict, MonthsAway) as error:
+    except Conflict as error:
         with database.transaction() as session:
             end_scan(session, scan, state="failed", reason=str(error))
     return True
@@ -172,8 +171,6 @@ def _search(database: Database, scan: SubgroupScan) -> tuple[FollowedEra, _Found
         records = count_records(session, scan.deployment_no, span)
         if records > MOST_RECORDS:
             span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
-        # A new candidate also counts the last week, however short the scan is.
-        require_months(reader, scan.deployment_no, Span(start=min(span.start, until - UNSTEADINESS_HOURS * HOUR), end=until))
         names = scan.features or default_features(followed)
         people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
         parts = list(read_features(reader, followed, names, span, people))

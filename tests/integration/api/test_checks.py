@@ -156,7 +156,7 @@ def test_a_failed_check_says_why(watched: RunningService) -> None:
     address = watched.client.post(CHECKS).headers["Location"]
     check = started(watched)
     with watched.database.transaction() as session:
-        pause = CHECK_POLICY.retry_after(check, Failure.SCORING_FAILED)
+        pause = CHECK_POLICY.retry_after(check)
         fail(session, check, reason="The model answered 500.", failure=Failure.SCORING_FAILED, retry_after=pause, alerts_due=True)
 
     ended = watched.client.get(address).json()

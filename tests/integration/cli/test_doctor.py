@@ -46,8 +46,6 @@ def test_an_installation_that_lacks_nothing_has_no_fault(database: Database, tmp
         "worker",
         "keys",
         "months",
-        "archives",
-        "retention",
         "days",
         "secrets",
         "endpoint",

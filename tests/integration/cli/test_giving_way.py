@@ -1,7 +1,8 @@
-"""Commands that go through many records have a worker's priority."""
+"""Commands that go through many records have a worker's priority, and leave to a worker what it does already."""
 
 from pathlib import Path
 
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
@@ -11,6 +12,7 @@ from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
 from tests.builders.lender import COLUMNS, HOUSING
+from tests.integration.cli.refusals import Refusal
 from tests.scenes import scene
 
 
@@ -25,3 +27,10 @@ def test_commands_that_go_through_many_records_give_way(
 
     assert [result.exit_code for result in results] == [0, 0]
     assert lowered == 2 * [NICENESS]
+
+
+def test_policies_that_a_worker_applies_are_not_applied_by_hand_meanwhile(database: Database, refusal: Refusal) -> None:
+    with psycopg.connect(database.url, autocommit=True) as worker:
+        worker.execute("SELECT pg_advisory_lock(4540261150)")
+
+        assert "A worker applies the policies of retention." in refusal("retention run", {"DATABASE_URL": database.url})

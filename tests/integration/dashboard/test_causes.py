@@ -209,23 +209,12 @@ def test_a_failed_check(
 
 
 @pytest.mark.parametrize(
-    ("failure", "narrow_failure", "expected"),
-    [
-        ("invalid-input", None, "invalid_input"),
-        ("invalid-input", "months-away", "months_away"),
-        ("invalid-input", "word-of-a-later-release", "invalid_input"),
-        # A process of the previous release ended the check again, and left the column that it does not know.
-        ("interrupted", "months-away", "interrupted"),
-        ("other", None, "check_failed"),
-    ],
+    ("failure", "expected"), [("invalid-input", "invalid_input"), ("interrupted", "interrupted"), ("other", "check_failed")]
 )
-def test_each_kind_of_failure_has_its_own_step(
-    service: RunningService, stage: Scene, failure: str, narrow_failure: str | None, expected: str
-) -> None:
+def test_each_kind_of_failure_has_its_own_step(service: RunningService, stage: Scene, failure: str, expected: str) -> None:
     log_now(stage, applicants(20, 30, 6))
     check_now(service)
-    ended = "UPDATE checks SET state = 'failed', failure = :failure, narrow_failure = :narrow, reason = 'It broke.'"
-    execute(stage, ended, failure=failure, narrow=narrow_failure)
+    execute(stage, "UPDATE checks SET state = 'failed', failure = :failure, reason = 'It broke.'", failure=failure)
 
     assert cause(service)[0] == expected
 

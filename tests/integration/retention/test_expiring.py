@@ -8,17 +8,14 @@ import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from structlog.testing import capture_logs
 
 from app.domain.definitions import definition_of
 from app.domain.deployments import Deployment
 from app.domain.retention import Erasure, RetentionPolicy
 from app.retention import expiring
 from app.retention.expiring import apply_policies
-from app.schedule import retention
-from app.schedule.retention import RetentionTurns, look_for_aged_records
+from app.schedule.retention import look_for_aged_records
 from app.store.deployments.deployments import Deployments
-from app.store.retention.archives import alone
 from app.store.retention.holds import place_hold
 from app.store.retention.policies import put_policy
 from tests.builders.kept_records import PERSON, SERIES
@@ -168,21 +165,6 @@ def test_a_month_that_was_being_detached_when_the_server_stopped_is_finished(sta
     apply_policies(stage.database)
 
     assert tables(stage) == set()
-
-
-def test_policies_wait_for_a_command_that_moves_months_and_are_applied_after_its_end(stage: Scene) -> None:
-    keep(stage, AGED)
-    turns = RetentionTurns(stage.database)
-    with alone(stage.database), capture_logs() as logs:
-        turns.look()
-    waited = stage.count("payload_records")
-    turns.look()
-
-    assert [(one["event"], one["command"]) for one in logs] == [("retention_waits", "evenhand archives")]
-    assert (waited > 0, stage.count("payload_records")) == (True, 0)
-    with patch.object(retention, "apply_policies") as applied:  # not again within the hour
-        turns.look()
-    assert not applied.called
 
 
 def test_one_process_at_a_time_applies_the_policies(stage: Scene) -> None:

@@ -39,7 +39,7 @@ def succeed(database: Database, check: CheckRun) -> None:
 def break_down(database: Database, check: CheckRun) -> None:
     with database.transaction() as session:
         due = POLICY.alerts_follow(check, CheckState.FAILED)
-        pause = POLICY.retry_after(check, Failure.SCORING_FAILED)
+        pause = POLICY.retry_after(check)
         fail(session, check, reason="The model is down.", failure=Failure.SCORING_FAILED, retry_after=pause, alerts_due=due)
 
 

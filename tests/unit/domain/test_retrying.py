@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.domain.alerts import Event
-from app.domain.checks import CheckRun, CheckState, Failure, Span, Trigger
+from app.domain.checks import CheckRun, CheckState, Span, Trigger
 from app.domain.notifications import Notification, NotificationState
 from app.domain.retrying import CHECK_POLICY, GIVE_UP_AFTER, CheckPolicy, state_after_failure
 
@@ -65,29 +65,21 @@ def notification(event: Event, created_at: datetime) -> Notification:
 
 def test_a_scheduled_check_is_tried_again_after_each_pause_and_then_no_more() -> None:
     attempts = range(1, CHECK_POLICY.max_attempts + 1)
-    pauses = [CHECK_POLICY.retry_after(check(Trigger.SCHEDULE, one), Failure.SCORING_FAILED) for one in attempts]
+    pauses = [CHECK_POLICY.retry_after(check(Trigger.SCHEDULE, one)) for one in attempts]
 
     assert pauses == [*CHECK_POLICY.retry_delays, None]
-
-
-@pytest.mark.parametrize("trigger", [Trigger.SCHEDULE, Trigger.FILES])
-@pytest.mark.parametrize("failure", Failure)
-def test_only_a_failure_that_waits_for_a_person_is_final_at_once(trigger: Trigger, failure: Failure) -> None:
-    pause = CHECK_POLICY.retry_after(check(trigger, 1), failure)
-
-    assert pause == (None if failure is Failure.MONTHS_AWAY else CHECK_POLICY.retry_delays[0])
 
 
 def test_a_policy_without_pauses_allows_one_attempt() -> None:
     once = CheckPolicy(retry_delays=())
 
     assert once.max_attempts == 1
-    assert once.retry_after(check(Trigger.SCHEDULE, 1), Failure.OTHER) is None
+    assert once.retry_after(check(Trigger.SCHEDULE, 1)) is None
 
 
 @pytest.mark.parametrize("trigger", [Trigger.REQUEST, Trigger.RANGE])
 def test_a_check_that_somebody_asked_for_is_not_tried_again(trigger: Trigger) -> None:
-    assert CHECK_POLICY.retry_after(check(trigger, 1), Failure.OTHER) is None
+    assert CHECK_POLICY.retry_after(check(trigger, 1)) is None
 
 
 @pytest.mark.parametrize(

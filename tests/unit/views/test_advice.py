@@ -132,12 +132,6 @@ def worded(because: Because) -> tuple[Cause, str, str]:
         (of_ended_check(ENDED, HOURLY), "scoring_failed", "The endpoint answered 500.", "Test the model's endpoint on Configure"),
         (of_ended_check(structs.replace(ENDED, failure=Failure.INVALID_INPUT), HOURLY), "invalid_input", "500", "change on Configure"),
         (
-            of_ended_check(structs.replace(ENDED, failure=Failure.MONTHS_AWAY), HOURLY),
-            "months_away",
-            "500",
-            "bring the months back with the command",
-        ),
-        (
             of_ended_check(structs.replace(ENDED, failure=Failure.INTERRUPTED), HOURLY),
             "interrupted",
             "500",
