@@ -39,7 +39,7 @@ class SnippetsOut(Out):
     snippets: list[SnippetOut]
     has_values_of_record: bool = Field(
         description="True: the values are those of the newest record in the database. False: they are examples of the right types, because"
-        " no record there has the present columns; none was logged with them, or their months lie in files."
+        " no record there has the present columns."
     )
     example: dict[str, Any] = Field(description="The body of one such record, for a try that stores nothing.")
     key_variable: str = Field(description="The variable of the environment from which the code takes the API key. The code holds none.")

@@ -15,6 +15,11 @@ def month_of(moment: datetime) -> tuple[int, int]:
     return moment.year, moment.month
 
 
+def partition_name(year: int, month: int) -> str:
+    """Returns the name of the month's partition."""
+    return f"payload_records_{year:04}_{month:02}"
+
+
 def ensure_coming_months(session: Session, now: datetime) -> None:
     """Creates this month's partition and the next ones, where absent."""
     # Months are counted through, so that January follows December.
@@ -29,7 +34,7 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
     """
     existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
     for year, month in sorted(set(months)):
-        name = f"payload_records_{year:04}_{month:02}"
+        name = partition_name(year, month)
         if name in existing:
             continue
         # Two processes may find the same month absent: the lock lets one make it, the other then sees it.
@@ -45,6 +50,6 @@ def months_ahead(session: Session, now: datetime) -> int:
     """Returns how many months after this one have a partition, up to the first that has none."""
     existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
     count, month = 0, now.year * 12 + now.month
-    while f"payload_records_{month // 12:04}_{month % 12 + 1:02}" in existing:
+    while partition_name(month // 12, month % 12 + 1) in existing:
         count, month = count + 1, month + 1
     return count
