@@ -27,6 +27,7 @@ COMMANDS = (
     "groups",
     "plan",
     "import",
+    "export",
     "report",
     "keys",
     "users",

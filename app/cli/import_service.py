@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from ..domain.arrivals import LogKind, RecordSource
-from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
+from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema, Storage, StorageKind
 from ..domain.records import Receipt, RecordConflict, Rejection
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..imports.report import RejectedRow
@@ -183,7 +183,8 @@ def _read_column(found: Mapping[str, Any]) -> Column:
     sent = FieldType(storage["sent"] if storage else found["type"])
     is_number = sent in (FieldType.INTEGER, FieldType.NUMBER)
     kind = (FieldKind.NUMERIC if is_number else FieldKind.CATEGORICAL) if storage else FieldKind(found["kind"])
-    return Column(name=found["name"], type=sent, kind=kind)
+    kept = Storage(kind=StorageKind(storage["kind"]), sent=sent) if storage else None
+    return Column(name=found["name"], type=sent, kind=kind, storage=kept)
 
 
 def _members(response: httpx.Response) -> dict[str, Any]:

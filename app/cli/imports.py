@@ -21,6 +21,7 @@ from ..errors import InvalidInput, SetupError
 from ..imports.bentoml import is_bento_schema, read_bento_schema
 from ..imports.clarify import ClarifyChoices, ClarifyConfig, violations_of
 from ..imports.engine import run_import, subject_members
+from ..imports.exports import read_head
 from ..imports.files import InputFile
 from ..imports.layouts import ImportLayout, find_layout
 from ..imports.progress import CheckpointFile
@@ -74,7 +75,9 @@ def payload(
     prediction_column: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
     probability_column: Annotated[str | None, typer.Option(help="Column of the probabilities.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column of the decoded predictions.")] = None,
-    register: Annotated[bool, typer.Option(help="Register the deployment from BentoML's schema file, if it is not there yet.")] = False,
+    register: Annotated[
+        bool, typer.Option(help="Register the deployment from an export or BentoML's schema file, if it is not there yet.")
+    ] = False,
     problem_type: Annotated[str, typer.Option(help="Of a deployment that is registered: binary, multiclass or regression.")] = "binary",
     rejections: Rejections = None,
     state: State = STATE_FOLDER,
@@ -83,15 +86,18 @@ def payload(
     with open_client(url, key) as client:
         service = ImportService(client, deployment)
         found = [InputFile.at(path) for path in files]
-        data = [file for file in found if file.is_parquet or not is_bento_schema(file)]
-        for schema in [file for file in found if file not in data]:
+        schemas = [file for file in found if not file.is_parquet and is_bento_schema(file)]
+        bodies = {file.name: read_bento_schema(file).registration(deployment, problem_type) for file in schemas}
+        data = [file for file in found if file not in schemas]
+        bodies |= {file.name: head.registration(deployment) for file in data if (head := read_head(file))}
+        for name, body in bodies.items():
             if not service.is_registered():
                 if not register:
                     raise SetupError(
-                        f"There is no deployment {deployment}. Register it first, or import with --register to take it from {schema.name}."
+                        f"There is no deployment {deployment}. Register it first, or import with --register to take it from {name}."
                     )
-                service.register(read_bento_schema(schema).registration(deployment, problem_type))
-                typer.echo(f"Registered {deployment} from {schema.name}.")
+                service.register(body)
+                typer.echo(f"Registered {deployment} from {name}.")
         columns = ColumnNames(
             id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column
         )

@@ -2,8 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -118,18 +118,33 @@ class InputFile:
             TooLarge: a row group is too large to be read.
         """
         self.bytes_read = 0
+        with self._parquet() as table:
+            number, total = 0, max(table.rows, 1)
+            for batch in table.batches(table.names):
+                # A few at a time: as Python objects a batch takes many times its size, and a long text of a dictionary may be in each.
+                step = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // max(self._most_bytes(batch, number), 1)))
+                for start in range(0, batch.num_rows, step):
+                    for row in _read_rows(batch.slice(start, step)):
+                        number += 1
+                        yield number, row
+                    self.bytes_read = self.size * number // total
+
+    def parquet_metadata(self) -> Mapping[bytes, bytes]:
+        """Returns the metadata of a Parquet file; of any other file there are none.
+
+        Raises:
+            InvalidInput: the file is damaged.
+        """
+        if not self.is_parquet:
+            return {}
+        with self._parquet() as table:
+            return table.metadata
+
+    @contextmanager
+    def _parquet(self) -> Iterator[ParquetFile]:
         with self._open() as file:
             try:
-                table = ParquetFile(file)
-                number, total = 0, max(table.rows, 1)
-                for batch in table.batches(table.names):
-                    # A few at a time: as Python objects a batch takes many times its size, and a long text of a dictionary may be in each.
-                    step = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // max(self._most_bytes(batch, number), 1)))
-                    for start in range(0, batch.num_rows, step):
-                        for row in _read_rows(batch.slice(start, step)):
-                            number += 1
-                            yield number, row
-                        self.bytes_read = self.size * number // total
+                yield ParquetFile(file)
             except InvalidInput as error:
                 if error.problems[0].field != "body":
                     raise

@@ -12,6 +12,7 @@ from .azure import read_azure
 from .bentoml import read_bentoml
 from .captures import read_sagemaker
 from .databricks import read_databricks
+from .exports import read_export, read_head
 from .files import InputFile
 from .flat import read_csv, read_json_lines, read_parquet
 from .kserve_logs import read_kserve
@@ -27,6 +28,7 @@ class ImportLayout(StrEnum):
     CSV = "csv", read_csv, "CSV with a header"
     PARQUET = "parquet", read_parquet, "Parquet with a column for each field"
     JSON_LINES = "json_lines", read_json_lines, "JSON lines: native records, or an object of columns"
+    EVENHAND = "evenhand", read_export, "a file of `evenhand export`"
     SAGEMAKER = "sagemaker", read_sagemaker, "SageMaker's data capture, or its ground truth"
     AZURE = "azure", read_azure, "blobs of Azure's model data collector"
     DATABRICKS = "databricks", read_databricks, "Databricks' inference tables"
@@ -57,7 +59,10 @@ _OF_MEMBER: Final[Mapping[str, ImportLayout]] = MappingProxyType(
     }
 )
 _OF_FEEDBACK: Final = frozenset(
-    {ImportLayout.CSV, ImportLayout.PARQUET, ImportLayout.JSON_LINES, ImportLayout.SAGEMAKER, ImportLayout.BENTOML}
+    {
+        *(ImportLayout.CSV, ImportLayout.PARQUET, ImportLayout.JSON_LINES, ImportLayout.EVENHAND),
+        *(ImportLayout.SAGEMAKER, ImportLayout.BENTOML),
+    }
 )
 
 
@@ -80,6 +85,8 @@ def find_layout(files: Sequence[InputFile], given: ImportLayout | None, kind: Lo
 
 
 def _layout_of(file: InputFile) -> ImportLayout:
+    if read_head(file) is not None:
+        return ImportLayout.EVENHAND
     first = _first_row(file)
     if first is None:
         return ImportLayout.CSV

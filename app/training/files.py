@@ -122,6 +122,7 @@ class ParquetFile:
         self.rows = opened.metadata.num_rows
         self.names = _require_unique(schema.names)
         self.types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
+        self.metadata: Mapping[bytes, bytes] = schema.metadata or {}
         self._texts = [field.name for field in schema if is_text(field.type)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,85 @@
+"""`evenhand export`: writes a month of records to a Parquet file that `evenhand import` reads."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..domain.arrivals import LogKind
+from ..domain.checks import Span
+from ..errors import InvalidInput, NotFound
+from ..imports.exports import ExportedColumn, ExportHead, write_export
+from ..security.secrets import open_secret_box
+from ..store.database.arrow import arrow_reader
+from ..store.deployments.deployments import Deployments
+from ..store.people.audit_events import insert_event
+from ..store.records.months import rows_of_month, versions_of_month
+from ..store.records.transactions import schemas_of
+from .database import ready_database
+from .keys import COMMAND_LINE
+from .startup import command_settings, lower_priority
+
+command = typer.Typer(no_args_is_help=True, add_completion=False, help="Write a month of records to a file that evenhand import reads.")
+
+_Deployment = Annotated[str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")]
+_Month = Annotated[str, typer.Option(help="The month in UTC, such as 2026-03.")]
+_Output = Annotated[Path, typer.Option(help="Parquet file to write; it must not exist.", dir_okay=False)]
+_Version = Annotated[int | None, typer.Option(help="Version of the schema; needed if the month has records of several.")]
+
+
+@command.command()
+def payload(*, deployment: _Deployment, month: _Month, output: _Output, schema_version: _Version = None) -> None:
+    """Write the payload records that were logged in a month."""
+    _export(LogKind.PAYLOAD, deployment, month, output, schema_version)
+
+
+@command.command()
+def feedback(*, deployment: _Deployment, month: _Month, output: _Output, schema_version: _Version = None) -> None:
+    """Write the labels of the records of a month, however late they came, and labels without a record by their own time."""
+    _export(LogKind.FEEDBACK, deployment, month, output, schema_version)
+
+
+def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version: int | None) -> None:
+    span, settings = _read_month(month), command_settings()
+    with ready_database(settings) as database, arrow_reader(database) as reader:
+        lower_priority()
+        with database.transaction() as session:
+            deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
+            found = versions_of_month(reader, kind, deployment.no, span)
+            schema = schemas_of(session, deployment.no)[_choose_version(found, version, f"{month} of {deployment_id}")]
+            details = {"rows": found[schema.version], "schema_version": schema.version}
+            action = f"{kind.value}_records.exported"
+            insert_event(session, actor=COMMAND_LINE, action=action, deployment_id=deployment_id, subject=month, details=details)
+        head = ExportHead(
+            kind=kind,
+            month=month,
+            name=deployment.name,
+            problem_type=deployment.problem_type,
+            features=tuple(map(ExportedColumn.of, schema.features)),
+            meta=tuple(map(ExportedColumn.of, schema.meta)),
+            outputs=deployment.outputs,
+            model_revision=deployment.model_revision,
+        )
+        with rows_of_month(reader, kind, deployment.no, span, schema) as rows:
+            written = write_export(output, head, rows)
+    typer.echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
+
+
+def _choose_version(found: Mapping[int, int], version: int | None, place: str) -> int:
+    if version is None and len(found) > 1:
+        listed = ", ".join(f"{one} ({records:,} records)" for one, records in found.items())
+        raise InvalidInput.of("--schema-version", f"must be one of those that {place} has: {listed}. Write a file of each")
+    chosen = version or next(iter(found), None)
+    if chosen is None or chosen not in found:
+        raise NotFound("record in the database of", place if version is None else f"{place} under schema version {version}")
+    return chosen
+
+
+def _read_month(text: str) -> Span:
+    try:
+        start = datetime.combine(date.fromisoformat(f"{text}-01"), time(tzinfo=UTC))
+        return Span(start=start, end=start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1))
+    except ValueError as error:
+        raise InvalidInput.of("--month", f"must be a year and a month such as 2026-03, found {text!r:.40}") from error

@@ -1,0 +1,169 @@
+"""Files of `evenhand export`: Parquet whose metadata hold the deployment's schema, written a batch at a time and read as an import."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from ..domain.arrivals import LogKind
+from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, StorageKind
+from ..durable_files import write_through
+from ..errors import InvalidInput, SetupError
+from .files import InputFile, shown
+from .subject import ImportRow, ImportSubject, RowRefused
+from .times import write_time
+
+_HEAD: Final = b"evenhand"
+_TIMES: Final = {LogKind.PAYLOAD: "scored_at", LogKind.FEEDBACK: "labelled_at"}
+_VALUES: Final = ("prediction", "probability", "label")
+_INT64: Final = range(-(2**63), 2**63)
+
+
+class ExportedColumn(Struct, frozen=True):
+    """A feature or meta field; `storage` is the form in which its values are in the file, if it is protected."""
+
+    name: str
+    type: FieldType
+    kind: FieldKind
+    storage: StorageKind | None = None
+
+    @classmethod
+    def of(cls, column: Column) -> "ExportedColumn":
+        """Returns a column of a deployment."""
+        return cls(column.name, column.type, column.kind, column.storage and column.storage.kind)
+
+
+class ExportHead(Struct, frozen=True, kw_only=True):
+    """The records of a file, and the deployment that they were logged to."""
+
+    format: Literal[1] = 1
+    kind: LogKind
+    month: str
+    name: str
+    problem_type: ProblemType
+    features: tuple[ExportedColumn, ...]
+    meta: tuple[ExportedColumn, ...]
+    outputs: OutputFields
+    model_revision: str
+
+    @property
+    def columns(self) -> list[str]:
+        """Returns the names of the columns that the schema gives."""
+        # A feature may be called `id`.
+        return [f"features.{column.name}" for column in self.features] + [f"meta.{column.name}" for column in self.meta]
+
+    def registration(self, deployment_id: str) -> dict[str, Any]:
+        """Returns the body that registers a deployment for the records. What was stored in another form stays in it."""
+        members: dict[str, Any] = msgspec.to_builtins(self)
+        columns = {part: [{k: one[k] for k in ("name", "type", "kind")} for one in members[part]] for part in ("features", "meta")}
+        kept = {name: members[name] for name in ("name", "problem_type", "outputs", "model_revision")}
+        return {"id": deployment_id, **kept, **columns}
+
+
+def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
+    """Writes the rows, whose last columns are those of the schema, through to the disk; returns their number. Only the owner may read it.
+
+    Raises:
+        SetupError: the file exists, or cannot be written.
+    """
+    fixed = rows.schema.names[: len(rows.schema) - len(head.columns)]
+    fields = [pa.field(name, field.type) for name, field in zip((*fixed, *head.columns), rows.schema, strict=True)]
+    schema = pa.schema(fields, metadata={_HEAD: msgspec.json.encode(head)})
+    written = 0
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as sink, pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+                for batch in rows:
+                    writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+                    written += batch.num_rows
+            write_through(path)
+            write_through(path.absolute().parent)
+        except BaseException:
+            path.unlink()  # its writer has closed it, so a part of the records would look like all
+            raise
+    except OSError as error:
+        raise SetupError(f"The file {path} cannot be written: {error.strerror}. Name a file that does not exist yet.") from error
+    return written
+
+
+def read_head(file: InputFile) -> ExportHead | None:
+    """Returns the head of an export; None for any other file.
+
+    Raises:
+        InvalidInput: the head was changed, or is of another version, or the file is damaged.
+    """
+    found = file.parquet_metadata().get(_HEAD)
+    try:
+        return None if found is None else msgspec.json.decode(found, type=ExportHead)
+    except msgspec.MsgspecError as error:
+        reason = f"has a head of `evenhand export` that was changed, or is of another version of Evenhand ({error})"
+        raise InvalidInput.of(file.name, reason) from error
+
+
+def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records.
+
+    Raises:
+        InvalidInput, TooLarge: a file is no export of such records, or cannot be read.
+    """
+    for file in files:
+        head = read_head(file)
+        if head is None:
+            raise InvalidInput.of(file.name, "is not a file of `evenhand export`: its metadata have no deployment")
+        _require_fit(head, subject, file)
+        for number, row in file.parquet_rows():
+            try:
+                yield ImportRow(file=file.name, line=number, record=_record_of(row, head, subject))
+            except KeyError as error:
+                raise InvalidInput.of(file.name, f"has no column {error}, which `evenhand export` writes") from error
+            except RowRefused as refused:
+                yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+
+
+def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> None:
+    new = "Import it into a new deployment, with evenhand import payload --register"
+    if head.kind is not subject.kind:
+        raise InvalidInput.of(file.name, f"holds {head.kind.value} records; import it with evenhand import {head.kind.value}")
+    for part, exported, columns in (("features", head.features, subject.schema.features), ("meta", head.meta, subject.schema.meta)):
+        different = sorted({column.name for column in exported} ^ {column.name for column in columns})
+        if different:
+            reason = f"is of another schema: either the file or the deployment alone has {different[0]!r:.200} in its {part}. {new}"
+            raise InvalidInput.of(file.name, reason)
+        hidden = {column.name for column in exported if column.storage is StorageKind.PSEUDONYM}
+        for column in columns:
+            if column.name in hidden and column.storage is not None:
+                reason = f"holds pseudonyms in {part}.{column.name:.200}, of which the deployment would make others. {new}"
+                raise InvalidInput.of(file.name, reason)
+
+
+def _record_of(row: Mapping[str, Any] | RowRefused, head: ExportHead, subject: ImportSubject) -> dict[str, Any]:
+    if isinstance(row, RowRefused):
+        raise row
+    time = _TIMES[head.kind]
+    record = {"id": row["id"], time: write_time(row[time], time, subject), **{name: _read_json(row, name) for name in _VALUES}}
+    for part, columns in (("features", head.features), ("meta", head.meta)):
+        # A record without meta fields is another one than a record whose meta fields are missing.
+        if row[f"has_{part}"]:
+            record[part] = {column.name: row[f"{part}.{column.name}"] for column in columns}
+    if head.kind is LogKind.PAYLOAD:
+        record["sample_rate"] = row["sample_rate"]
+    return record
+
+
+def _read_json(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return None if row[name] is None else json.loads(row[name], parse_int=_read_whole)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RowRefused(name, f"must be a value as JSON, found {shown(row[name])}") from error
+
+
+def _read_whole(text: str) -> int | float:
+    # Postgres writes all digits of 1e300, and a whole number of more than 64 bits would be refused.
+    return int(text) if int(text) in _INT64 else float(text)

@@ -1,0 +1,54 @@
+"""The records of a month as `evenhand export` writes them: streamed, each column of the schema with its own type."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Final
+
+import pyarrow as pa
+
+from ...domain.arrivals import LogKind
+from ...domain.checks import Span
+from ...domain.deployments import FieldType, RecordSchema
+from ..database.arrow import ArrowReader
+
+_TYPES: Final = {FieldType.STRING: "text", FieldType.INTEGER: "bigint", FieldType.NUMBER: "float8", FieldType.BOOLEAN: "boolean"}
+
+_FIXED: Final = {
+    LogKind.PAYLOAD: """record_id AS id, scored_at, logged_at, model_revision, prediction::text AS prediction,
+        probability::text AS probability, label::text AS label, sample_rate, debiased::text AS debiased""",
+    # The answer to a check's question is left out: its decoded form cannot be sent, and the next check asks again.
+    LogKind.FEEDBACK: """feedback_id AS id, logged_at AS labelled_at, record_logged_at, label::text AS label,
+        CASE WHEN predicted_label IS NULL THEN predicted END::text AS prediction,
+        CASE WHEN predicted_label IS NULL THEN predicted_probability END::text AS probability""",
+}
+
+# A label belongs to the month of its record, however late it comes.
+_TIME: Final = {LogKind.PAYLOAD: "logged_at", LogKind.FEEDBACK: "coalesce(record_logged_at, logged_at)"}
+_NUMBER: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
+
+
+def versions_of_month(reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span) -> Mapping[int, int]:
+    """Returns the number of the month's records by the version of their schema, the first version first."""
+    statement = f"SELECT schema_version::int AS version, count(*) AS n {_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
+    found = reader.table(statement)
+    return dict(zip(found["version"].to_pylist(), found["n"].to_pylist(), strict=True))
+
+
+def rows_of_month(
+    reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span, schema: RecordSchema
+) -> AbstractContextManager[pa.RecordBatchReader]:
+    """Yields the month's records of that schema, oldest first; the last columns are its features and meta fields."""
+    values = "".join(
+        f", ({source}->>{position})::{_TYPES[column.type]}"
+        for source, columns in (("features", schema.features), ("meta", schema.meta))
+        for position, column in enumerate(columns)
+    )
+    wanted = f"{_FIXED[kind]}, features IS NOT NULL AS has_features, meta IS NOT NULL AS has_meta{values}"
+    of_version = f"{_of_month(kind, deployment_no, month)} AND schema_version = {schema.version:d}"
+    return reader.batches(f"SELECT {wanted} {of_version} ORDER BY {_TIME[kind]}, {_NUMBER[kind]}")
+
+
+def _of_month(kind: LogKind, deployment_no: int, month: Span) -> str:
+    # Numbers and times stand in the statement: with parameters, ADBC holds the whole answer in memory.
+    within = f"{_TIME[kind]} >= '{month.start.isoformat()}' AND {_TIME[kind]} < '{month.end.isoformat()}'"
+    return f"FROM {kind.value}_records WHERE deployment_no = {deployment_no:d} AND {within}"
