@@ -14,7 +14,7 @@ from ..imports.exports import ExportedColumn, ExportHead, write_export
 from ..security.secrets import open_secret_box
 from ..store.database.arrow import arrow_reader
 from ..store.deployments.deployments import Deployments
-from ..store.people.audit_events import insert_event
+from ..store.people.activities import record_activity
 from ..store.records.months import rows_of_month, versions_of_month
 from ..store.records.transactions import schemas_of
 from .database import ready_database
@@ -48,10 +48,9 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
             found = versions_of_month(reader, kind, deployment.no, span)
-            schema = schemas_of(session, deployment.no)[_choose_version(found, version, f"{month} of {deployment_id}")]
+            schema = schemas_of(session, deployment.no)[_choose_version(kind, found, version, f"{month} of {deployment_id}")]
             details = {"rows": found[schema.version], "schema_version": schema.version}
-            action = f"{kind.value}_records.exported"
-            insert_event(session, actor=COMMAND_LINE, action=action, deployment_id=deployment_id, subject=month, details=details)
+            record_activity(session, COMMAND_LINE, f"{kind.value}_records.exported", deployment=deployment, subject=month, details=details)
         head = ExportHead(
             kind=kind,
             month=month,
@@ -67,13 +66,13 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
     typer.echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
 
 
-def _choose_version(found: Mapping[int, int], version: int | None, place: str) -> int:
+def _choose_version(kind: LogKind, found: Mapping[int, int], version: int | None, place: str) -> int:
     if version is None and len(found) > 1:
         listed = ", ".join(f"{one} ({records:,} records)" for one, records in found.items())
         raise InvalidInput.of("--schema-version", f"must be one of those that {place} has: {listed}. Write a file of each")
     chosen = version or next(iter(found), None)
     if chosen is None or chosen not in found:
-        raise NotFound("record in the database of", place if version is None else f"{place} under schema version {version}")
+        raise NotFound(f"{kind.value} record in the database of", place if version is None else f"{place} under schema version {version}")
     return chosen
 
 
