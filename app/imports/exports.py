@@ -36,7 +36,7 @@ class ExportedColumn(Struct, frozen=True):
     @classmethod
     def of(cls, column: Column) -> "ExportedColumn":
         """Returns a column of a deployment."""
-        return cls(column.name, column.type, column.kind, column.storage and column.storage.kind)
+        return cls(column.name, column.type, column.kind, None if column.storage is None else column.storage.kind)
 
 
 class ExportHead(Struct, frozen=True, kw_only=True):

@@ -49,6 +49,6 @@ def rows_of_month(
 
 
 def _of_month(kind: LogKind, deployment_no: int, month: Span) -> str:
-    # Numbers and times stand in the statement: with parameters, ADBC holds the whole answer in memory.
+    # Numbers and times are part of the statement: with parameters, ADBC holds the whole answer in memory.
     within = f"{_TIME[kind]} >= '{month.start.isoformat()}' AND {_TIME[kind]} < '{month.end.isoformat()}'"
     return f"FROM {kind.value}_records WHERE deployment_no = {deployment_no:d} AND {within}"

@@ -23,6 +23,8 @@ DATABASE_COMMANDS = {
     "users enable": ("users", "enable", "ada"),
     "audit verify": ("audit", "verify"),
     "audit export": ("audit", "export", "new.jsonl"),
+    "export payload": ("export", "payload", "--deployment", "credit-risk", "--month", "2026-03", "--output", "new.parquet"),
+    "export feedback": ("export", "feedback", "--deployment", "credit-risk", "--month", "2026-03", "--output", "new.parquet"),
     "retention run": ("retention", "run"),
     "retention erase": ("retention", "erase", "credit-risk", "--id", "x", "--record-id", "a"),
     "retention receipt": ("retention", "receipt", "credit-risk", "x"),
