@@ -36,6 +36,20 @@ class ArrowReader:
         except AdbcError as error:
             raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
 
+    @contextmanager
+    def batches(self, query: str) -> Iterator[pa.RecordBatchReader]:
+        """Yields the rows of `query` a batch at a time, for more of them than memory holds.
+
+        Raises:
+            Unavailable: the database went away.
+        """
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(query)
+                yield cursor.fetch_record_batch()
+        except AdbcError as error:
+            raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
+
 
 @contextmanager
 def arrow_reader(database: Database) -> Iterator[ArrowReader]:
