@@ -10,7 +10,7 @@ import typer
 from ..domain.arrivals import LogKind
 from ..domain.checks import Span
 from ..errors import InvalidInput, NotFound
-from ..imports.exports import ExportedColumn, ExportHead, write_export
+from ..imports.exports import ExportHead, write_export
 from ..security.secrets import open_secret_box
 from ..store.database.arrow import arrow_reader
 from ..store.deployments.deployments import Deployments
@@ -56,8 +56,7 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
             month=month,
             name=deployment.name,
             problem_type=deployment.problem_type,
-            features=tuple(map(ExportedColumn.of, schema.features)),
-            meta=tuple(map(ExportedColumn.of, schema.meta)),
+            schema=schema,
             outputs=deployment.outputs,
             model_revision=deployment.model_revision,
         )

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from ..domain.arrivals import LogKind
-from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, StorageKind
+from ..domain.deployments import OutputFields, ProblemType, RecordSchema, StorageKind
 from ..durable_files import write_through
 from ..errors import InvalidInput, SetupError
 from .files import InputFile, shown
@@ -22,21 +22,8 @@ from .times import write_time
 _HEAD: Final = b"evenhand"
 _TIMES: Final = {LogKind.PAYLOAD: "scored_at", LogKind.FEEDBACK: "labelled_at"}
 _VALUES: Final = ("prediction", "probability", "label")
+_REGISTERED: Final = ("name", "problem_type", "outputs", "model_revision")
 _INT64: Final = range(-(2**63), 2**63)
-
-
-class ExportedColumn(Struct, frozen=True):
-    """A feature or meta field; `storage` is the form in which its values are in the file, if it is protected."""
-
-    name: str
-    type: FieldType
-    kind: FieldKind
-    storage: StorageKind | None = None
-
-    @classmethod
-    def of(cls, column: Column) -> "ExportedColumn":
-        """Returns a column of a deployment."""
-        return cls(column.name, column.type, column.kind, None if column.storage is None else column.storage.kind)
 
 
 class ExportHead(Struct, frozen=True, kw_only=True):
@@ -47,8 +34,7 @@ class ExportHead(Struct, frozen=True, kw_only=True):
     month: str
     name: str
     problem_type: ProblemType
-    features: tuple[ExportedColumn, ...]
-    meta: tuple[ExportedColumn, ...]
+    schema: RecordSchema
     outputs: OutputFields
     model_revision: str
 
@@ -56,21 +42,22 @@ class ExportHead(Struct, frozen=True, kw_only=True):
     def columns(self) -> list[str]:
         """Returns the names of the columns that the schema gives."""
         # A feature may be called `id`.
-        return [f"features.{column.name}" for column in self.features] + [f"meta.{column.name}" for column in self.meta]
+        return [f"features.{one.name}" for one in self.schema.features] + [f"meta.{one.name}" for one in self.schema.meta]
 
     def registration(self, deployment_id: str) -> dict[str, Any]:
-        """Returns the body that registers a deployment for the records. What was stored in another form stays in it."""
-        members: dict[str, Any] = msgspec.to_builtins(self)
-        columns = {part: [{k: one[k] for k in ("name", "type", "kind")} for one in members[part]] for part in ("features", "meta")}
-        kept = {name: members[name] for name in ("name", "problem_type", "outputs", "model_revision")}
-        return {"id": deployment_id, **kept, **columns}
+        """Returns the body that registers a deployment for the records, each column with the type that is in the file."""
+        kept: dict[str, Any] = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
+        parts = {"features": self.schema.features, "meta": self.schema.meta}
+        return {"id": deployment_id, **kept} | {
+            part: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns] for part, columns in parts.items()
+        }
 
 
 def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
     """Writes the rows, whose last columns are those of the schema, through to the disk; returns their number. Only the owner may read it.
 
     Raises:
-        SetupError: the file exists, or cannot be written.
+        SetupError: the file exists, it cannot be written, or the rows cannot be read to their end.
     """
     fixed = rows.schema.names[: len(rows.schema) - len(head.columns)]
     fields = [pa.field(name, field.type) for name, field in zip((*fixed, *head.columns), rows.schema, strict=True)]
@@ -89,7 +76,7 @@ def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> in
             path.unlink()  # its writer has closed it, so a part of the records would look like all
             raise
     except OSError as error:
-        raise SetupError(f"The file {path} cannot be written: {error.strerror}. Name a file that does not exist yet.") from error
+        raise SetupError(f"Nothing was written to {path}: {error.strerror or error}. Name another file, or try again.") from error
     return written
 
 
@@ -131,15 +118,15 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
     new = "Import it into a new deployment, with evenhand import payload --register"
     if head.kind is not subject.kind:
         raise InvalidInput.of(file.name, f"holds {head.kind.value} records; import it with evenhand import {head.kind.value}")
-    for part, exported, columns in (("features", head.features, subject.schema.features), ("meta", head.meta, subject.schema.meta)):
-        different = sorted({column.name for column in exported} ^ {column.name for column in columns})
-        if different:
-            reason = f"is of another schema: either the file or the deployment alone has {different[0]!r:.200} in its {part}. {new}"
+    for part in ("features", "meta"):
+        exported, columns = ({column.name: column.storage for column in getattr(schema, part)} for schema in (head.schema, subject.schema))
+        if exported.keys() != columns.keys():
+            name = min(exported.keys() ^ columns.keys())
+            reason = f"is of another schema: either the file or the deployment alone has {name!r:.200} in its {part}. {new}"
             raise InvalidInput.of(file.name, reason)
-        hidden = {column.name for column in exported if column.storage is StorageKind.PSEUDONYM}
-        for column in columns:
-            if column.name in hidden and column.storage is not None:
-                reason = f"holds pseudonyms in {part}.{column.name:.200}, of which the deployment would make others. {new}"
+        for name, storage in exported.items():
+            if storage is not None and storage.kind is StorageKind.PSEUDONYM and columns[name] is not None:
+                reason = f"holds pseudonyms in {part}.{name:.200}, of which the deployment would make others. {new}"
                 raise InvalidInput.of(file.name, reason)
 
 
@@ -148,7 +135,7 @@ def _record_of(row: Mapping[str, Any] | RowRefused, head: ExportHead, subject: I
         raise row
     time = _TIMES[head.kind]
     record = {"id": row["id"], time: write_time(row[time], time, subject), **{name: _read_json(row, name) for name in _VALUES}}
-    for part, columns in (("features", head.features), ("meta", head.meta)):
+    for part, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
         # A record without meta fields is another one than a record whose meta fields are missing.
         if row[f"has_{part}"]:
             record[part] = {column.name: row[f"{part}.{column.name}"] for column in columns}
