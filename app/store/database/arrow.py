@@ -41,7 +41,8 @@ class ArrowReader:
         """Yields the rows of `query` a batch at a time, for more of them than memory holds.
 
         Raises:
-            Unavailable: the database went away.
+            Unavailable: the database does not answer.
+            OSError: it went away between two batches.
         """
         try:
             with self._connection.cursor() as cursor:
