@@ -1,19 +1,18 @@
-"""Routes of charts: the picture, the specification it is drawn from, and its figures."""
+"""Routes of charts: the picture and its figures."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-import msgspec
 from fastapi import APIRouter, Depends, Query, Response
 
-from ..charts.rendering import Spec, render_png, render_svg
-from ..charts.series import AlertMark, series_chart
-from ..charts.shares import ranges_chart, shares_chart
-from ..charts.theme import Theme
-from ..charts.twins import Twin, ranges_twin, series_twin, shares_twin, volume_twin
-from ..charts.volume import volume_chart
+from ..charts.bars import ranges_chart, shares_chart
+from ..charts.drawing import Chart, as_png
+from ..charts.periods import series_chart, volume_chart
+from ..charts.theme import LOOKS, Theme
+from ..charts.twins import ranges_twin, series_twin, shares_twin, volume_twin
 from ..checks.rollups import Period
+from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Span
 from ..domain.group_words import GroupWords
 from ..domain.monitor_rules import unknown_metric
@@ -39,13 +38,12 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 LONGEST = timedelta(days=366)
 """Max range of a series without a roll-up: a year of hourly points."""
 
-Form: TypeAlias = Literal["svg", "png", "vl.json", "csv"]
+Form: TypeAlias = Literal["svg", "png", "csv"]
 Part: TypeAlias = Literal["groups", "sub_ranges", "with_copies"]
 ThemeIn = Annotated[Theme, Query(description="For what background. The chart's own is transparent.")]
 Rollup = Annotated[Period | None, Query(description="Sum up checked hours by day, week or month (UTC).")]
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
-_VEGA_LITE = "application/vnd.vegalite.v6+json"
 
 FORMS: Answers = {
     200: {
@@ -53,13 +51,10 @@ FORMS: Answers = {
         "content": {
             "image/svg+xml": {"schema": {"type": "string"}},
             "image/png": {"schema": {"type": "string", "format": "binary"}},
-            _VEGA_LITE: {"schema": {"type": "object"}},
             "text/csv": {"schema": {"type": "string"}},
         },
     }
 }
-
-_SPECIFICATION: Answers = {200: {"description": "The Vega-Lite specification", "content": {_VEGA_LITE: {"schema": {"type": "object"}}}}}
 
 
 class Picture(Response):
@@ -146,15 +141,11 @@ AttributeIn = Annotated[Text, Query(description="Left out: the first one.")]
 
 def alerts_of_series(
     deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], wanted: RangeIn, now: NowIn
-) -> list[AlertMark]:
-    """Returns the alerts about that series that were opened in the range."""
+) -> list[Alert]:
+    """Returns the alerts about the metric and data of that series that were opened in the range."""
     since = wanted.since or datetime.min.replace(tzinfo=UTC)
     found = alerts_between(session, deployment.no, Span(start=since, end=wanted.until or now), metric=series.metric, data=series.data)
-    return [
-        AlertMark(alert.opened_at, alert.sentence or alert.rule_name)
-        for alert in found
-        if alert.subject.attribute == series.attribute and alert.opened_at >= since
-    ]
+    return [alert for alert in found if alert.opened_at >= since]
 
 
 @router.get(
@@ -169,13 +160,13 @@ def chart_series(
     words: WordsIn,
     form: Form,
     series: Annotated[Series, Depends(chosen_series)],
-    alerts: Annotated[list[AlertMark], Depends(alerts_of_series)],
+    alerts: Annotated[list[Alert], Depends(alerts_of_series)],
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
     """Returns a metric over time, with limits, intervals and alerts. The range is at most a year unless it is rolled up."""
     if form == "csv":
         return csv_file(series_twin(series), f"{deployment.id}-{series.metric}")
-    return _draw(series_chart(rename_series(words, series), theme=theme, alerts=alerts), form)
+    return _draw(series_chart(rename_series(words, series), LOOKS[theme], alerts=alerts), form)
 
 
 @router.get(
@@ -195,21 +186,7 @@ def chart_volume(
     """Returns the number of logged records over time, as the checks counted them."""
     if form == "csv":
         return csv_file(volume_twin(volumes), f"{deployment.id}-volume")
-    return _draw(volume_chart(volumes, theme=theme, rollup=wanted.rollup), form)
-
-
-# Must come before the next route, which would take `payload.vl` for the view.
-@router.get(
-    "/checks/{check_id}/charts/{view}.vl.json",
-    operation_id="specifyCheckChart",
-    response_class=Picture,
-    responses=_SPECIFICATION | problems_of_deployment(Conflict),
-)
-def specify_check_chart(
-    view: ViewIn, words: WordsIn, *, attribute: AttributeIn = None, part: PartIn = "groups", theme: ThemeIn = Theme.LIGHT
-) -> Response:
-    """Returns the Vega-Lite specification of the same chart."""
-    return _draw(_chart_of_view(view, words, attribute, part, theme)[0], "vl.json")
+    return _draw(volume_chart(volumes, LOOKS[theme], rollup=wanted.rollup), form)
 
 
 @router.get(
@@ -222,34 +199,27 @@ def specify_check_chart(
 def chart_check(
     view: ViewIn,
     words: WordsIn,
-    form: Literal["svg", "png", "csv"],
+    form: Form,
     *,
     attribute: AttributeIn = None,
     part: PartIn = "groups",
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
     """Returns the favourable rates of an attribute's groups in one view of a check. 409 where the check has no such view."""
-    spec, twin = _chart_of_view(view, words, attribute, part, theme)
-    return csv_file(twin, f"{view.check.id}-{view.kind.value}") if form == "csv" else _draw(spec, form)
-
-
-def _chart_of_view(view: CheckView, words: GroupWords, attribute: str | None, part: Part, theme: Theme) -> tuple[Spec, Twin]:
     among = view.balanced if part == "with_copies" else view.attributes
     found = next((one for one in among if attribute in (None, one.attribute)), None)
     if found is None:
         raise NotFound("attribute of this view", attribute or "with copies")
-    named = rename_shares(words, found)
+    if form == "csv":
+        return csv_file(ranges_twin(found) if part == "sub_ranges" else shares_twin(found), f"{view.check.id}-{view.kind.value}")
+    named, look = rename_shares(words, found), LOOKS[theme]
     if part == "sub_ranges":
-        return ranges_chart(view.kind, named, theme=theme), ranges_twin(found)
-    return shares_chart(view.kind, named, theme=theme, with_copies=part == "with_copies"), shares_twin(found)
+        return _draw(ranges_chart(view.kind, named, look), form)
+    return _draw(shares_chart(view.kind, named, look, with_copies=part == "with_copies"), form)
 
 
-def _draw(spec: dict[str, Any], form: Form) -> Response:
+def _draw(chart: Chart, form: Literal["svg", "png"]) -> Response:
     safe = {"Content-Security-Policy": _POLICY}
-    match form:
-        case "svg":
-            return Picture(render_svg(spec), media_type="image/svg+xml", headers=safe)
-        case "png":
-            return Picture(render_png(spec), media_type="image/png", headers=safe)
-        case _:
-            return Picture(msgspec.json.encode(spec), media_type=_VEGA_LITE)
+    if form == "svg":
+        return Picture(chart.svg, media_type="image/svg+xml", headers=safe)
+    return Picture(as_png(chart.svg), media_type="image/png", headers=safe)

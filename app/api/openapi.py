@@ -33,7 +33,7 @@ _TAGS = [
     {"name": "measurements", "description": "The series that checks produce."},
     {"name": "evidence", "description": "Unfair since when, with a bound on false alarms; shown fair; or undecided."},
     {"name": "attributions", "description": "What carries the gaps of a window, by asking the model about hybrids of its records."},
-    {"name": "charts", "description": "Series and views as pictures, as their Vega-Lite specification, and as CSV."},
+    {"name": "charts", "description": "Series and views as pictures and as CSV."},
     {"name": "reports", "description": "One check or a period as a file for people, and all measurements as CSV."},
     {
         "name": "mitigation",

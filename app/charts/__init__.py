@@ -1,1 +1,1 @@
-"""Charts: points in, Vega-Lite specifications and pictures out. Page, export and report draw from the same specification."""
+"""Charts: points in, SVG out. Page, export and report draw the same shapes."""

@@ -1,10 +1,9 @@
-"""Number axis of a metric: its ends, its ideal, and the format of its numbers."""
+"""Ends of the number axis of a metric."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import CountOf, RateOf
 
 ROOM = 1.12
 """Factor by which the axis reaches beyond the values that are drawn."""
@@ -12,13 +11,10 @@ ROOM = 1.12
 
 @dataclass(frozen=True, slots=True)
 class NumberAxis:
-    """The ends of an axis, and the d3 format of its numbers. `ideal` is drawn as a line; `equal` says what it means."""
+    """The ends of an axis."""
 
     low: float
     high: float
-    format: str
-    ideal: float | None
-    equal: str
 
 
 def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | None]) -> NumberAxis:
@@ -42,12 +38,4 @@ def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | N
         # If all values are alike there is no distance to take a share of, so the value itself gives it.
         room = (most - least) * (ROOM - 1) or abs(most) * (ROOM - 1) or 1.0
         low, high = least - room, most + room
-
-    match row.measure:
-        case RateOf():
-            form = ".0%"
-        case CountOf():
-            form = ",.0f"
-        case _:
-            form = "+.3~g" if row.ideal == 0 and row.lowest != 0 else ".3~g"
-    return NumberAxis(low, high, form, row.ideal, "equal" if row.order != "none" else "ideal")
+    return NumberAxis(low, high)

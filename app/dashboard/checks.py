@@ -12,6 +12,8 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..charts.bars import ranges_chart, shares_chart
+from ..charts.theme import PAGE
 from ..checks.sides import missing_sides
 from ..domain.alerts import Alert
 from ..domain.attributions import AttributionState
@@ -34,6 +36,7 @@ from ..views.figures import DATA_SETS
 from ..views.forest_source import forest_of_check
 from ..views.headlines import IMPACT
 from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
+from ..views.renaming import rename_shares
 from ..views.viewing import check_view, views_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.paging import cut, read_number_cursor
@@ -135,6 +138,7 @@ def check_page(
     states = views_of(session, deployment, check)
     kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED)
     measurements, monitor = measurements_of(session, check.no), monitor_of(session, deployment.no)
+    group_words = GroupWords.of(monitor)
     values = {
         "deployment": deployment,
         "check": check,
@@ -152,8 +156,10 @@ def check_page(
         "round_change": round_change,
         "share_of": share_of,
         "figure_query": figure_query,
-        "name_group": partial(_name_group, GroupWords.of(monitor)),
-        "name_subject": partial(_name_subject, GroupWords.of(monitor)),
+        "name_group": partial(_name_group, group_words),
+        "name_subject": partial(_name_subject, group_words),
+        "draw_shares": lambda one, **more: shares_chart(kind, rename_shares(group_words, one), PAGE, **more),
+        "draw_ranges": lambda one: ranges_chart(kind, rename_shares(group_words, one), PAGE),
         "catalogue": CATALOGUE,
         "data_sets": DATA_SETS,
         "now": now,

@@ -1,6 +1,6 @@
 """The part of a deployment's page over time: panels of all groups on one axis, or sums by day, week or month as charts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -9,6 +9,9 @@ from urllib.parse import urlencode
 import msgspec
 from sqlalchemy.orm import Session
 
+from ..charts.drawing import Chart
+from ..charts.periods import series_chart, volume_chart
+from ..charts.theme import PAGE
 from ..charts.time_ticks import TimeTick, time_ticks
 from ..charts.timeline import (
     PanelPicture,
@@ -26,9 +29,13 @@ from ..domain.checks import DataSet, Measurement, Scope, Span
 from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..domain.time_ranges import RangeChoice
+from ..errors import InvalidInput
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
 from ..metrics.verdicts import Verdict
+from ..store.alerts.alerts import alerts_between
+from ..views.renaming import rename_series
+from ..views.series import SeriesWanted, series_of, volume_of
 from ..views.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, choose_range, read_timeline
 from ..views.timeline_words import name_step, say_steps
 from .wording import data_set
@@ -47,11 +54,13 @@ _NONE_OF_THEM = (0,) * len(_VERDICTS)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart: its title, and the address and query of its exports."""
+    """A chart: its title, and the address and query of its exports. `chart` is None where nothing is summed up, or a `problem` says why."""
 
     title: str
     address: str
     query: str
+    chart: Chart | None
+    problem: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +142,7 @@ def read_over_time(
     return {
         "range": shown,
         "over_time": timeline,
-        "charts": _list_charts(wanted, measured, span),
+        "charts": _list_charts(session, wanted, measured, span),
         "report_query": f"?{urlencode({'since': span.start.isoformat(), 'until': span.end.isoformat()})}",
         "shown_panels": SHOWN_PANELS,
     }
@@ -249,23 +258,37 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
     return sorted(events, key=lambda one: one.moment)
 
 
-def _list_charts(wanted: WantedCharts, measured: Sequence[Measurement], span: Span) -> list[Drawn]:
-    """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy."""
-    metric, data = wanted.metric, wanted.data
-    about = [one for one in measured if (one.metric, one.data) == (metric, data)]
-    name = CATALOGUE[metric].title if metric in CATALOGUE else metric
+def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Measurement], span: Span) -> list[Drawn]:
+    """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy; drawn if summed up."""
+    metric, data, number = wanted.metric, wanted.data, wanted.deployment_no
+    about = [one for one in measured if (one.metric, one.data) == (metric, data) and metric in CATALOGUE]
     base = f"/v1/deployments/{wanted.deployment_id}/charts"
     # So many single checks can only be shown rolled up.
     rollup = wanted.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | ({} if rollup is None else {"rollup": rollup.value})
+    words, charts = GroupWords.of(wanted.monitor), []
+    alerts = [] if wanted.rollup is None else [one for one in alerts_between(session, number, span) if one.opened_at >= span.start]
 
-    charts = []
+    def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:
+        chart, problem = None, ""
+        if wanted.rollup is not None:
+            try:
+                chart = draw()
+            except InvalidInput as error:
+                problem = str(error)
+        charts.append(Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}", chart, problem))
+
+    def add_series(title: str, metric: str, data: DataSet, attribute: str | None) -> None:
+        asked = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=wanted.rollup)
+        query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute})}
+        add(title, "series", query, lambda: series_chart(rename_series(words, series_of(session, number, asked)), PAGE, alerts=alerts))
+
     for attribute in dict.fromkeys(one.attribute for one in about):
-        query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute}), **when}
+        name = CATALOGUE[metric].title
         title = f"{name} by {attribute}" if attribute else name
-        charts.append(Drawn(f"{title}, {data_set(data.value)}", f"{base}/series", f"?{urlencode(query)}"))
+        add_series(f"{title}, {data_set(data.value)}", metric, data, attribute)
     if measured:
-        charts.append(Drawn("Records logged, and earlier records that were added to a check", f"{base}/volume", f"?{urlencode(when)}"))
-        query = {"metric": ACCURACY.metric, "data": ACCURACY.data.value, **when}
-        charts.append(Drawn("Accuracy: how often the prediction was the later label", f"{base}/series", f"?{urlencode(query)}"))
+        title = "Records logged, and earlier records that were added to a check"
+        add(title, "volume", {}, lambda: volume_chart(volume_of(session, number, span.start, span.end, rollup), PAGE, rollup=rollup))
+        add_series("Accuracy: how often the prediction was the later label", ACCURACY.metric, ACCURACY.data, None)
     return charts

@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
+from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..domain.tables_of_files import NOT_READ
@@ -57,7 +58,7 @@ def _write_moment(context: Context, at: datetime | None) -> str:
     return wording.moment(at) if choice is None else wording.moment_in_zone(at, choice.zone)
 
 
-_ENVIRONMENT.filters["moment"] = _write_moment
+_ENVIRONMENT.filters |= {"moment": _write_moment, "picture": Markup}
 
 
 def compile_templates() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from importlib.metadata import version
 
 from .. import VERSION
-from ..charts.rendering import VEGA_LITE
 from ..domain.checks import CheckRun
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
@@ -123,7 +122,7 @@ _COUNTS = {
 
 def versions() -> str:
     """Returns the versions that made the report."""
-    return f"Evenhand {VERSION}, Vega-Lite {VEGA_LITE} for the charts, typst {version('typst')} for the PDF."
+    return f"Evenhand {VERSION}, typst {version('typst')} for the PDF."
 
 
 def _list_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> str:

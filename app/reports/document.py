@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from ..charts.rendering import Spec
-from ..charts.theme import Theme
+from ..charts.drawing import Chart
+from ..charts.theme import ThemeLook
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class ReportChart:
-    """A chart; `draw` makes it for the background of the report."""
+    """A chart; `draw` makes it in the look of the report."""
 
     caption: str
-    draw: Callable[[Theme], Spec]
+    draw: Callable[[ThemeLook], Chart]
 
 
 Block: TypeAlias = Paragraph | Bullets | ReportTable | ReportChart

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from ..charts.series import AlertMark, heading, series_chart
-from ..charts.volume import volume_chart
+from ..charts.periods import heading, series_chart, volume_chart
 from ..checks.rollups import Period
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Scope, Span
@@ -71,16 +70,12 @@ def history_sections(
         else f"checked hours summed up by {rollup.value}, at its start. {OF_NOW}"
     )
     yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {each}."),))
+    opened = [alert for alert in alerts if span.start <= alert.opened_at <= span.end]
     for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
         blocks: list[Block] = []
         for data in (DataSet.PAYLOAD, DataSet.BALANCED):
-            marks = [
-                AlertMark(alert.opened_at, alert.sentence or alert.rule_name)
-                for alert in alerts
-                if alert.subject.attribute == attribute and alert.subject.data == data and span.start <= alert.opened_at <= span.end
-            ]
             impact = rename_series(words, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
-            blocks += _series_blocks(impact, span, marks)
+            blocks += _series_blocks(impact, span, opened)
         yield Section(f"{attribute}: disparate impact", tuple(blocks), level=3)
 
     accuracy = _read_series(session, deployment_no, "accuracy", DataSet.FEEDBACK, None, span)
@@ -92,7 +87,7 @@ def history_sections(
         total = sum(one.records for one in volumes)
         records: tuple[Block, ...] = (
             Paragraph(f"{count(total)} records were logged in the checked hours."),
-            ReportChart("Records logged", lambda theme: volume_chart(volumes, theme=theme, span=_axis(span), rollup=rollup)),
+            ReportChart("Records logged", lambda look: volume_chart(volumes, look, span=_axis(span), rollup=rollup)),
         )
     else:
         records = (Paragraph("No check of this time was of a single hour, so the records logged in it were not counted."),)
@@ -110,14 +105,14 @@ def _read_series(session: Session, deployment_no: int, metric: str, data: DataSe
     return series_of(session, deployment_no, replace(wanted, since=ends.start, until=ends.end))
 
 
-def _series_blocks(series: Series, span: Span, marks: Sequence[AlertMark]) -> Iterator[Block]:
+def _series_blocks(series: Series, span: Span, alerts: Sequence[Alert]) -> Iterator[Block]:
     name = f"{heading(series)}, {_DATA[series.data]}"
     if not any(group.points for group in series.groups):
         yield Paragraph(f"{name}: no check of this time measured it.")
         return
     if series.rollup is None and rollup_for(span) is not None:
         yield Paragraph(f"{name}: no whole hour was checked in this time that could be summed up, so each point is a check.")
-    yield ReportChart(name, lambda theme: series_chart(series, theme=theme, alerts=marks, span=_axis(span)))
+    yield ReportChart(name, lambda look: series_chart(series, look, alerts=alerts, span=_axis(span)))
     rows = list(_rows_by_day(series)) if series.rollup is None else list(_rows_by_period(series))
     # Moments are written so that their texts sort as they do.
     rows = sorted(rows, key=lambda row: row[:2])

@@ -9,14 +9,12 @@ from typing import Literal
 
 import typst
 
-from ..charts.theme import Theme
+from ..charts.drawing import fonts
+from ..charts.theme import LOOKS, Theme
 from .document import Document
 from .written import written
 
 _TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()
-
-_FONTS = typst.Fonts()
-"""Fonts of the writer and of the machine, which else are searched for each report."""
 
 _MOST_ATTEMPTS = 4
 _UNDRAWN = re.compile(r'the text `"(.+?)"` could not be displayed')
@@ -33,7 +31,7 @@ def as_pdf(document: Document) -> bytes:
         {"name": one.name, "media_type": one.media_type, "description": one.description, "content": one.content.decode()}
         for one in document.attachments
     ]
-    content = json.dumps(written(document, Theme.PRINT), ensure_ascii=False)
+    content = json.dumps(written(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
     files_json = json.dumps(attached, ensure_ascii=False)
     for _ in range(_MOST_ATTEMPTS):
         try:
@@ -66,4 +64,4 @@ def _name_characters(texts: Iterable[str]) -> dict[int, str]:
 def _compile(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
     inputs = {"report": content, "files": attached}
     # Without this time, the writer would put in the present one, and the same report would be another file.
-    return typst.compile(_TEMPLATE, font_paths=_FONTS, sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at)
+    return typst.compile(_TEMPLATE, font_paths=fonts(), sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at)

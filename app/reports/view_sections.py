@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..charts.shares import VIEW_TITLES, ranges_chart, shares_chart
+from ..charts.bars import VIEW_TITLES, ranges_chart, shares_chart
 from ..domain.checks import Measurement
 from ..domain.mitigation import ONLY_DIRECT
 from ..metrics.catalogue import CATALOGUE
@@ -84,7 +84,7 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
     if one.perturbed_records is not None:
         counts.append(f"Copies: {count(one.perturbed_records)}, of which {count(one.unclassified_copies or 0)} in neither outcome list.")
     yield Paragraph(" ".join(counts))
-    yield ReportChart(f"Favourable rate by {one.attribute}, {VIEW_TITLES[kind]}", lambda theme: shares_chart(kind, one, theme=theme))
+    yield ReportChart(f"Favourable rate by {one.attribute}, {VIEW_TITLES[kind]}", lambda look: shares_chart(kind, one, look))
     yield _shares_table(f"Figures of the chart: {one.attribute}, {VIEW_TITLES[kind]}", one)
     if kind is ViewKind.DEBIASED:
         yield from _mitigation_blocks(kind, one, balanced)
@@ -98,7 +98,7 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
         for part in group.sub_ranges
     ]
     if rows:
-        yield ReportChart(f"Favourable rate by sub-range of {one.attribute}", lambda theme: ranges_chart(kind, one, theme=theme))
+        yield ReportChart(f"Favourable rate by sub-range of {one.attribute}", lambda look: ranges_chart(kind, one, look))
         columns = ("Sub-range", "Group", "Role", "Favourable", "Records", "Share", "95 %")
         yield ReportTable(f"Figures of the chart: {one.attribute} by sub-range", columns, tuple(rows))
 
@@ -170,7 +170,7 @@ def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVi
         # The chart is drawn later; this name is never None for it.
         found = balanced
         caption = f"Favourable rate by {one.attribute}, counterfactual, before and after mitigation"
-        yield ReportChart(caption, lambda theme: shares_chart(kind, found, theme=theme, with_copies=True))
+        yield ReportChart(caption, lambda look: shares_chart(kind, found, look, with_copies=True))
         yield _shares_table(f"Figures of the chart: {one.attribute}, counterfactual", found)
     if one.accuracy:
         columns = ("Metric", "Group", "Before", "95 %", "After", "95 %", "Change, in points", "95 %")

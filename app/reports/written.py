@@ -4,26 +4,23 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from ..charts.rendering import render_svg, replace_undrawable
-from ..charts.theme import Theme
+from ..charts.drawing import replace_undrawable
+from ..charts.theme import ThemeLook
 from ..domain.bidi import isolate
 from .document import Block, Bullets, Document, Paragraph, ReportChart, ReportTable
 from .numbers import moment
-
-WIDTH = 640
-"""Pixels of a chart in a report."""
 
 _PICTURES = frozenset({"svg", "picture", "axis"})
 """Members that are SVG, which have no text of ours or have it drawn already."""
 
 
-def written(document: Document, theme: Theme) -> dict[str, Any]:
-    """Returns the document with its charts drawn for that background. `alt` is the chart in a sentence.
+def written(document: Document, look: ThemeLook) -> dict[str, Any]:
+    """Returns the document with its charts drawn in that look. `alt` is the chart in a sentence.
 
     Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
     """
     annex = [
-        {"title": section.title, "level": section.level, "id": f"s{place}", "blocks": list(_write_blocks(section.blocks, theme))}
+        {"title": section.title, "level": section.level, "id": f"s{place}", "blocks": list(_write_blocks(section.blocks, look))}
         for place, section in enumerate(document.annex, start=1)
     ]
     content = {
@@ -39,7 +36,7 @@ def written(document: Document, theme: Theme) -> dict[str, Any]:
     return found
 
 
-def _write_blocks(blocks: Iterable[Block], theme: Theme) -> Iterable[dict[str, Any]]:
+def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[dict[str, Any]]:
     for block in blocks:
         match block:
             case Paragraph(text, is_caution):
@@ -50,8 +47,8 @@ def _write_blocks(blocks: Iterable[Block], theme: Theme) -> Iterable[dict[str, A
                 cells = {"columns": list(columns), "rows": [list(row) for row in rows]}
                 yield {"kind": "table", "caption": caption, "note": note, "is_last_wide": is_last_wide, **cells}
             case ReportChart(caption, draw):
-                spec = draw(theme)
-                yield {"kind": "figure", "caption": caption, "alt": spec["description"], "svg": render_svg(spec, width=WIDTH)}
+                chart = draw(look)
+                yield {"kind": "figure", "caption": caption, "alt": chart.description, "svg": chart.svg}
 
 
 def _isolated(part: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON

@@ -14,10 +14,11 @@ from .timeline import TimeStep
 _HUNDREDTHS = 2
 
 
-def say_checks(checks: int, verdicts: Mapping[Verdict | None, int] | Mapping[str | None, int]) -> str:
-    """Returns how often each verdict was given: `164 checks: unfair 12, fair 152`."""
+def say_checks(checks: int, verdicts: Mapping[Verdict | None, int] | Mapping[str | None, int], unit: str = "check") -> str:
+    """Returns how often each verdict was given: `164 checks: unfair 12, fair 152`; `unit` names what has one."""
     counts = ", ".join(f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts.get(verdict))
-    return f"{'1 check' if checks == 1 else f'{checks:,} checks'}: {counts}" if counts else f"{checks:,} checks"
+    many = f"1 {unit}" if checks == 1 else f"{checks:,} {unit}s"
+    return f"{many}: {counts}" if counts else many
 
 
 def say_range(metric: str, lowest: float | None, highest: float | None, limits: Limits = (None, None)) -> str:
@@ -28,7 +29,7 @@ def say_range(metric: str, lowest: float | None, highest: float | None, limits: 
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def say_steps(metric: str, steps: Iterable[TimeStep]) -> str:
+def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> str:
     """Returns the verdicts and values of some steps: `164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`."""
     each = list(steps)
     verdicts: Counter[Verdict | None] = Counter()
@@ -40,7 +41,7 @@ def say_steps(metric: str, steps: Iterable[TimeStep]) -> str:
     highest = max((one.highest for one in each if one.highest is not None), default=None)
     limits = each[-1].limits if each else (None, None)
     parts = [
-        say_checks(figures, verdicts) if figures else "",
+        say_checks(figures, verdicts, unit) if figures else "",
         say_range(metric, lowest, highest, limits),
         f"{carried:,} carried forward" if carried else "",
     ]

@@ -1,0 +1,109 @@
+"""Favourable rates of groups as bars with their intervals: one view of a check, before and after mitigation, or by sub-range."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..domain.groups import Role
+from ..views.check_views import AttributeView, Outcomes, SubRange, ViewKind
+from .drawing import LINE, Chart, Drawing, clip_name, write_text
+from .theme import ThemeLook
+
+MOST_BARS = 60
+"""Max groups, or sub-ranges, that are drawn. The table twin has all."""
+
+VIEW_TITLES = {
+    ViewKind.PAYLOAD_PERTURBED: "payload and perturbed records",
+    ViewKind.PAYLOAD: "payload records",
+    ViewKind.TRAINING: "training data",
+    ViewKind.DEBIASED: "before and after mitigation",
+}
+
+_BAR, _GAP = 13, 4
+_TICKS = [(share, f"{100 * share:.0f} %", False) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """A group or a sub-range with its rate, or with those before and after mitigation."""
+
+    name: str
+    role: Role
+    stages: Sequence[Outcomes | SubRange]
+
+    @property
+    def words(self) -> list[str]:
+        shares = " → ".join("no rate" if one.share is None else _percent(one.share) for one in self.stages)
+        why = next((f" ({one.reason})" for one in self.stages if one.share is None and one.reason), "")
+        return [self.name, self.role, f"{shares} of {self.stages[0].records:,.10g}{why}"]
+
+
+def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_copies: bool = False) -> Chart:
+    """Returns the groups of one attribute in one view. `with_copies` says that a debiased view's records include perturbed ones."""
+    rows = []
+    for group in view.groups:
+        name = clip_name(group.group or "") or ("(blank)" if group.group is not None else f"all {group.role}")
+        rows.append(_Rates(name, group.role, [group.outcomes] if group.after is None else [group.outcomes, group.after]))
+    equality = None if view.perfect_equality is None else view.perfect_equality.value
+    records = f"{VIEW_TITLES[kind]}{', counterfactual' if with_copies else ''}"
+    return _draw(rows, f"Favourable rate by {clip_name(view.attribute)}", records, equality, look)
+
+
+def ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> Chart:
+    """Returns the sub-ranges of a numeric attribute's groups."""
+    rows = [_Rates(clip_name(one.label), group.role, [one]) for group in view.groups for one in group.sub_ranges]
+    return _draw(rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look)
+
+
+def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | None, look: ThemeLook) -> Chart:
+    is_pair = any(len(one.stages) > 1 for one in rows)
+    notes = f"{records[0].upper()}{records[1:]}. Lines on the bars are 95 % intervals."
+    notes += " Hollow: before mitigation; filled: after." if is_pair else " Filled: monitored; hollow: reference."
+    if equality is not None:
+        notes += f" Dashed: perfect equality, {_percent(equality)}."
+    if len(rows) > MOST_BARS:
+        notes += f" The first {MOST_BARS} of {len(rows)}."
+    drawing = Drawing(title, notes, look)
+    for row in rows[:MOST_BARS]:
+        drawing.write_parts(row.words)
+        top = drawing.height
+        for place, one in enumerate(row.stages):
+            stage = ("before", "after")[place] if is_pair else ""
+            _draw_bar(drawing, row, one, stage, is_hollow=stage == "before" if is_pair else row.role == "reference")
+        if equality is not None:
+            x = drawing.across(equality)
+            line = f'<line x1="{x}" x2="{x}" y1="{top - 2:g}" y2="{drawing.height + 1:g}"'
+            drawing.add(f'{line} stroke="{look.unfair}" stroke-width="2" stroke-dasharray="4 2"/>')
+        drawing.height += LINE / 2
+    if rows:
+        drawing.ticks(_TICKS)
+    else:
+        drawing.write("There are no groups to show.", fill=look.muted)
+    figures = "; ".join(", ".join(one.words) for one in rows[:MOST_BARS]) or "no group"
+    level = "" if equality is None else f" Perfect equality is {_percent(equality)}."
+    return drawing.finish(f"Bar chart. {title}: {figures}.{level}")
+
+
+def _draw_bar(drawing: Drawing, row: _Rates, one: Outcomes | SubRange, stage: str, *, is_hollow: bool) -> None:
+    look, y = drawing.look, drawing.height
+    drawing.add(f'<rect y="{y:g}" width="{drawing.across(1)}" height="{_BAR}" fill="{look.line}" fill-opacity="0.4"/>')
+    drawing.height += _BAR + _GAP
+    if one.share is None:
+        return
+    lower, upper = one.lower or 0.0, 1.0 if one.upper is None else one.upper
+    name = ", ".join(part for part in (row.name, stage) if part)
+    words = f"{name}: {_percent(one.share)} of {one.records:,.10g}, 95 %: {_percent(lower)} to {_percent(upper)}"
+    shade = look.monitored if row.role == "monitored" else look.link
+    low, high, middle = drawing.across(lower), drawing.across(upper), y + _BAR / 2
+    drawing.add(
+        f"<g><title>{write_text(words)}</title>",
+        f'<rect y="{y:g}" width="{drawing.across(one.share)}" height="{_BAR}" fill="{shade}" fill-opacity="{0.15 if is_hollow else 0.8}"',
+        f' stroke="{shade}" stroke-width="1.5"/><g stroke="{look.text}" stroke-width="1.5">',
+        f'<line x1="{low}" x2="{high}" y1="{middle:g}" y2="{middle:g}"/>',
+        *(f'<line x1="{x}" x2="{x}" y1="{middle - 4:g}" y2="{middle + 4:g}"/>' for x in (low, high)),
+        "</g></g>",
+    )
+
+
+def _percent(rate: float) -> str:
+    """Returns a rate as every page writes it: `63.2 %`."""
+    return f"{100 * rate:.1f} %"

@@ -1,0 +1,268 @@
+"""Charts over time in UTC, one value a check or a period: a metric as a panel for each group, and the records that were logged."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from ..checks.rollups import Period
+from ..clock import HOUR
+from ..domain.alerts import Alert
+from ..domain.checks import DataSet, Scope, Span
+from ..domain.time_ranges import step_of_picture
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.statements import limits_in_words
+from ..store.checks.check_days import DAY, CheckStep
+from ..store.checks.timeline import ORIGIN
+from ..views.series import GroupSeries, Series, Volume
+from ..views.timeline import MAX_STEPS, TimePanel, join_points
+from ..views.timeline_words import name_step, say_steps
+from .drawing import LINE, Chart, Drawing, clip_name, write_text
+from .theme import ThemeLook
+from .time_ticks import time_ticks
+from .timeline import (
+    VOLUME_HEIGHT,
+    WIDTH,
+    LevelTick,
+    PanelPicture,
+    TimeAxis,
+    draw_moments,
+    draw_panel,
+    draw_stretches,
+    draw_volume,
+    level_axis,
+)
+
+MOST_ALERTS = 200
+"""Max alerts that are marked: the newest."""
+
+MOST_PANELS = 60
+"""Max groups that are drawn. The table twin has all."""
+
+REDEFINED = "From here every record counts once on each side; before, every copy counted as a record (release 0.1)."
+
+DATA_TITLES = {
+    DataSet.PAYLOAD: "logged records",
+    DataSet.PAYLOAD_PERTURBED: "logged records and their copies, each copy counted as a record",
+    DataSet.BALANCED: "logged records, each once on either side, with their copies",
+    DataSet.FEEDBACK: "labelled records",
+    DataSet.TRAINING: "training data",
+    DataSet.DEBIASED: "before and after mitigation",
+    DataSet.DEBIASED_FEEDBACK: "labelled records, before and after mitigation",
+}
+
+_SCOPES = {
+    Scope.GROUP: "group",
+    Scope.WORST: "group furthest out",
+    Scope.POOLED: "all monitored",
+    Scope.WORST_PAIR: "two groups furthest apart",
+    Scope.REFERENCE: "reference",
+    Scope.ATTRIBUTE: "all groups",
+    Scope.OVERALL: "everybody",
+}
+_LENGTHS: Final = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
+_GUTTER: Final = 48
+_GAP_HEIGHT: Final = 5
+_MOST_TITLED: Final = 100
+"""Max steps of a panel with a text of their own under the pointer; more would be thinner than one can point at."""
+_MARGIN: Final = 0.015
+"""Share of the time that the axis has beyond either end, so that a bar at an end is whole."""
+_LEAST = timedelta(microseconds=1)
+_UTC = ZoneInfo("UTC")
+
+
+def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (), span: Span | None = None) -> Chart:
+    """Returns a metric over time with the alerts about it. `span` is the time that the axis shows; left out, that of points and alerts."""
+    marks = [
+        one
+        for one in alerts
+        if (one.subject.metric, one.subject.data, one.subject.attribute) == (series.metric, series.data, series.attribute)
+    ]
+    marks = sorted(marks, key=attrgetter("opened_at"))[-MOST_ALERTS:]
+    moments = [point.at for group in series.groups for point in group.points] + [gap.at for gap in series.gaps]
+    shown = span or _reach(moments, series.rollup, [one.opened_at for one in marks])
+    step = step_of_picture(shown, MAX_STEPS) if series.rollup is None else HOUR
+    axis = _axis(shown)
+    panels = [_panel(group, series, shown, step) for group in series.groups[:MOST_PANELS]]
+    levels = level_axis(series.metric, panels)
+    pictures = [draw_panel(one, series.metric, axis, levels) for one in panels]
+
+    drawing = Drawing(heading(series), _notes(series, step, pictures, has_alerts=bool(marks)), look, gutter=_GUTTER)
+    if marks:
+        for one in marks:
+            x = drawing.across(axis.percent(one.opened_at) / 100)
+            words = write_text(f"{format_moment(one.opened_at)}: {one.sentence or one.rule_name}")
+            mark = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{words}</title></path>'
+            drawing.add(f'<svg x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{mark}</svg>')
+        drawing.height += 10
+    gaps = draw_stretches(sorted({_start_of(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
+    changes = "" if series.redefined_at is None else draw_moments([series.redefined_at], axis)
+    unit = "check" if series.rollup is None else series.rollup.value
+    said = []
+    for panel, picture in zip(panels, pictures, strict=True):
+        words = "; ".join(part for part in (say_steps(series.metric, panel.steps, unit), picture.words) if part)
+        if not picture.places:
+            words += f": {next((one.reason for one in reversed(panel.steps) if one.reason), 'no reason is known')}"
+        drawing.write(panel.name, is_bold=True)
+        drawing.write(words, fill=look.muted)
+        drawing.height += 2
+        _draw_panel(drawing, picture, changes=changes, gaps=gaps, titles=_titles(series, picture))
+        said.append(f"{panel.name}: {words}")
+    if not panels:
+        drawing.write("No measurements in this time.", fill=look.muted)
+    _draw_times(drawing, axis, series.rollup)
+    return drawing.finish(_describe(series, said))
+
+
+def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | None = None, rollup: Period | None = None) -> Chart:
+    """Returns the records that each check, or each period, was given. `span` is the time that the axis shows; left out, that of these."""
+    shown = span or _reach([one.at for one in volumes], rollup)
+    step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
+    logged: Counter[datetime] = Counter()
+    for one in volumes:
+        logged[one.at if rollup else _start_of(one.at, step)] += one.records
+    most, total = max(logged.values(), default=0), sum(logged.values())
+    per = name_step(max(step, HOUR)) if rollup is None else rollup.value
+    words = f"{total:,} records, at most {most:,} in {per if per[0].isdigit() else f'one {per}'}"
+
+    drawing = Drawing("Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER)
+    if volumes:
+        axis = _axis(shown)
+        steps = [CheckStep(start=start, failed=0, reason=None, topped_up=0, logged=count) for start, count in sorted(logged.items())]
+        drawing.write(words, fill=look.muted)
+        drawing.height += 6
+        _draw_levels(drawing, (LevelTick(text=f"{most:,}", y=0), LevelTick(text="0", y=VOLUME_HEIGHT)), VOLUME_HEIGHT)
+        path = f'<path d="{draw_volume(steps, step, axis)}" fill="{look.link}" fill-opacity="0.8"/>'
+        drawing.add(_stretched(drawing, VOLUME_HEIGHT, path))
+        drawing.height += VOLUME_HEIGHT
+        _draw_times(drawing, axis, rollup)
+    else:
+        drawing.write("No hour of this time was checked.", fill=look.muted)
+    return drawing.finish(f"Column chart of records logged over time: {words}. The table next to it has the figures.")
+
+
+def heading(series: Series) -> str:
+    """Returns the title of the series."""
+    title = CATALOGUE[series.metric].title
+    return title if series.attribute is None else f"{title} by {clip_name(series.attribute)}"
+
+
+def format_moment(moment: datetime) -> str:
+    """Returns a moment as charts write it."""
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _reach(moments: Sequence[datetime], rollup: Period | None, events: Sequence[datetime] = ()) -> Span:
+    """Returns the time of the points and events: a point of a check is about the hour before it, one of a period about that after it."""
+    found = moments or events or [ORIGIN]
+    before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _LENGTHS[rollup])
+    return Span(start=min(found) - before, end=max([max(found) + after, *events]))
+
+
+def _axis(span: Span) -> TimeAxis:
+    margin = (span.end - span.start) * _MARGIN
+    return TimeAxis(span=Span(start=span.start - margin, end=span.end + margin))
+
+
+def _start_of(at: datetime, step: timedelta) -> datetime:
+    """Returns the start of the step that a check which ends then is of."""
+    return ORIGIN + (at - _LEAST - ORIGIN) // step * step
+
+
+def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
+    points = group.points
+    if series.rollup is not None:  # a bar is in the middle of its period
+        points = tuple(one._replace(at=one.at + _LENGTHS[series.rollup] / 2) for one in points)
+    name = clip_name(_SCOPES[group.scope] if group.group is None else group.group) or "(blank)"
+    return TimePanel(attribute=series.attribute, group=group.group, scope=group.scope, name=name, steps=join_points(points, span, step))
+
+
+def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *, has_alerts: bool) -> str:
+    known = DATA_TITLES[series.data]
+    per = f"one bar a {'check' if series.rollup is None else series.rollup.value}"
+    if step > HOUR:
+        per = f"each bar from the lowest to the highest check of {name_step(step)}"
+    return " ".join(
+        (
+            f"{known[0].upper()}{known[1:]}; {per}, in the colour of the verdict. Grey: 95 % intervals; shaded: the fair range.",
+            *(["Hollow: carried forward."] if any(one.carried for one in pictures) else []),
+            *(["Dark at the bottom: checks without figures."] if series.gaps else []),
+            *(["Triangle: alert opened."] if has_alerts else []),
+            *([f"The first {MOST_PANELS} of {len(series.groups)} groups."] if len(series.groups) > MOST_PANELS else []),
+            *(
+                []
+                if series.redefined_at is None
+                else [f"Dashed, {format_moment(series.redefined_at)}: {REDEFINED[0].lower()}{REDEFINED[1:]}"]
+            ),
+            "Time in UTC.",
+        )
+    )
+
+
+def _describe(series: Series, said: Sequence[str]) -> str:
+    """Returns the chart in words, for people who do not see it."""
+    points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
+    limits = [one for one, _ in groupby((point.lower_limit, point.upper_limit) for point in points) if one != (None, None)]
+    parts = [
+        f"{heading(series)} on {DATA_TITLES[series.data]}",
+        *([f"fair range {', then '.join(map(limits_in_words, limits))}"] if limits else []),
+        *said,
+        *([f"{len(series.gaps):,} checks without figures"] if series.gaps else []),
+        *([] if series.redefined_at is None else [f"from {format_moment(series.redefined_at)} on another definition than before"]),
+    ]
+    return ". ".join(parts) + ". The table next to it has the figures."
+
+
+def _titles(series: Series, picture: PanelPicture) -> str:
+    """Returns areas over the bars that say what they show under the pointer."""
+    if len(picture.places) > _MOST_TITLED:
+        return ""
+    back, unit = (timedelta(), "check") if series.rollup is None else (_LENGTHS[series.rollup] / 2, series.rollup.value)
+    return "".join(
+        f'<rect x="{bar.x - bar.width / 2:.1f}" width="{bar.width:g}" height="{picture.height:g}" fill-opacity="0">'
+        f"<title>{format_moment(bar.step.at - back)}: {say_steps(series.metric, [bar.step], unit)}; {bar.step.n:,} records</title></rect>"
+        for bar in picture.places
+    )
+
+
+def _draw_panel(drawing: Drawing, picture: PanelPicture, *, changes: str, gaps: str, titles: str) -> None:
+    look = drawing.look
+    shades = {"fair": look.fair, "unwatched": look.suspected, "suspected": look.suspected, "unfair": look.unfair}
+    thin = 'fill="none" stroke-width="1.2" vector-effect="non-scaling-stroke"'
+    shapes = [
+        (picture.band, f'fill="{look.fair_ground}"'),
+        ("" if picture.equal is None else f"M0 {picture.equal:g}H{WIDTH}", f'{thin} stroke="{look.muted}" stroke-opacity="0.6"'),
+        (picture.hull, f'fill="{look.muted}" fill-opacity="0.22"'),
+        (changes, f'{thin} stroke="{look.text}" stroke-dasharray="5 4"'),
+        (picture.line, f'{thin} stroke="{look.muted}"'),
+        *((path, f'fill="{shades.get(verdict, look.other)}"') for verdict, path in picture.bars),
+        (picture.carried, f'fill="{look.surface}" stroke="{look.other}" vector-effect="non-scaling-stroke"'),
+        (gaps, f'fill="{look.text}" transform="translate(0 {picture.height - _GAP_HEIGHT:g})"'),
+    ]
+    _draw_levels(drawing, picture.ticks, picture.height)
+    drawing.add(_stretched(drawing, picture.height, "".join(f'<path d="{path}" {style}/>' for path, style in shapes if path) + titles))
+    drawing.height += picture.height + LINE / 2
+
+
+def _stretched(drawing: Drawing, height: float, content: str) -> str:
+    """Returns shapes of panels, which are `WIDTH` units wide, over the width of the plot."""
+    size = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
+    return f'<svg {size} viewBox="0 0 {WIDTH} {height:g}" preserveAspectRatio="none">{content}</svg>'
+
+
+def _draw_levels(drawing: Drawing, ticks: Iterable[LevelTick], height: float) -> None:
+    """Adds the frame of a panel and the numbers to its left."""
+    look = drawing.look
+    frame = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
+    drawing.add(f'<rect {frame} fill="none" stroke="{look.line}"/>')
+    for tick in ticks:
+        drawing.label(tick.text, -5, drawing.height + min(max(tick.y + 4, 10), height), anchor="end", fill=look.muted)
+
+
+def _draw_times(drawing: Drawing, axis: TimeAxis, rollup: Period | None) -> None:
+    # Sums of days have no ticks at hours.
+    ticks = [one for one in time_ticks(axis.span, _UTC) if rollup is None or one.moment.hour == one.moment.minute == 0]
+    drawing.ticks([(one.at / 100, one.text, one.is_spare) for one in ticks])
