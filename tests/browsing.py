@@ -87,23 +87,23 @@ class Visit:
     expected_statuses: set[int] = field(default_factory=set)
 
     def go(self, path: str) -> Page:
-        """Opens a page and waits until it has loaded, charts included."""
+        """Opens a page and waits until it has loaded, parts that scripts fetch included."""
         self.page.goto(self.base_url + path)
-        self._wait_for_charts()
+        self._wait_for_parts()
         return self.page
 
     def settle(self) -> None:
-        """Waits until nothing loads and no chart is being drawn."""
+        """Waits until nothing loads and no part is being filled."""
         self.page.wait_for_load_state("networkidle")
-        self._wait_for_charts()
+        self._wait_for_parts()
 
     def use_scheme(self, scheme: Scheme) -> None:
-        """Changes the colours that the person prefers, and waits until the page and its charts have them."""
+        """Changes the colours that the person prefers, and waits until the page has them."""
         self.page.emulate_media(color_scheme=scheme)
         self.page.evaluate(_COLOURS_SETTLE)
-        self._wait_for_charts()
+        self._wait_for_parts()
 
-    def _wait_for_charts(self) -> None:
+    def _wait_for_parts(self) -> None:
         self.page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
 
     def log_in(self, key: str) -> None:

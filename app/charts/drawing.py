@@ -109,7 +109,7 @@ class Drawing:
         else:
             size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
             content = f'<g transform="translate({self.gutter} 0)">{content}</g>'
-        svg = f'<svg xmlns="http://www.w3.org/2000/svg" {about} {size}>{content}</svg>'
+        svg = f'<svg {about} xmlns="http://www.w3.org/2000/svg" {size}>{content}</svg>'
         return Chart(svg, self.title, self.notes, description)
 
 

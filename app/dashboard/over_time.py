@@ -54,7 +54,7 @@ _NONE_OF_THEM = (0,) * len(_VERDICTS)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart: its title, and the address and query of its exports. `chart` is None where nothing is summed up, or a `problem` says why."""
+    """A chart: its title, and the address and query of its exports. `chart` is None where the page has a timeline, or a `problem` says why."""
 
     title: str
     address: str
@@ -142,7 +142,7 @@ def read_over_time(
     return {
         "range": shown,
         "over_time": timeline,
-        "charts": _list_charts(session, wanted, measured, span),
+        "charts": _list_charts(session, wanted, measured, span, is_drawn=timeline is None),
         "report_query": f"?{urlencode({'since': span.start.isoformat(), 'until': span.end.isoformat()})}",
         "shown_panels": SHOWN_PANELS,
     }
@@ -258,8 +258,8 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
     return sorted(events, key=lambda one: one.moment)
 
 
-def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Measurement], span: Span) -> list[Drawn]:
-    """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy; drawn if summed up."""
+def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Measurement], span: Span, *, is_drawn: bool) -> list[Drawn]:
+    """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy."""
     metric, data, number = wanted.metric, wanted.data, wanted.deployment_no
     about = [one for one in measured if (one.metric, one.data) == (metric, data) and metric in CATALOGUE]
     base = f"/v1/deployments/{wanted.deployment_id}/charts"
@@ -267,11 +267,11 @@ def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Meas
     rollup = wanted.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | ({} if rollup is None else {"rollup": rollup.value})
     words, charts = GroupWords.of(wanted.monitor), []
-    alerts = [] if wanted.rollup is None else [one for one in alerts_between(session, number, span) if one.opened_at >= span.start]
+    alerts = [one for one in alerts_between(session, number, span) if one.opened_at >= span.start] if is_drawn else []
 
     def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:
         chart, problem = None, ""
-        if wanted.rollup is not None:
+        if is_drawn:
             try:
                 chart = draw()
             except InvalidInput as error:
@@ -279,7 +279,7 @@ def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Meas
         charts.append(Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}", chart, problem))
 
     def add_series(title: str, metric: str, data: DataSet, attribute: str | None) -> None:
-        asked = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=wanted.rollup)
+        asked = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup)
         query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute})}
         add(title, "series", query, lambda: series_chart(rename_series(words, series_of(session, number, asked)), PAGE, alerts=alerts))
 

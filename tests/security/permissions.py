@@ -112,7 +112,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("listAttributions", "readAttribution"),
         *("readEvidencePlan", "planEvidence"),
         *("listSubgroupScans", "readSubgroupScan", "listSubgroupCandidates", "readSubgroupScanSettings"),
-        *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
+        *("chartSeries", "chartVolume", "chartCheck"),
         *("reportCheck", "reportPeriod", "reportToRegulator", "readReportPresets"),
         *("listReportSchedules", "readReportSchedule", "listKeptReports", "readKeptReport", "downloadKeptReport"),
         *("exportCheckMeasurements", "exportCheckTrace", "exportMeasurements"),

@@ -1,13 +1,13 @@
 """Figures of release 0.1 under their true names: stored ones are kept, and each series says from when it follows the new definition."""
 
 import importlib.util
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app.charts.series import REDEFINED, series_chart
+from app.charts.periods import REDEFINED, series_chart
+from app.charts.theme import LOOKS, Theme
 from app.checks.rollups import Period
 from app.domain.checks import DataSet, Scope
 from app.metrics.catalogue import CATALOGUE
@@ -69,11 +69,16 @@ def test_a_series_keeps_what_was_reported_and_says_from_when_it_has_another_defi
 
 
 def test_a_chart_marks_the_moment_and_draws_no_line_over_it(upgraded: Scene) -> None:
-    spec = series_chart(series(upgraded, "disparate_impact", DataSet.BALANCED))
+    look = LOOKS[Theme.LIGHT]
+    changed = series_chart(series(upgraded, "disparate_impact", DataSet.BALANCED), look)
+    unchanged = series_chart(series(upgraded, "disparate_impact", DataSet.PAYLOAD), look)
 
-    assert REDEFINED in json.dumps(spec)
-    assert {row["k"] for row in spec["datasets"]["lines"]} == {0, 1}
-    assert REDEFINED not in json.dumps(series_chart(series(upgraded, "disparate_impact", DataSet.PAYLOAD)))
+    assert REDEFINED[1:] in changed.notes
+    assert ' stroke-dasharray="5 4"' in changed.svg
+    # A line between two checks; the other paths of this kind are the marks.
+    line = f'stroke="{look.muted}"/>'
+    assert unchanged.svg.count(line) == changed.svg.count(line) + 1
+    assert REDEFINED[1:] not in unchanged.notes
 
 
 def test_openscales_own_series_goes_on_under_its_own_name(upgraded: Scene) -> None:

@@ -116,7 +116,8 @@ def test_every_view_has_an_address_a_chart_and_a_table_with_the_counts(
     answer = reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind})
     text = answer.text
     assert answer.status_code == 200
-    assert f'data-chart="/v1{CHECKS}/{check_after_training.id}/charts/{kind}.vl.json?attribute=sex"' in text
+    assert f'href="/v1{CHECKS}/{check_after_training.id}/charts/{kind}.svg?attribute=sex"' in text
+    assert "Bar chart. Favourable rate by sex: female, monitored, " in text
     assert re.search(rf'href="\?view={kind}#views" aria-current="page"', text)
     counts = {"payload": "6 24 30", "payload_perturbed": "6 44 50", "training": "31 70 101", "debiased": "6 → 30 30"}
     assert f"female monitored {counts[kind]}" in words(text)
@@ -125,7 +126,7 @@ def test_every_view_has_an_address_a_chart_and_a_table_with_the_counts(
 @pytest.mark.nightly
 def test_the_charts_of_every_view_can_be_drawn(check_after_training: CheckRun, service: RunningService, reader: httpx.Client) -> None:
     pages = [reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind}).text for kind in KINDS]
-    charts = {html.unescape(address) for text in pages for address in re.findall(r'data-chart="([^"]*)"', text)}
+    charts = {html.unescape(address) for text in pages for address in re.findall(r'href="([^"]*[.]svg[?][^"]*)"', text)}
     assert any("part=sub_ranges" in address for address in charts)
     assert any("part=with_copies" in address for address in charts)
     assert "40-49 36-75, reference" in words(pages[1])

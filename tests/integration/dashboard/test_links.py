@@ -25,7 +25,7 @@ from tests.scenes import HOUR, NOON, Scene, scene
 MOST_OF_A_ROUTE = 12
 """Pages of one route that are fetched: those of the records and figures are alike, and many."""
 
-_NAMED = ("href", "src", "data-chart", "data-table", "data-path", "data-correlated-path", "data-api-path")
+_NAMED = ("href", "src", "data-table", "data-path", "data-correlated-path", "data-api-path")
 
 
 @dataclass

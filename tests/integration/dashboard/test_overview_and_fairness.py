@@ -150,11 +150,12 @@ def test_a_query_that_cannot_be_is_told_on_a_page(reader: httpx.Client, query: s
 def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reader: httpx.Client) -> None:
     text = reader.get(PAGE).text
     summed_up = reader.get(f"{PAGE}?rollup=day").text
-    charts = [html.unescape(found) for found in re.findall(r'data-chart="([^"]*)"', summed_up)]
+    charts = [html.unescape(found) for found in re.findall(r'href="([^"]*[.]svg[?][^"]*)"', summed_up)]
     tables = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', text)]
 
     assert "Records with sex female get the favourable outcome 0.20 times as often as records with sex male" in words(text)
-    assert [chart.partition("?")[0].rpartition("/")[2] for chart in charts] == ["series.vl.json", "volume.vl.json", "series.vl.json"]
+    assert [chart.partition("?")[0].rpartition("/")[2] for chart in charts] == ["series.svg", "volume.svg", "series.svg"]
+    assert summed_up.count('<div class="chart"><svg') == 3
     assert len(tables) == 3
     assert {reader.get(address).status_code for address in [*charts, *tables]} == {200}
 
@@ -165,7 +166,7 @@ def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reade
 )
 def test_every_choice_of_the_page_leads_to_a_page(reader: httpx.Client, query: str) -> None:
     answer = reader.get(f"{PAGE}?{query}")
-    charts = [html.unescape(found) for found in re.findall(r'data-(?:chart|table)="([^"]*)"', answer.text)]
+    charts = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', answer.text)]
 
     assert answer.status_code == 200
     assert {reader.get(address).status_code for address in charts} == {200}

@@ -1,10 +1,5 @@
 /* Names that the scripts of the pages find in the browser and TypeScript does not know. */
 
-/** The chart library, which assets.py builds. */
-interface Window {
-  vegaEmbed(place: Element, specification: object, options: object): Promise<{ finalize(): void }>;
-}
-
 /** forms.js ends a form with data-after="none" with it; `detail` is the service's answer. */
 interface HTMLElementEventMap {
   done: CustomEvent;
