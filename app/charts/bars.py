@@ -32,8 +32,8 @@ class _Rates:
 
     @property
     def words(self) -> list[str]:
-        shares = " → ".join("no rate" if one.share is None else _percent(one.share) for one in self.stages)
-        why = next((f" ({one.reason})" for one in self.stages if one.share is None and one.reason), "")
+        shares = " → ".join("no rate" if stage.share is None else _percent(stage.share) for stage in self.stages)
+        why = next((f" ({stage.reason})" for stage in self.stages if stage.share is None and stage.reason), "")
         return [self.name, self.role, f"{shares} of {self.stages[0].records:,.10g}{why}"]
 
 
@@ -50,12 +50,12 @@ def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_c
 
 def ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> Chart:
     """Returns the sub-ranges of a numeric attribute's groups."""
-    rows = [_Rates(clip_name(one.label), group.role, [one]) for group in view.groups for one in group.sub_ranges]
+    rows = [_Rates(clip_name(part.label), group.role, [part]) for group in view.groups for part in group.sub_ranges]
     return _draw(rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look)
 
 
 def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | None, look: ThemeLook) -> Chart:
-    is_pair = any(len(one.stages) > 1 for one in rows)
+    is_pair = any(len(row.stages) > 1 for row in rows)
     notes = f"{records[0].upper()}{records[1:]}. Lines on the bars are 95 % intervals."
     notes += " Hollow: before mitigation; filled: after." if is_pair else " Filled: monitored; hollow: reference."
     if equality is not None:
@@ -66,9 +66,9 @@ def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | No
     for row in rows[:MOST_BARS]:
         drawing.write_parts(row.words)
         top = drawing.height
-        for place, one in enumerate(row.stages):
+        for place, outcomes in enumerate(row.stages):
             stage = ("before", "after")[place] if is_pair else ""
-            _draw_bar(drawing, row, one, stage, is_hollow=stage == "before" if is_pair else row.role == "reference")
+            _draw_bar(drawing, row, outcomes, stage, is_hollow=stage == "before" if is_pair else row.role == "reference")
         if equality is not None:
             x = drawing.across(equality)
             line = f'<line x1="{x}" x2="{x}" y1="{top - 2:g}" y2="{drawing.height + 1:g}"'
@@ -78,25 +78,25 @@ def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | No
         drawing.ticks(_TICKS)
     else:
         drawing.write("There are no groups to show.", fill=look.muted)
-    figures = "; ".join(", ".join(one.words) for one in rows[:MOST_BARS]) or "no group"
+    figures = "; ".join(", ".join(row.words) for row in rows[:MOST_BARS]) or "no group"
     level = "" if equality is None else f" Perfect equality is {_percent(equality)}."
     return drawing.finish(f"Bar chart. {title}: {figures}.{level}")
 
 
-def _draw_bar(drawing: Drawing, row: _Rates, one: Outcomes | SubRange, stage: str, *, is_hollow: bool) -> None:
+def _draw_bar(drawing: Drawing, row: _Rates, outcomes: Outcomes | SubRange, stage: str, *, is_hollow: bool) -> None:
     look, y = drawing.look, drawing.height
     drawing.add(f'<rect y="{y:g}" width="{drawing.across(1)}" height="{_BAR}" fill="{look.line}" fill-opacity="0.4"/>')
     drawing.height += _BAR + _GAP
-    if one.share is None:
+    if outcomes.share is None:
         return
-    lower, upper = one.lower or 0.0, 1.0 if one.upper is None else one.upper
+    lower, upper = outcomes.lower or 0.0, 1.0 if outcomes.upper is None else outcomes.upper
     name = ", ".join(part for part in (row.name, stage) if part)
-    words = f"{name}: {_percent(one.share)} of {one.records:,.10g}, 95 %: {_percent(lower)} to {_percent(upper)}"
+    words = f"{name}: {_percent(outcomes.share)} of {outcomes.records:,.10g}, 95 %: {_percent(lower)} to {_percent(upper)}"
     shade = look.monitored if row.role == "monitored" else look.link
     low, high, middle = drawing.across(lower), drawing.across(upper), y + _BAR / 2
     drawing.add(
         f"<g><title>{write_text(words)}</title>",
-        f'<rect y="{y:g}" width="{drawing.across(one.share)}" height="{_BAR}" fill="{shade}" fill-opacity="{0.15 if is_hollow else 0.8}"',
+        f'<rect y="{y:g}" width="{drawing.across(outcomes.share)}" height="{_BAR}" fill="{shade}" fill-opacity="{0.15 if is_hollow else 0.8}"',
         f' stroke="{shade}" stroke-width="1.5"/><g stroke="{look.text}" stroke-width="1.5">',
         f'<line x1="{low}" x2="{high}" y1="{middle:g}" y2="{middle:g}"/>',
         *(f'<line x1="{x}" x2="{x}" y1="{middle - 4:g}" y2="{middle + 4:g}"/>' for x in (low, high)),

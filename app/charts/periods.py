@@ -77,26 +77,26 @@ _UTC = ZoneInfo("UTC")
 def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (), span: Span | None = None) -> Chart:
     """Returns a metric over time with the alerts about it. `span` is the time that the axis shows; left out, that of points and alerts."""
     marks = [
-        one
-        for one in alerts
-        if (one.subject.metric, one.subject.data, one.subject.attribute) == (series.metric, series.data, series.attribute)
+        alert
+        for alert in alerts
+        if (alert.subject.metric, alert.subject.data, alert.subject.attribute) == (series.metric, series.data, series.attribute)
     ]
     marks = sorted(marks, key=attrgetter("opened_at"))[-MOST_ALERTS:]
     moments = [point.at for group in series.groups for point in group.points] + [gap.at for gap in series.gaps]
-    shown = span or _reach(moments, series.rollup, [one.opened_at for one in marks])
+    shown = span or _reach(moments, series.rollup, [mark.opened_at for mark in marks])
     step = step_of_picture(shown, MAX_STEPS) if series.rollup is None else HOUR
     axis = _axis(shown)
     panels = [_panel(group, series, shown, step) for group in series.groups[:MOST_PANELS]]
     levels = level_axis(series.metric, panels)
-    pictures = [draw_panel(one, series.metric, axis, levels) for one in panels]
+    pictures = [draw_panel(panel, series.metric, axis, levels) for panel in panels]
 
     drawing = Drawing(heading(series), _notes(series, step, pictures, has_alerts=bool(marks)), look, gutter=_GUTTER)
     if marks:
-        for one in marks:
-            x = drawing.across(axis.percent(one.opened_at) / 100)
-            words = write_text(f"{format_moment(one.opened_at)}: {one.sentence or one.rule_name}")
-            mark = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{words}</title></path>'
-            drawing.add(f'<svg x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{mark}</svg>')
+        for mark in marks:
+            x = drawing.across(axis.percent(mark.opened_at) / 100)
+            words = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.rule_name}")
+            triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{words}</title></path>'
+            drawing.add(f'<svg x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{triangle}</svg>')
         drawing.height += 10
     gaps = draw_stretches(sorted({_start_of(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
     changes = "" if series.redefined_at is None else draw_moments([series.redefined_at], axis)
@@ -105,7 +105,7 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
     for panel, picture in zip(panels, pictures, strict=True):
         words = "; ".join(part for part in (say_steps(series.metric, panel.steps, unit), picture.words) if part)
         if not picture.places:
-            words += f": {next((one.reason for one in reversed(panel.steps) if one.reason), 'no reason is known')}"
+            words += f": {next((past.reason for past in reversed(panel.steps) if past.reason), 'no reason is known')}"
         drawing.write(panel.name, is_bold=True)
         drawing.write(words, fill=look.muted)
         drawing.height += 2
@@ -119,11 +119,11 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
 
 def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | None = None, rollup: Period | None = None) -> Chart:
     """Returns the records that each check, or each period, was given. `span` is the time that the axis shows; left out, that of these."""
-    shown = span or _reach([one.at for one in volumes], rollup)
+    shown = span or _reach([volume.at for volume in volumes], rollup)
     step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
     logged: Counter[datetime] = Counter()
-    for one in volumes:
-        logged[one.at if rollup else _start_of(one.at, step)] += one.records
+    for volume in volumes:
+        logged[volume.at if rollup else _start_of(volume.at, step)] += volume.records
     most, total = max(logged.values(), default=0), sum(logged.values())
     per = name_step(max(step, HOUR)) if rollup is None else rollup.value
     words = f"{total:,} records, at most {most:,} in {per if per[0].isdigit() else f'one {per}'}"
@@ -175,7 +175,7 @@ def _start_of(at: datetime, step: timedelta) -> datetime:
 def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
     points = group.points
     if series.rollup is not None:  # a bar is in the middle of its period
-        points = tuple(one._replace(at=one.at + _LENGTHS[series.rollup] / 2) for one in points)
+        points = tuple(point._replace(at=point.at + _LENGTHS[series.rollup] / 2) for point in points)
     name = clip_name(_SCOPES[group.scope] if group.group is None else group.group) or "(blank)"
     return TimePanel(attribute=series.attribute, group=group.group, scope=group.scope, name=name, steps=join_points(points, span, step))
 
@@ -188,7 +188,7 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
     return " ".join(
         (
             f"{known[0].upper()}{known[1:]}; {per}, in the colour of the verdict. Grey: 95 % intervals; shaded: the fair range.",
-            *(["Hollow: carried forward."] if any(one.carried for one in pictures) else []),
+            *(["Hollow: carried forward."] if any(picture.carried for picture in pictures) else []),
             *(["Dark at the bottom: checks without figures."] if series.gaps else []),
             *(["Triangle: alert opened."] if has_alerts else []),
             *([f"The first {MOST_PANELS} of {len(series.groups)} groups."] if len(series.groups) > MOST_PANELS else []),
@@ -205,7 +205,7 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
 def _describe(series: Series, said: Sequence[str]) -> str:
     """Returns the chart in words, for people who do not see it."""
     points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
-    limits = [one for one, _ in groupby((point.lower_limit, point.upper_limit) for point in points) if one != (None, None)]
+    limits = [pair for pair, _ in groupby((point.lower_limit, point.upper_limit) for point in points) if pair != (None, None)]
     parts = [
         f"{heading(series)} on {DATA_TITLES[series.data]}",
         *([f"fair range {', then '.join(map(limits_in_words, limits))}"] if limits else []),
@@ -264,5 +264,5 @@ def _draw_levels(drawing: Drawing, ticks: Iterable[LevelTick], height: float) ->
 
 def _draw_times(drawing: Drawing, axis: TimeAxis, rollup: Period | None) -> None:
     # Sums of days have no ticks at hours.
-    ticks = [one for one in time_ticks(axis.span, _UTC) if rollup is None or one.moment.hour == one.moment.minute == 0]
-    drawing.ticks([(one.at / 100, one.text, one.is_spare) for one in ticks])
+    ticks = [tick for tick in time_ticks(axis.span, _UTC) if rollup is None or tick.moment.hour == tick.moment.minute == 0]
+    drawing.ticks([(tick.at / 100, tick.text, tick.is_spare) for tick in ticks])

@@ -54,7 +54,7 @@ _NONE_OF_THEM = (0,) * len(_VERDICTS)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart: its title, and the address and query of its exports. `chart` is None where the page has a timeline, or a `problem` says why."""
+    """A chart: its title, and the address and query of its exports. `chart` is None beside a timeline, and where a `problem` says why."""
 
     title: str
     address: str
@@ -261,13 +261,13 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
 def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Measurement], span: Span, *, is_drawn: bool) -> list[Drawn]:
     """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy."""
     metric, data, number = wanted.metric, wanted.data, wanted.deployment_no
-    about = [one for one in measured if (one.metric, one.data) == (metric, data) and metric in CATALOGUE]
+    about = [figure for figure in measured if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE]
     base = f"/v1/deployments/{wanted.deployment_id}/charts"
     # So many single checks can only be shown rolled up.
     rollup = wanted.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | ({} if rollup is None else {"rollup": rollup.value})
     words, charts = GroupWords.of(wanted.monitor), []
-    alerts = [one for one in alerts_between(session, number, span) if one.opened_at >= span.start] if is_drawn else []
+    alerts = [alert for alert in alerts_between(session, number, span) if alert.opened_at >= span.start] if is_drawn else []
 
     def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:
         chart, problem = None, ""
@@ -283,7 +283,7 @@ def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Meas
         query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute})}
         add(title, "series", query, lambda: series_chart(rename_series(words, series_of(session, number, asked)), PAGE, alerts=alerts))
 
-    for attribute in dict.fromkeys(one.attribute for one in about):
+    for attribute in dict.fromkeys(figure.attribute for figure in about):
         name = CATALOGUE[metric].title
         title = f"{name} by {attribute}" if attribute else name
         add_series(f"{title}, {data_set(data.value)}", metric, data, attribute)

@@ -72,17 +72,17 @@ def parsed(chart: Chart) -> ET.Element:
 
 def letters(chart: Chart) -> str:
     """All text of the picture that is drawn."""
-    return " ".join(one.text or "" for one in parsed(chart).iter(f"{SVG}text"))
+    return " ".join(text.text or "" for text in parsed(chart).iter(f"{SVG}text"))
 
 
 def titles(chart: Chart) -> list[str]:
     """The texts under the pointer."""
-    return [one.text or "" for one in parsed(chart).iter(f"{SVG}title")]
+    return [text.text or "" for text in parsed(chart).iter(f"{SVG}title")]
 
 
 def paths(chart: Chart, fill: str) -> list[str]:
     """The paths of that colour."""
-    return [one.attrib["d"] for one in parsed(chart).iter(f"{SVG}path") if one.get("fill") == fill]
+    return [path.attrib["d"] for path in parsed(chart).iter(f"{SVG}path") if path.get("fill") == fill]
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -95,7 +95,7 @@ def test_every_chart_is_one_image_with_a_description_in_every_look(name: str) ->
         assert chart.description
         assert picture.attrib["aria-label"][:20] == chart.description[:20]
         assert not re.search("nan|None", chart.svg)
-        assert {one.tag.removeprefix(SVG) for one in picture.iter()} <= {"svg", "g", "path", "rect", "line", "text", "title"}
+        assert {shape.tag.removeprefix(SVG) for shape in picture.iter()} <= {"svg", "g", "path", "rect", "line", "text", "title"}
         if look is not PAGE:
             assert as_png(chart.svg).startswith(b"\x89PNG")
 
@@ -104,13 +104,13 @@ def test_the_colours_of_a_file_are_those_of_the_pages() -> None:
     style = (assets._STATIC / "style.css").read_text()  # noqa: SLF001
     light, dark = (dict(re.findall(r"--([a-z-]+): (#[0-9a-f]+);", part)) for part in style.split("prefers-color-scheme: dark", 1))
 
-    for one in fields(ThemeLook):
-        if one.name in {"font", "width"}:
+    for colour in fields(ThemeLook):
+        if colour.name in {"font", "width"}:
             continue
-        variable = one.name.replace("_", "-")
-        assert getattr(PAGE, one.name) == f"var(--{variable})"
-        assert getattr(LIGHT, one.name) == light[variable]
-        assert getattr(LOOKS[Theme.DARK], one.name) == dark[variable]
+        variable = colour.name.replace("_", "-")
+        assert getattr(PAGE, colour.name) == f"var(--{variable})"
+        assert getattr(LIGHT, colour.name) == light[variable]
+        assert getattr(LOOKS[Theme.DARK], colour.name) == dark[variable]
 
 
 @pytest.mark.parametrize("theme", [Theme.LIGHT, Theme.DARK])
@@ -127,7 +127,7 @@ def test_in_a_page_places_are_per_cent_letters_keep_their_size_and_the_page_has_
 
     assert parsed(page).attrib["width"] == "100%"
     assert "viewBox" not in parsed(page).attrib
-    assert [one.attrib["width"] for one in parsed(page).iter(f"{SVG}rect")][1] == "40.00%"
+    assert [bar.attrib["width"] for bar in parsed(page).iter(f"{SVG}rect")][1] == "40.00%"
     assert page.title not in letters(page)
     assert file.title in letters(file)
     assert parsed(file).attrib["width"] == "640"
@@ -135,11 +135,11 @@ def test_in_a_page_places_are_per_cent_letters_keep_their_size_and_the_page_has_
 
 def test_in_a_page_a_line_of_text_fits_on_a_telephone_and_a_name_is_not_broken() -> None:
     pair = group("women aged 18-25", 40_000, 60_000, after=outcomes(60_000, 40_000))
-    texts = [one.text or "" for one in parsed(shares_chart(ViewKind.DEBIASED, view(pair), PAGE)).iter(f"{SVG}text")]
+    texts = [text.text or "" for text in parsed(shares_chart(ViewKind.DEBIASED, view(pair), PAGE)).iter(f"{SVG}text")]
 
     assert texts[:2] == ["women aged 18-25 · monitored ·", "40.0 % → 60.0 % of 100,000"]
     hostile = CHARTS["hostile names"](PAGE)
-    assert max(len(one.text or "") for one in parsed(hostile).iter(f"{SVG}text")) <= 44
+    assert max(len(text.text or "") for text in parsed(hostile).iter(f"{SVG}text")) <= 44
 
 
 def test_bars_show_each_share_with_its_interval_and_the_line_of_perfect_equality() -> None:
@@ -154,10 +154,10 @@ def test_bars_show_each_share_with_its_interval_and_the_line_of_perfect_equality
 
 def test_a_group_has_a_hollow_bar_before_and_a_filled_one_after() -> None:
     chart = CHARTS["before and after"](LIGHT)
-    bars = [(one.attrib["width"], one.attrib["fill-opacity"]) for one in parsed(chart).iter(f"{SVG}rect") if one.get("stroke")]
+    bars = [(bar.attrib["width"], bar.attrib["fill-opacity"]) for bar in parsed(chart).iter(f"{SVG}rect") if bar.get("stroke")]
 
     assert bars == [("256.0", "0.15"), ("384.0", "0.8"), ("448.0", "0.15")]
-    assert [one.partition(":")[0] for one in titles(chart)] == ["female, before", "female, after", "male, before"]
+    assert [title.partition(":")[0] for title in titles(chart)] == ["female, before", "female, after", "male, before"]
 
 
 def test_a_group_without_a_rate_has_a_label_with_the_reason_and_no_bar() -> None:
@@ -224,7 +224,7 @@ def test_a_limit_that_was_changed_is_in_the_band_and_the_words_and_each_row_of_t
 def test_sums_of_days_are_in_the_middle_of_their_day_and_have_no_ticks_at_hours() -> None:
     days = [point(24 * day, 0.7) for day in range(2)]
     by_day = series_chart(series(("female", days), rollup=Period.DAY), LIGHT)
-    volume = volume_chart([Volume(at=one.at, records=1, additional=0) for one in days], LIGHT, rollup=Period.DAY)
+    volume = volume_chart([Volume(at=day.at, records=1, additional=0) for day in days], LIGHT, rollup=Period.DAY)
 
     assert "2 days: fair 2; 0.70" in letters(by_day)
     assert titles(by_day)[1] == "2026-03-02 00:00 UTC: 1 day: fair 1; 0.70; 100 records"
