@@ -129,7 +129,7 @@ def _requests(database: Database, port: int) -> Iterator[Question]:
     yield question("page: its checks", "/deployments/model-1/checks")
     yield question("page: its newest transactions", "/deployments/model-1/transactions")
     yield question("page: its alerts", "/deployments/model-1/alerts")
-    chart = "/v1/deployments/model-1/charts/series.vl.json?metric=disparate_impact&attribute=age"
+    chart = "/v1/deployments/model-1/charts/series.svg?metric=disparate_impact&attribute=age"
     yield question("chart of the last week", f"{chart}&since={(utc_now() - timedelta(days=7)):%Y-%m-%dT%H:00:00Z}")
     yield question("chart of a year of hours", chart)
     yield question("report of its newest check, HTML", f"/v1/deployments/model-1/checks/{newest}/report.html")

@@ -96,7 +96,7 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
             x = drawing.across(axis.percent(mark.opened_at) / 100)
             words = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.rule_name}")
             triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{words}</title></path>'
-            drawing.add(f'<svg x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{triangle}</svg>')
+            drawing.add(f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{triangle}</svg>')
         drawing.height += 10
     gaps = draw_stretches(sorted({_start_of(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
     changes = "" if series.redefined_at is None else draw_moments([series.redefined_at], axis)
@@ -250,7 +250,7 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, changes: str, gaps: 
 def _stretched(drawing: Drawing, height: float, content: str) -> str:
     """Returns shapes of panels, which are `WIDTH` units wide, over the width of the plot."""
     size = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
-    return f'<svg {size} viewBox="0 0 {WIDTH} {height:g}" preserveAspectRatio="none">{content}</svg>'
+    return f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" preserveAspectRatio="none">{content}</svg>'
 
 
 def _draw_levels(drawing: Drawing, ticks: Iterable[LevelTick], height: float) -> None:

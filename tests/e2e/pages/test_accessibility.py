@@ -93,20 +93,6 @@ def test_what_a_dark_page_prints_is_dark_on_white_and_fits_the_paper(browser: Br
         assert page.locator(".chart svg").first.evaluate("(one) => one.getBoundingClientRect().right") <= PAPER["width"]
 
 
-def test_a_chart_that_cannot_be_drawn_says_so_and_is_drawn_again(visit: Visit) -> None:
-    visit.expected_statuses.add(503)
-    broken = '{"detail": "The database does not answer."}'
-    visit.page.route("**/charts/**", lambda route: route.fulfill(status=503, body=broken, content_type="application/problem+json"))
-    page = visit.go(f"{DEPLOYMENT}?rollup=day")
-    place = page.locator(".chart").first
-    expect(place).to_contain_text("The chart cannot be drawn: The database does not answer.")
-
-    page.unroute("**/charts/**")
-    place.get_by_role("button", name="Draw it again").click()
-
-    expect(place.locator("svg").first).to_be_visible()
-
-
 def test_what_was_typed_stays_when_the_session_ends_in_the_middle_of_a_form(browser: Browser, example: Example) -> None:
     with visiting(browser, example.base_url) as visit:
         visit.log_in(example.key)

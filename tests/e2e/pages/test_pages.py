@@ -179,11 +179,11 @@ def test_a_chart_says_the_same_as_the_table_beside_it(visit: Visit) -> None:
 
 def test_an_alert_stands_on_the_chart_of_what_it_is_about(example: Example) -> None:
     chart = {"metric": "disparate_impact", "attribute": "sex", "data": "balanced"}
-    about = example.client.get("/v1/deployments/credit-risk/charts/series.vl.json", params=chart).json()
-    other = example.client.get("/v1/deployments/credit-risk/charts/series.vl.json", params=chart | {"attribute": "age"}).json()
+    about = example.client.get("/v1/deployments/credit-risk/charts/series.svg", params=chart).text
+    other = example.client.get("/v1/deployments/credit-risk/charts/series.svg", params=chart | {"attribute": "age"}).text
 
-    assert [mark["text"] for mark in about["datasets"]["alerts"]]
-    assert "alerts" not in other["datasets"]
+    assert "Triangle: alert opened." in about
+    assert "Triangle" not in other
 
 
 def test_a_channel_is_added_its_secret_shown_once_and_named_in_a_new_rule(visit: Visit) -> None:
