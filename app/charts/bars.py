@@ -96,8 +96,9 @@ def _draw_bar(drawing: Drawing, row: _Rates, outcomes: Outcomes | SubRange, stag
     low, high, middle = drawing.across(lower), drawing.across(upper), y + _BAR / 2
     drawing.add(
         f"<g><title>{write_text(words)}</title>",
-        f'<rect y="{y:g}" width="{drawing.across(outcomes.share)}" height="{_BAR}" fill="{shade}" fill-opacity="{0.15 if is_hollow else 0.8}"',
-        f' stroke="{shade}" stroke-width="1.5"/><g stroke="{look.text}" stroke-width="1.5">',
+        f'<rect y="{y:g}" width="{drawing.across(outcomes.share)}" height="{_BAR}"',
+        f' fill="{shade}" fill-opacity="{0.15 if is_hollow else 0.8}" stroke="{shade}" stroke-width="1.5"/>',
+        f'<g stroke="{look.text}" stroke-width="1.5">',
         f'<line x1="{low}" x2="{high}" y1="{middle:g}" y2="{middle:g}"/>',
         *(f'<line x1="{x}" x2="{x}" y1="{middle - 4:g}" y2="{middle + 4:g}"/>' for x in (low, high)),
         "</g></g>",
