@@ -54,7 +54,7 @@ _NONE_OF_THEM = (0,) * len(_VERDICTS)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart: its title, and the address and query of its exports. `chart` is None beside a timeline, and where a `problem` says why."""
+    """A chart: its title, and the address and query of its exports. `chart` is None next to a timeline, and where a `problem` says why."""
 
     title: str
     address: str
