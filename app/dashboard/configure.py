@@ -21,15 +21,12 @@ from ..domain.values import GroupValue, Range, canonical
 from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ..outbound.certificates import CertificateFacts, describe_certificates
-from ..scan.cells import MAX_FEATURES
 from ..store.checks.checks import under_way
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
 from ..store.records.newest import newest_record
-from ..store.subgroups.scans import subgroup_settings_of
 from ..store.training.training_data import training_summary_of
 from ..tracking.planning import WantedDetection, plan_from_counts
-from ..tracking.subgroups.requests import NIGHTLY_AT
 from ..training.unclassified import find_unclassified
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
@@ -86,7 +83,6 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
     settings, newest = settings_of(session, deployment.no), newest_record(session, deployment.no)
     has_records = newest is not None
     busy = under_way(session, deployment.no)
-    columns = [column.name for column in (*deployment.schema.features, *deployment.schema.meta)]
     values = {
         "deployment": deployment,
         "tables": list_tables(session, deployment),
@@ -106,10 +102,6 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "plan": None if monitor is None else plan_from_counts(session, deployment.no, monitor, WantedDetection(ratio=0.7, chance=0.9)),
         "usual": DEFAULT_METRICS,
         "max_nightly_rows": MAX_NIGHTLY_ROWS,
-        "scans": subgroup_settings_of(session, deployment.no),
-        "scannable": [name for name in columns if monitor is None or name != monitor.evidence.person],
-        "scans_at": NIGHTLY_AT,
-        "max_scanned": MAX_FEATURES,
         "schedules": [one for one in Schedule if one in {Schedule.HOURLY, Schedule.OFF} or deployment.payload is not None],
         "numeric": FieldKind.NUMERIC,
         "breakers": BREAKERS,

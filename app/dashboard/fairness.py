@@ -135,7 +135,7 @@ def fairness_page(
         "attributing": newest_of_gaps(session, deployment.no),
         "comparisons": [] if monitor is None else comparisons_of(monitor),
         "attribution_words": attribution_words,
-        **read_subgroups(session, deployment.no, evidence),
+        **read_subgroups(session, deployment, evidence),
         **_show_over_time(request, session, deployment, chosen, source, now),
         "chosen": chosen,
         "now": now,

@@ -18,7 +18,6 @@ class ConfigurePart(StrEnum):
     MODEL = "model", "Model and endpoint"
     RECOMMENDED = "recommended", "Recommended monitors"
     MONITOR = "monitor", "Fairness monitor"
-    NOBODY_LISTED = "nobody-listed", "Groups nobody listed"
     TRAINING = "training", "Training data"
     MITIGATION = "mitigation", "Mitigation"
     LOG = "log", "Log records"

@@ -1,15 +1,22 @@
-"""Groups nobody listed, on the page of a deployment: the newest scan, the candidates, and why there is nothing yet."""
+"""Groups nobody listed, on the page of a deployment: the newest scan, the groups that scans found, and why there is nothing yet."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor, MonitoredAttribute
+from ..scan.cells import MAX_FEATURES
+from ..scan.results import SearchResult
 from ..scan.search import MIN_RECORDS
-from ..store.subgroups.scans import newest_scan, subgroup_settings_of
+from ..store.subgroups.scans import SubgroupScan, scans_of
 from ..tracking.looking import DeploymentEvidence
-from ..tracking.subgroups.looking import candidate_numbers_of, look_at_gravest, say_scan
-from ..tracking.subgroups.requests import NIGHTLY_AT
+from ..tracking.subgroups.looking import read_result, say_scan
+from ..tracking.subgroups.watching import choose_name, find_watched, watching_problem
 
-MOST_CANDIDATES = 20
-"""Max candidates on the page; the list in REST has all."""
+MOST_SCANS = 20
+"""Max scans whose groups are on the page; the list in REST has all."""
 
 NO_MONITOR = "A scan needs a fairness monitor, which says what outcomes are favourable. There is none."
 NOTHING_COUNTED = (
@@ -18,38 +25,60 @@ NOTHING_COUNTED = (
 )
 COUNTING_STOPPED = "A scan reads counted hours, and none could be counted for the present monitor and model revision: {problem}."
 NO_SCAN = "No scan has been requested yet."
-EVERY_NIGHT = f"A scan is queued every night after {NIGHTLY_AT}:00 UTC."
-NO_CANDIDATE = "No scan has found a candidate yet."
 NO_WORKER = "No worker answers. A scan that waits begins when one is started, and one that was running is begun again."
 
 
-def read_subgroups(session: Session, deployment_no: int, evidence: DeploymentEvidence | None) -> dict[str, object]:
-    """Returns the newest scan, the newest one with a result if that is another, the candidates, and what a reader must know of scans."""
-    newest, settings = newest_scan(session, deployment_no), subgroup_settings_of(session, deployment_no)
-    ended = newest if newest is None or newest.state == "succeeded" else newest_scan(session, deployment_no, state="succeeded")
-    numbers = candidate_numbers_of(session, [one for one in (newest, ended) if one is not None])
-    found = look_at_gravest(session, deployment_no, limit=MOST_CANDIDATES + 1, names=None if evidence is None else evidence.monitor.names)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShownGroup:
+    """A group that a scan found: the attribute that watches it, or the name for one, or why none can."""
 
-    obstacle, era = None, None if evidence is None else evidence.era
-    if evidence is None:
+    scan: SubgroupScan
+    result: SearchResult
+    watched: MonitoredAttribute | None
+    name: str
+    problem: str | None
+
+
+def read_subgroups(session: Session, deployment: Deployment, evidence: DeploymentEvidence | None) -> dict[str, object]:
+    """Returns the newest scan, the newest one with a result if that is another, the groups, and what a reader must know of scans."""
+    scans = scans_of(session, deployment.no, before_no=None, limit=MOST_SCANS)
+    newest, ended = next(iter(scans), None), next((scan for scan in scans if scan.state == "succeeded"), None)
+    obstacle, monitor, era = None, None if evidence is None else evidence.monitor, None if evidence is None else evidence.era
+    if monitor is None:
         obstacle = NO_MONITOR
     elif era is not None and era.counted_until is None and era.problem is not None:
         obstacle = COUNTING_STOPPED.format(problem=era.problem.rstrip("."))
     elif era is None or era.counted_until is None:
         obstacle = NOTHING_COUNTED
-    remarks = [*([] if obstacle is None else [obstacle]), *([] if newest is not None else [NO_SCAN])]
-    remarks += [EVERY_NIGHT] if settings.nightly and evidence is not None else []
-    remarks += [NO_CANDIDATE] if ended is not None and not found else []
+    person = None if monitor is None else monitor.evidence.person
     return {
         "scan": newest,
-        "scan_words": None if newest is None else say_scan(newest, numbers),
+        "scan_words": None if newest is None else say_scan(newest),
         "ended_scan": ended,
-        "ended_scan_words": None if ended is None else say_scan(ended, numbers),
+        "ended_scan_words": None if ended is None else say_scan(ended),
         "can_scan": obstacle is None,
-        "scan_direction": settings.direction,
-        "scan_remarks": remarks,
+        "scan_remarks": [*([] if obstacle is None else [obstacle]), *([] if newest is not None else [NO_SCAN])],
         "no_worker_scans": NO_WORKER,
-        "candidates": found[:MOST_CANDIDATES],
-        "has_more_candidates": len(found) > MOST_CANDIDATES,
+        "scannable": [column.name for column in (*deployment.schema.features, *deployment.schema.meta) if column.name != person],
+        "max_scanned": MAX_FEATURES,
+        "found_groups": [] if monitor is None else list(_list_groups(scans, monitor)),
         "min_shown": MIN_RECORDS,
     }
+
+
+def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ShownGroup]:
+    """Yields each group once, by the newest scan that found it."""
+    listed = set()
+    for scan in scans:
+        result = read_result(scan)
+        if result is None or result.group is None or result.group.rule in listed:
+            continue
+        rule = result.group.rule
+        listed.add(rule)
+        yield _ShownGroup(
+            scan=scan,
+            result=result,
+            watched=find_watched(monitor, rule),
+            name=choose_name(monitor, rule),
+            problem=watching_problem(rule),
+        )

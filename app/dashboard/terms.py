@@ -130,13 +130,6 @@ TERMS: Final = (
         " metrics the plain 95 % interval is shown, which is too narrow. A verdict goes by the group's own 95 % interval.",
     ),
     Term(
-        "candidate",
-        "Candidate: confirmed, expired",
-        "A group that nobody listed and that a scan found. The best of many groups looks worse than it is, so the scan proves nothing."
-        " Confirmed: the hours after the scan show that its favourable rate is less than the limit times that of all others. Expired: 30"
-        " days did not show it.",
-    ),
-    Term(
         "comparison",
         "Comparison",
         "One group set against its reference by one metric on one kind of data, for example the disparate impact of women as logged. "

@@ -98,6 +98,11 @@ class FoundBy:
     subsets: int
     p_value: float
 
+    @property
+    def words(self) -> str:
+        """Returns what a reader of the group's figures must know."""
+        return f"found by a search among {self.subsets:,} groups (p = {self.p_value:.3f})"
+
 
 def _name_values(values: Sequence[Scalar]) -> str:
     named = [canonical(value) for value in values[:MOST_NAMED]]

@@ -139,7 +139,7 @@ def follow_frame(
 
 
 def check_arguments(
-    frame: object, prediction: str | None, label: str | None, *, limit: object, budget_hours: object = HOURS_OF_A_YEAR
+    frame: object, prediction: str | None, label: str | None, *, limit: object = 0.8, budget_hours: object = HOURS_OF_A_YEAR
 ) -> None:
     """Refuses arguments that no column can make right.
 

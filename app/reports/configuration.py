@@ -60,7 +60,8 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
         if one.upper_threshold is None:
             limits += "; the other side is not watched"
         others = "; ".join(f"{metric}: {limits_in_words((both.lower, both.upper))}" for metric, both in one.metric_limits)
-        rows.append((one.feature, _list_values(one.monitored), reference, limits, others or "none"))
+        monitored = _list_values(one.monitored) + ("" if one.found_by is None else f"; {one.found_by.words}")
+        rows.append((one.feature, monitored, reference, limits, others or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
     blocks: list[Block] = [
         ReportTable("How outcomes are counted", ("What", "Value"), facts),

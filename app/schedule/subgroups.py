@@ -1,4 +1,4 @@
-"""Runs the scans for subgroups that were requested, and queues those of the night. Runs next to the checks, never within one."""
+"""Runs the scans for subgroups that were requested. Runs next to the checks, never within one."""
 
 import uuid
 
@@ -7,8 +7,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import LeaseLost, Unavailable
 from ..store.database.engine import Database
-from ..store.subgroups.scans import queue_nightly_scans
-from ..tracking.subgroups.requests import NIGHTLY_AT, SCANNED_HOURS
 from ..tracking.subgroups.scanning import run_next_scan
 
 SECONDS_BETWEEN_LOOKS = 10
@@ -18,10 +16,8 @@ log = structlog.get_logger(__name__)
 
 
 def look_for_scans(database: Database) -> None:
-    """Queues the scans of the night and runs all that are queued. If the database is away, the next call tries again."""
+    """Runs all scans that are queued. If the database is away, the next call tries again."""
     try:
-        with database.transaction() as session:
-            queue_nightly_scans(session, hours=SCANNED_HOURS, at=NIGHTLY_AT)
         while run_next_scan(database, token=str(uuid.uuid4())):
             log.info("subgroups_scanned")
     except LeaseLost as error:

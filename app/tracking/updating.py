@@ -4,7 +4,7 @@ Each transaction counts at most a day of hours, or updates figures, and stores h
 number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -48,12 +48,10 @@ from ..store.evidence.hours import (
 )
 from ..store.evidence.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
 from ..store.records.window import match_pending_feedback
-from ..store.subgroups.candidates import StoredCandidate, candidates_to_follow
 from .counting import FollowedEra, count_labels, count_pairs, count_payload
 from .hours_in_files import HoursInFiles
 from .people import FirstRecords
 from .settling import settle_figures, take_forward
-from .subgroups.following import count_candidates, settle_candidates
 
 MOST_HOURS = 24
 """Max hours that one transaction counts."""
@@ -198,10 +196,6 @@ class _Step:
             starts[figure.key.place] = min(starts.get(figure.key.place, own), own)
         return starts
 
-    @cached_property
-    def _candidates(self) -> Sequence[StoredCandidate]:
-        return candidates_to_follow(self._session, self._followed.deployment.no, self._era.no)
-
     def take(self) -> bool:
         """Does the first of these that is due, and returns whether anything was.
 
@@ -238,7 +232,6 @@ class _Step:
         if self._files is None:
             late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
             replace_late_labels(self._session, self._era.no, span, late)
-        settle_candidates(self._session, self._followed, self._candidates, counted_until, changed=span)
         done = [note_no for note_no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end]
         forget_changes(self._session, done, self._era)
         return True
@@ -265,7 +258,6 @@ class _Step:
             late = late_labels_that_arrived(self._session, no, era, Span(start=start, end=until), self._followed.horizon)
             add_late_labels(self._session, era.no, late)
         note_progress(self._session, era.no, counted_until=until, problem=None)
-        settle_candidates(self._session, self._followed, self._candidates, until)
         return _Counted(until, any_due=True, are_left=until < latest)
 
     def _count_new_labels(self) -> "_Counted":
@@ -316,9 +308,6 @@ class _Step:
         people = FirstRecords(self._session, self._era.no, remembers=is_payload) if has_people else None
         with arrow_reader(self._database) as reader:
             counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
-            if is_payload:
-                first = FirstRecords(self._session, self._era.no, remembers=False) if has_people else None
-                count_candidates(self._session, reader, self._followed, self._candidates, span, first)
         if people is not None and people.displaced:
             # These hours were counted with a record that has turned out not to be its person's first.
             self._has_displaced = True

@@ -98,6 +98,9 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield f"Of model revision {evidence.model_revision}, hours from {era.starts_at:%Y-%m-%d %H:%M} UTC on count."
     for starts_at, labels in sorted(_list_later_beginnings(evidence).items()):
         yield f"Of {', '.join(labels)}, hours from {starts_at:%Y-%m-%d %H:%M} UTC on count: the monitor was changed then."
+    for attribute in evidence.monitor.attributes:
+        if attribute.found_by is not None:
+            yield f"{attribute.feature} was {attribute.found_by.words}; only records after that search count."
     if settings.person is not None:
         yield f"Only the first record of each person counts; {settings.person} says whose record it is."
     if era is not None and era.late_labels:

@@ -111,7 +111,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements", "readEvidence", "listEvidenceHours"),
         *("listAttributions", "readAttribution"),
         *("readEvidencePlan", "planEvidence"),
-        *("listSubgroupScans", "readSubgroupScan", "listSubgroupCandidates", "readSubgroupScanSettings"),
+        *("listSubgroupScans", "readSubgroupScan"),
         *("chartSeries", "chartVolume", "chartCheck"),
         *("reportCheck", "reportPeriod", "reportToRegulator", "readReportPresets"),
         *("listReportSchedules", "readReportSchedule", "listKeptReports", "readKeptReport", "downloadKeptReport"),
@@ -131,7 +131,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.MANAGE, Reach.DEPLOYMENT): (
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),
         *("acceptRecommendedMonitors", "putTrainingData", "deleteTrainingData", "requestCheck", "cancelCheck", "requestAttribution"),
-        *("cancelAttribution", "deleteAttribution", "requestSubgroupScan", "putSubgroupScanSettings"),
+        *("cancelAttribution", "deleteAttribution", "requestSubgroupScan", "watchFoundGroup"),
         *("putRetention", "putLegalHold", "requestErasure", "makePseudonyms"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
         *("putReportSchedule", "deleteReportSchedule", "requestKeptReport"),

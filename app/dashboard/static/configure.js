@@ -43,17 +43,6 @@ function startMonitor(form) {
   whenOpened(form, () => filled.load());
 }
 
-function startScans(form) {
-  keepEdits(form);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    attempt(form, async () => {
-      await askExactly("PUT", form.dataset.path, bodyOf(form));
-      reloadSaying(form, "nobody-listed", "Saved the scans for groups nobody listed.");
-    });
-  });
-}
-
 /** Loads a form when its details are opened for the first time; what is folded away asks for nothing. */
 function whenOpened(form, load) {
   const start = async () => {
@@ -72,7 +61,6 @@ for (const [id, start] of Object.entries({
   "deployment-form": startDeployment,
   "endpoint-test": startTest,
   "monitor-form": startMonitor,
-  "scans-form": startScans,
   "recommended-monitors": startRecommended,
   "training-form": startUpload,
   "mitigation-form": startMitigation,

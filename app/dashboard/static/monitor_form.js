@@ -125,7 +125,7 @@ export class MonitorForm {
     const groups = row.querySelector("[data-groups]");
     groups.disabled = true;
     groups.hidden = true;
-    const origin = found_by ? ` Found by a search among ${found_by.subsets} groups.` : "";
+    const origin = found_by ? ` Found by a search among ${found_by.subsets} groups (p = ${found_by.p_value}).` : "";
     row.querySelector("[data-rule]").textContent = `Monitored: ${monitored[0]}; reference: all others.${origin}`;
   }
 

@@ -1,4 +1,4 @@
-"""Scans for subgroups: settings, the queue, and results."""
+"""Scans for subgroups: the queue, and results."""
 
 import uuid
 from collections.abc import Sequence
@@ -6,38 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...errors import NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
-from ..tables import SubgroupScanRow, SubgroupSettingsRow
+from ..tables import SubgroupScanRow
 
 _IF_LOST = "The scan's lease ran out: another worker may own it."
-
-_QUEUE_NIGHTLY = text("""
-    INSERT INTO subgroup_scans (id, deployment_no, state, features, hours, direction, "limit", created_by, claimable_at, attempts)
-    SELECT gen_random_uuid()::text, s.deployment_no, 'queued', s.features, :hours, s.direction, s."limit", 'schedule', now(), 0
-    FROM subgroup_settings s JOIN monitors m ON m.deployment_no = s.deployment_no
-    WHERE s.nightly AND now() >= date_trunc('day', now(), 'UTC') + make_interval(hours => :at)
-      AND NOT EXISTS (SELECT FROM subgroup_scans n WHERE n.deployment_no = s.deployment_no AND n.created_by = 'schedule'
-                      AND n.created_at >= date_trunc('day', now(), 'UTC'))
-    ON CONFLICT (deployment_no) WHERE claimable_at IS NOT NULL DO NOTHING
-""")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubgroupSettings:
-    """Settings of a deployment's scans. `features` None: those that are chosen by default.
-
-    `direction` is `below` for groups at a disadvantage, `above` for favoured ones.
-    """
-
-    nightly: bool = False
-    features: tuple[str, ...] | None = None
-    direction: str = "below"
-    limit: float = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +28,6 @@ class SubgroupScan:
     features: list[str] | None
     hours: int
     direction: str
-    limit: float
     created_by: str
     created_at: datetime
     finished_at: datetime | None
@@ -62,42 +38,19 @@ class SubgroupScan:
     span_end: datetime | None
     bins: list[Any] | None
     result: dict[str, Any] | None
-    candidate_no: int | None
 
 
-def subgroup_settings_of(session: Session, deployment_no: int) -> SubgroupSettings:
-    """Returns the settings of the deployment's scans."""
-    row = session.get(SubgroupSettingsRow, deployment_no, populate_existing=True)
-    if row is None:
-        return SubgroupSettings()
-    features = None if row.features is None else tuple(row.features)
-    return SubgroupSettings(nightly=row.nightly, features=features, direction=row.direction, limit=row.limit)
-
-
-def put_subgroup_settings(session: Session, deployment_no: int, settings: SubgroupSettings) -> None:
-    """Stores the settings in the place of those that were stored."""
-    values = {
-        "nightly": settings.nightly,
-        "features": None if settings.features is None else list(settings.features),
-        "direction": settings.direction,
-        "limit": settings.limit,
-        "updated_at": func.now(),
-    }
-    stored = insert(SubgroupSettingsRow).values(deployment_no=deployment_no, **values)
-    session.execute(stored.on_conflict_do_update(index_elements=["deployment_no"], set_=values))
-    session.expire_all()
-
-
-def queue_scan(session: Session, deployment_no: int, settings: SubgroupSettings, *, hours: int, requested_by: str) -> SubgroupScan:
+def queue_scan(
+    session: Session, deployment_no: int, *, features: Sequence[str] | None, direction: str, hours: int, requested_by: str
+) -> SubgroupScan:
     """Queues a scan; if one of the deployment is open already, that one stays and is returned."""
     row = {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
         "state": "queued",
-        "features": None if settings.features is None else list(settings.features),
+        "features": None if features is None else list(features),
         "hours": hours,
-        "direction": settings.direction,
-        "limit": settings.limit,
+        "direction": direction,
         "created_by": requested_by,
         "claimable_at": func.now(),
         "attempts": 0,
@@ -106,11 +59,6 @@ def queue_scan(session: Session, deployment_no: int, settings: SubgroupSettings,
     session.execute(insert(SubgroupScanRow).values(row).on_conflict_do_nothing(index_elements=["deployment_no"], index_where=is_open))
     found = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, is_open)
     return _scan(session.scalars(found.execution_options(populate_existing=True)).one())
-
-
-def queue_nightly_scans(session: Session, *, hours: int, at: int) -> None:
-    """Queues today's scan of each deployment that wants one, once it is `at` o'clock (UTC)."""
-    session.execute(_QUEUE_NIGHTLY, {"hours": hours, "at": at})
 
 
 def claim_scan(session: Session, *, token: str, lease: timedelta, max_attempts: int, if_abandoned: str) -> SubgroupScan | None:
@@ -135,15 +83,6 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
     held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
     ended = {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values}
     write_held(session, held, ended, SubgroupScanRow.no)
-
-
-def newest_scan(session: Session, deployment_no: int, *, state: str | None = None) -> SubgroupScan | None:
-    """Returns the deployment's newest scan, in that state if one is given."""
-    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
-    if state is not None:
-        wanted = wanted.where(SubgroupScanRow.state == state)
-    row = session.scalar(wanted.order_by(SubgroupScanRow.no.desc()).limit(1).execution_options(populate_existing=True))
-    return None if row is None else _scan(row)
 
 
 def scans_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> Sequence[SubgroupScan]:

@@ -1,4 +1,4 @@
-"""Subgroups that nobody listed: scans, the candidates they found, and the hours by which a candidate is confirmed."""
+"""Subgroups that nobody listed: scans, and tables that nothing reads or writes any more."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from .base import Json, Row
 
 
 class SubgroupSettingsRow(Row):
-    """Settings of a deployment's scans; without a row the defaults apply. `features` NULL: those that are chosen by default."""
+    """Settings of nightly scans; nothing reads or writes them any more."""
 
     __tablename__ = "subgroup_settings"
 
@@ -26,7 +26,8 @@ class SubgroupScanRow(Row):
     """One scan, from queued to its end. `claimable_at` is when a worker may take it (again); NULL once it is over.
 
     The unique index keeps one scan of a deployment open at a time. `bins` are the values that the features were divided into, `result`
-    the numbers of the scan; both are written in one transaction with its end, and with the candidate it found.
+    the numbers of the scan and the group it found; both are written with its end. Scans of earlier versions have a result without the
+    group. Nothing reads `limit` and `candidate_no` any more.
     """
 
     __tablename__ = "subgroup_scans"
@@ -42,7 +43,7 @@ class SubgroupScanRow(Row):
     features: Mapped[list[Any] | None] = mapped_column(Json)
     hours: Mapped[int]
     direction: Mapped[str]
-    limit: Mapped[float]
+    limit: Mapped[float] = mapped_column(default=0.8)
     created_by: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     finished_at: Mapped[datetime | None]
@@ -58,11 +59,7 @@ class SubgroupScanRow(Row):
 
 
 class SubgroupCandidateRow(Row):
-    """One subgroup that a scan found, under its number, which is never used again.
-
-    `bins`, `values` (of each feature the positions of its values, or null for all), `direction`, `limit` and `born_at` never change. The
-    other members are its state after the hours before `until`. It is followed as long as its era lasts.
-    """
+    """Subgroups that scans of earlier versions found; nothing reads or writes them any more."""
 
     __tablename__ = "subgroup_candidates"
     __table_args__ = (UniqueConstraint("deployment_no", "number", name="subgroup_candidates_key"),)
@@ -84,7 +81,7 @@ class SubgroupCandidateRow(Row):
 
 
 class SubgroupHourRow(Row):
-    """Counts of one hour's own records inside a candidate's subgroup, and of all others; hours without records have no row."""
+    """Hours of these subgroups; nothing reads or writes them any more."""
 
     __tablename__ = "subgroup_hours"
 

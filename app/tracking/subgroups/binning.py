@@ -1,109 +1,27 @@
-"""Features divided into a few values: kept values, or ranges of numbers. A division is stored and never changes."""
+"""Columns of records as positions in the values that a scan divides features into."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ...domain.group_rules import Condition, NumberInterval
 from ...domain.values import Scalar, canonical
 from ...records.cells import MISSING as NO_VALUE
 from ...records.cells import stored_cells
-from ...scan.search import MIN_RECORDS
-
-BINS = 4
-"""Ranges of a column of numbers."""
-
-MAX_VALUES = 10
-"""Max values of a feature, the rest and the missing ones included. A column with more different numbers is divided into ranges."""
-
-REST, MISSING = "other values", "no value"
-
-Codes = npt.NDArray[np.int64]
+from ...scan.bins import Bins, Codes
 
 
-@dataclass(frozen=True, slots=True)
-class Bins:
-    """Division of one feature: ranges that end at these `edges`, or these `kept` values. Either is empty.
-
-    The positions are those of the ranges or values, then the rest (of kept values only), then the missing ones.
-    """
-
-    feature: str
-    edges: tuple[float, ...] = ()
-    kept: tuple[str, ...] = ()
-
-    @classmethod
-    def choose(cls, feature: str, counts: Mapping[Scalar, int]) -> "Bins":
-        """Returns the division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records are not kept."""
-        numbers = [value for value in counts if isinstance(value, int | float) and not isinstance(value, bool)]
-        if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
-            known = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
-            edges = np.unique(np.quantile(known, np.arange(1, BINS) / BINS, method="inverted_cdf"))
-            edges = edges[edges < known.max()]
-            if not len(edges):  # most records have the largest number
-                edges = known[known < known.max()].max(keepdims=True)
-            return cls(feature, edges=tuple(edges.tolist()))
-        texts: Counter[str] = Counter()
-        for value, count in counts.items():
-            texts[canonical(value)] += count
-        # Of equally frequent values the first in the alphabet, so that the order of the records does not matter.
-        often = sorted(texts, key=lambda text: (-texts[text], text))[: MAX_VALUES - 2]
-        return cls(feature, kept=tuple(sorted(text for text in often if texts[text] >= MIN_RECORDS)))
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "Bins":
-        """Returns the division that `to_json` wrote."""
-        return cls(stored["feature"], tuple(stored["edges"]), tuple(stored["kept"]))
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the division as it is stored."""
-        return {"feature": self.feature, "edges": list(self.edges), "kept": list(self.kept)}
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the positions."""
-        if not self.edges:
-            return (*self.kept, REST, MISSING)
-        texts = [canonical(edge) for edge in self.edges]
-        return (f"up to {texts[0]}", *(f"above {low} to {high}" for low, high in pairwise(texts)), f"above {texts[-1]}", MISSING)
-
-    def describe(self, places: Sequence[int]) -> Condition:
-        """Returns the condition that the values at these positions meet, and no others."""
-        missing = len(self.labels) - 1
-        chosen, or_missing = sorted(set(places) - {missing}), missing in places
-        if len(chosen) == missing:
-            return Condition(feature=self.feature, excluded=(), or_missing=or_missing)
-        if self.edges:
-            intervals: list[NumberInterval] = []
-            for place in chosen:
-                above, up_to = (None, *self.edges)[place], (*self.edges, None)[place]
-                if intervals and intervals[-1].up_to == above:
-                    above = intervals.pop().above
-                intervals.append(NumberInterval(above=above, up_to=up_to))
-            return Condition(feature=self.feature, intervals=tuple(intervals), or_missing=or_missing)
-        if len(self.kept) in chosen:
-            others = tuple(value for place, value in enumerate(self.kept) if place not in chosen)
-            return Condition(feature=self.feature, excluded=others, or_missing=or_missing)
-        return Condition(feature=self.feature, values=tuple(self.kept[place] for place in chosen), or_missing=or_missing)
-
-    def encode(self, column: pa.ChunkedArray) -> Codes:
-        """Returns the position [N] of each record's value."""
-        coded = stored_cells(column).coded()
-        missing = len(self.labels) - 1
-        if self.edges:
-            numbers = [float(value) if isinstance(value, int | float) else np.nan for value in coded.values]
-            places = np.where(np.isnan(numbers), missing, np.searchsorted(self.edges, numbers, side="left"))
-        else:
-            known = {text: place for place, text in enumerate(self.kept)}
-            places = np.array([known.get(canonical(value), len(self.kept)) for value in coded.values], dtype=np.int64)
-        # A missing value has the code -1, which is the last place.
-        return np.asarray(np.append(places, missing).astype(np.int64)[coded.codes])
+def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
+    """Returns the position [N] of each record's value."""
+    coded = stored_cells(column).coded()
+    if bins.edges:
+        numbers = [float(value) if isinstance(value, int | float) else np.nan for value in coded.values]
+        places = bins.encode_numbers(np.array(numbers, np.float64))
+    else:
+        places = bins.encode_texts([canonical(value) for value in coded.values])
+    # A missing value has the code -1, which is the last place.
+    return np.asarray(np.append(places, bins.missing)[coded.codes])
 
 
 def count_values(columns: Sequence[pa.ChunkedArray]) -> Mapping[Scalar, int]:

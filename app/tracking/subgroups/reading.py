@@ -1,4 +1,4 @@
-"""Records with the features that scans and candidates ask for: those that count, each once."""
+"""Records with the features that a scan asks for: those that count, each once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,10 @@ from ..people import ChoosesRecords
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureRecords:
-    """Records that count [N]: their `columns` by name, whether each is favourable, and its hour, counted from the start of the span."""
+    """Records that count [N]: their `columns` by name, and whether each is favourable."""
 
     columns: Mapping[str, pa.ChunkedArray]
     favourable: npt.NDArray[np.bool_]
-    hours: npt.NDArray[np.int64]
 
 
 def read_features(
@@ -51,4 +50,4 @@ def read_features(
         # Of each hour, records that count alike: a subgroup that is logged more often would look larger than it is.
         counts &= choose_alike(rows["record_no"].to_numpy(), rows["sample_rate"], hours)
         kept = pa.array(counts)
-        yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts], hours[counts])
+        yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts])

@@ -9,16 +9,10 @@ from ...errors import Conflict, InvalidInput
 from ...evidence.nulls import UnfairSide
 from ...scan.cells import MAX_FEATURES
 from ...store.deployments.monitors import monitor_of
-from ...store.subgroups.scans import SubgroupScan, SubgroupSettings, queue_scan
+from ...store.subgroups.scans import SubgroupScan, queue_scan
 
 SCANNED_HOURS = 720
 """Hours before a scan whose records it reads."""
-
-MAX_LIMIT = 100
-"""Max limit of the ratio in the direction `above`."""
-
-NIGHTLY_AT = 2
-"""Hour of the day (UTC) from which nightly scans are queued."""
 
 
 def require_features(session: Session, deployment_no: int, schema: RecordSchema, features: Sequence[str] | None) -> None:
@@ -41,20 +35,14 @@ def require_features(session: Session, deployment_no: int, schema: RecordSchema,
             raise InvalidInput.of(f"features[{place}]", f"{name!r} says whose record it is, so it makes no subgroup")
 
 
-def require_limit(direction: UnfairSide, limit: float) -> None:
-    """Checks the limit of a scan.
-
-    Raises:
-        InvalidInput: it is on the other side of equality, or too large.
-    """
-    if direction is UnfairSide.BELOW and not 0 < limit <= 1:
-        raise InvalidInput.of("limit", f"must be above 0 and at most 1 in the direction `below`, found {limit:g}")
-    if direction is UnfairSide.ABOVE and not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput.of("limit", f"must be from 1 to {MAX_LIMIT} in the direction `above`, found {limit:g}")
-
-
 def request_scan(
-    session: Session, deployment_no: int, settings: SubgroupSettings, *, hours: int = SCANNED_HOURS, requested_by: str
+    session: Session,
+    deployment_no: int,
+    *,
+    features: Sequence[str] | None = None,
+    direction: UnfairSide = UnfairSide.BELOW,
+    hours: int = SCANNED_HOURS,
+    requested_by: str,
 ) -> SubgroupScan:
     """Queues a scan. If one of the deployment waits or runs already, that one is returned.
 
@@ -63,4 +51,4 @@ def request_scan(
     """
     if monitor_of(session, deployment_no) is None:
         raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one first.")
-    return queue_scan(session, deployment_no, settings, hours=hours, requested_by=requested_by)
+    return queue_scan(session, deployment_no, features=features, direction=direction.value, hours=hours, requested_by=requested_by)

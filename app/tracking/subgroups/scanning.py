@@ -1,10 +1,8 @@
-"""One scan of a deployment: read the last days once, search, and store the result with its candidate in one transaction."""
+"""One scan of a deployment: read the last days once, search, and store the result."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
+import msgspec
 import numpy as np
 from sqlalchemy.orm import Session
 
@@ -12,26 +10,20 @@ from ...clock import HOUR
 from ...domain.checks import Span
 from ...errors import Conflict
 from ...evidence.nulls import UnfairSide
-from ...evidence.unsteadiness import UNSTEADINESS_HOURS
-from ...scan.cells import MAX_FEATURES, count_cells
-from ...scan.scanning import Scan, scan_cells
+from ...scan.bins import Bins
+from ...scan.cells import MAX_FEATURES
+from ...scan.results import search_groups
 from ...scan.search import MIN_RECORDS
-from ...store.alerts.alert_rules import hold_deployment
-from ...store.database.arrow import ArrowReader, arrow_reader
+from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
 from ...store.deployments.monitors import monitor_of
-from ...store.evidence.eras import find_era, followed_deployment, lock_evidence
+from ...store.evidence.eras import find_era, followed_deployment
 from ...store.evidence.hours import count_records
-from ...store.subgroups.candidates import NewCandidate, add_candidate, candidates_of_era
 from ...store.subgroups.scans import SubgroupScan, claim_scan, end_scan, last_bins
 from ..counting import FollowedEra
 from ..people import FirstRecords
-from .binning import Bins, count_values
-from .following import count_candidates, settle_candidates
-from .reading import read_features
-
-MAX_P_VALUE = 0.05
-"""Max p value of a scan whose subgroup becomes a candidate."""
+from .binning import count_values, encode
+from .reading import FeatureRecords, read_features
 
 MOST_RECORDS = 200_000
 """Max records that a scan reads, unless a single hour has more; of more, those of the newest hours."""
@@ -45,19 +37,6 @@ ABANDONED = "The workers that ran the scan stopped without an answer. Request it
 NOTHING_COUNTED = (
     "No hour has been counted for the present monitor and model revision yet. Request the scan again after the next full hour."
 )
-CHANGED = "The monitor or the model revision was changed during the scan. Request it again."
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """Result of a search: the hours that were read, the division of the features, and the scan with the positions of its values."""
-
-    span: Span
-    bins: Sequence[Bins]
-    scan: Scan
-    values: list[list[int] | None]
-    all_records: int
-    all_favourable: int
 
 
 def run_next_scan(database: Database, *, token: str) -> bool:
@@ -72,9 +51,7 @@ def run_next_scan(database: Database, *, token: str) -> bool:
     if scan is None:
         return False
     try:
-        followed, found = _search(database, scan)
-        with database.transaction() as session, arrow_reader(database) as reader:
-            store_scan(session, reader, scan, followed, found)
+        _run(database, scan)
     except Conflict as error:
         with database.transaction() as session:
             end_scan(session, scan, state="failed", reason=str(error))
@@ -89,67 +66,6 @@ def default_features(followed: FollowedEra) -> list[str]:
     return [name for name in names if name != person][:MAX_FEATURES]
 
 
-def store_scan(session: Session, reader: ArrowReader, scan: SubgroupScan, followed: FollowedEra, found: _Found) -> None:
-    """Stores the result, and the candidate if there is a new one, within the transaction.
-
-    Raises:
-        Conflict: the monitor or the model revision has changed.
-        LeaseLost: another worker may own the scan; nothing was written.
-    """
-    no = followed.deployment.no
-    lock_evidence(session, no)
-    if not hold_deployment(session, no):
-        raise Conflict("The deployment was deleted.")
-    present = _follow(session, no)
-    if present.era.no != followed.era.no:
-        raise Conflict(CHANGED)
-    candidate_no = None
-    if found.scan.subgroup is not None and found.scan.p_value <= MAX_P_VALUE:
-        candidate_no = _find_or_add(session, reader, scan, present, found)
-    others = found.all_records - found.scan.records
-    result = {
-        "p_value": found.scan.p_value,
-        "subsets": found.scan.subsets,
-        "records": found.all_records,
-        "favourable": found.all_favourable,
-        # Only of a subgroup that may be shown.
-        **(
-            {
-                "inside_records": found.scan.records,
-                "inside_favourable": found.scan.favourable,
-                "others_records": others,
-                "others_favourable": found.all_favourable - found.scan.favourable,
-            }
-            if candidate_no is not None
-            else {}
-        ),
-    }
-    bins = [one.to_json() for one in found.bins]
-    span = {"span_start": found.span.start, "span_end": found.span.end}
-    end_scan(session, scan, state="succeeded", bins=bins, result=result, candidate_no=candidate_no, **span)
-
-
-def _find_or_add(session: Session, reader: ArrowReader, scan: SubgroupScan, followed: FollowedEra, found: _Found) -> int:
-    """Returns the candidate of the subgroup: the one that is watched or confirmed already, else a new one under the next number."""
-    bins, values, born_at = [one.to_json() for one in found.bins], found.values, followed.era.counted_until
-    for one in candidates_of_era(session, followed.era.no):
-        if one.state != "expired" and (one.bins, one.values, one.direction, one.limit) == (bins, values, scan.direction, scan.limit):
-            return one.no
-    assert born_at is not None, "an era without counted hours cannot be scanned"  # noqa: S101 - see `_follow`
-    new = NewCandidate(
-        scan_no=scan.no, era_no=followed.era.no, bins=bins, values=values, direction=scan.direction, limit=scan.limit, born_at=born_at
-    )
-    no = add_candidate(session, followed.deployment.no, new)
-    people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
-    candidates = candidates_of_era(session, followed.era.no)
-    # The hours before the birth choose the first bets. They are counted a day at a time, as those after it.
-    for hours in range(UNSTEADINESS_HOURS, 0, -24):
-        start = born_at - hours * HOUR
-        count_candidates(session, reader, followed, candidates, Span(start=start, end=start + 24 * HOUR), people)
-    settle_candidates(session, followed, candidates, born_at)
-    return no
-
-
 def _follow(session: Session, deployment_no: int) -> FollowedEra:
     """Returns the deployment in its present era, of which hours were counted."""
     monitor = monitor_of(session, deployment_no)
@@ -162,7 +78,31 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra:
     return FollowedEra(deployment, monitor, era)
 
 
-def _search(database: Database, scan: SubgroupScan) -> tuple[FollowedEra, _Found]:
+def _run(database: Database, scan: SubgroupScan) -> None:
+    span, names, parts, stored = _read(database, scan)
+    favourable = np.concatenate([part.favourable for part in parts]) if parts else np.zeros(0, np.bool_)
+    if len(favourable) < 2 * MIN_RECORDS:
+        raise Conflict(f"Fewer than {2 * MIN_RECORDS} records with these features count in the scanned hours; a scan needs that many.")
+    # A feature keeps its values from scan to scan, so that a group that is found again has the same rule.
+    bins = [stored.get(name) or Bins.choose(name, count_values([part.columns[name] for part in parts])) for name in names]
+    codes = np.concatenate([np.column_stack([encode(one, part.columns[one.feature]) for one in bins]) for part in parts])
+    while codes.shape[1] > 1 and len(np.unique(codes, axis=0)) > MAX_CELLS:
+        bins, codes = bins[:-1], codes[:, :-1]
+    result = search_groups(bins, codes, favourable, direction=UnfairSide(scan.direction), seed=scan.no)
+    with database.transaction() as session:
+        end_scan(
+            session,
+            scan,
+            state="succeeded",
+            span_start=span.start,
+            span_end=span.end,
+            bins=[one.to_json() for one in bins],
+            result=msgspec.to_builtins(result),
+        )
+
+
+def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list[FeatureRecords], dict[str, Bins]]:
+    """Returns the hours that are scanned, the names of the features, their records, and the division of those that have one."""
     with database.transaction() as session, arrow_reader(database) as reader:
         followed = _follow(session, scan.deployment_no)
         until = followed.era.counted_until
@@ -174,20 +114,4 @@ def _search(database: Database, scan: SubgroupScan) -> tuple[FollowedEra, _Found
         names = scan.features or default_features(followed)
         people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
         parts = list(read_features(reader, followed, names, span, people))
-        stored = {one["feature"]: Bins.from_json(one) for one in last_bins(session, scan.deployment_no)}
-    favourable = np.concatenate([part.favourable for part in parts]) if parts else np.zeros(0, np.bool_)
-    if len(favourable) < 2 * MIN_RECORDS:
-        raise Conflict(f"Fewer than {2 * MIN_RECORDS} records with these features count in the scanned hours; a scan needs that many.")
-    # A feature keeps its values from scan to scan, so that a subgroup that is found again is known.
-    bins = [stored.get(name) or Bins.choose(name, count_values([part.columns[name] for part in parts])) for name in names]
-    codes = np.concatenate([np.column_stack([one.encode(part.columns[one.feature]) for one in bins]) for part in parts])
-    while codes.shape[1] > 1 and len(np.unique(codes, axis=0)) > MAX_CELLS:
-        bins, codes = bins[:-1], codes[:, :-1]
-    used = [np.unique(column) for column in codes.T]
-    # Without positions that no record has: they would count as subgroups that were searched.
-    dense = np.column_stack([np.searchsorted(values, column) for values, column in zip(used, codes.T, strict=True)])
-    cells = count_cells(dense, tuple(len(values) for values in used), favourable)
-    result = scan_cells(cells, direction=UnfairSide(scan.direction), seed=scan.no)
-    named: Sequence[Any] = () if result.subgroup is None else result.subgroup.values
-    values = [None if one is None else used[feature][list(one)].tolist() for feature, one in enumerate(named)]
-    return followed, _Found(span, bins, result, values, len(favourable), int(favourable.sum()))
+        return span, names, parts, {one["feature"]: Bins.from_json(one) for one in last_bins(session, scan.deployment_no)}

@@ -5,13 +5,13 @@ Its evidence begins with later records: those that the scan chose it on say more
 
 from dataclasses import replace
 
-from ...domain.group_rules import Condition, FoundBy, GroupRule
+from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitors import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ...domain.ruled_attributes import MOST_CONDITIONS
 from ...errors import Conflict, InvalidInput
 from ...metrics.sides import mirrored_ratio
 from ...store.subgroups.scans import SubgroupScan
-from .binning import Bins
+from .looking import read_result
 
 
 def watch_found_group(monitor: Monitor, scan: SubgroupScan, *, name: str | None) -> Monitor:
@@ -20,25 +20,33 @@ def watch_found_group(monitor: Monitor, scan: SubgroupScan, *, name: str | None)
     Raises:
         Conflict: the scan found no group, or one with more conditions than a rule may have.
     """
-    rule = rule_of(scan)
-    if rule is None:
+    result = read_result(scan)
+    if result is None or result.group is None:
         raise Conflict("The scan found no group that could be watched.")
-    if len(rule.features) > MOST_CONDITIONS:
-        searched = f"The group has conditions on {len(rule.features)} columns, and a monitor takes at most {MOST_CONDITIONS}"
-        raise Conflict(f"{searched}. Request a scan of fewer columns.")
-    if find_watched(monitor, scan) is not None:
+    rule = result.group.rule
+    problem = watching_problem(rule)
+    if problem is not None:
+        raise Conflict(problem)
+    if find_watched(monitor, rule) is not None:
         return monitor
-    found_by = FoundBy(scan_id=scan.id, subsets=scan.result["subsets"], p_value=scan.result["p_value"]) if scan.result else None
+    found_by = FoundBy(scan_id=scan.id, subsets=result.subsets, p_value=result.p_value)
     attribute = MonitoredAttribute.of_rule(
-        name or _choose_name(monitor, rule), rule, upper_threshold=mirrored_ratio(DEFAULT_THRESHOLD), found_by=found_by
+        name or choose_name(monitor, rule), rule, upper_threshold=mirrored_ratio(DEFAULT_THRESHOLD), found_by=found_by
     )
     return replace(monitor, attributes=(*monitor.attributes, attribute))
 
 
-def find_watched(monitor: Monitor, scan: SubgroupScan) -> MonitoredAttribute | None:
-    """Returns the attribute by which the monitor watches the group that the scan found, if it does."""
-    rule = rule_of(scan)
-    return next((attribute for attribute in monitor.attributes if rule is not None and attribute.rule == rule), None)
+def watching_problem(rule: GroupRule) -> str | None:
+    """Returns why no monitor takes the rule of a found group; None if it does."""
+    if len(rule.features) <= MOST_CONDITIONS:
+        return None
+    conditions = f"The group has conditions on {len(rule.features)} columns, and a monitor takes at most {MOST_CONDITIONS}"
+    return f"{conditions}. Request a scan of fewer columns."
+
+
+def find_watched(monitor: Monitor | None, rule: GroupRule) -> MonitoredAttribute | None:
+    """Returns the attribute by which the monitor watches the group of that rule, if it does."""
+    return next((attribute for attribute in (() if monitor is None else monitor.attributes) if attribute.rule == rule), None)
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
@@ -56,17 +64,7 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
     return replace(monitor, attributes=tuple(attributes))
 
 
-def rule_of(scan: SubgroupScan) -> GroupRule | None:
-    """Returns the rule that puts the same records into the group as the scan did; None if it found none."""
-    found = (scan.result or {}).get("values")
-    if found is None or scan.bins is None:
-        return None
-    parts = zip(map(Bins.from_json, scan.bins), found, strict=True)
-    conditions: list[Condition] = [bins.describe(places) for bins, places in parts if places is not None]
-    return GroupRule((tuple(conditions),))
-
-
-def _choose_name(monitor: Monitor, rule: GroupRule) -> str:
+def choose_name(monitor: Monitor, rule: GroupRule) -> str:
     """Returns a name for the attribute that no other one has."""
     taken, name = {attribute.feature for attribute in monitor.attributes}, f"group by {', '.join(rule.features)}"
     return name if name not in taken else next(f"{name} ({no})" for no in range(2, len(taken) + 3) if f"{name} ({no})" not in taken)

@@ -1,26 +1,21 @@
-"""Subgroups that nobody listed, over HTTP: found by a scan, confirmed by later hours only, and never shown when small."""
+"""Subgroups that nobody listed, over HTTP: found by a scan, never shown when small, and watched from then on."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import text
 
 from app.clock import HOUR, hour_of
 from app.errors import LeaseLost
-from app.evidence.hours import Hours, Side
-from app.evidence.nulls import Limit, Scale, UnfairSide
-from app.scan.confirming import Candidate, follow_candidate
-from app.scan.scanning import Subgroup
-from app.store.subgroups.scans import claim_scan, queue_nightly_scans
-from app.store.tables import SubgroupCandidateRow, SubgroupHourRow
+from app.store.subgroups.scans import claim_scan
 from app.tracking.subgroups import scanning
-from app.tracking.subgroups.looking import look_at_candidates
+from app.tracking.subgroups.looking import FOUND_BEFORE
 from app.tracking.subgroups.scanning import ABANDONED, LEASE, MAX_ATTEMPTS, run_next_scan
 from app.tracking.updating import update_deployment
-from tests.builders.statements import counted
 from tests.service import RunningService
 
 pytestmark = pytest.mark.thorough
@@ -47,7 +42,7 @@ MONITOR: dict[str, Any] = {
 }
 PATH = "/v1/deployments/loans"
 DEPLOYMENT_NO = 1
-BEFORE, HOURS, RECORDS = 60, 170, 40
+HOURS, RECORDS = 60, 40
 START = hour_of(datetime.now(UTC)) - HOURS * HOUR
 
 
@@ -86,7 +81,7 @@ def watched(service: RunningService) -> RunningService:
     return service
 
 
-def update(service: RunningService, hours: int) -> None:
+def update(service: RunningService, hours: int = HOURS) -> None:
     update_deployment(service.database, DEPLOYMENT_NO, START + hours * HOUR)
 
 
@@ -100,146 +95,89 @@ def scan(service: RunningService, **body: object) -> dict[str, Any]:
     return found
 
 
-def candidates(service: RunningService) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = service.client.get(f"{PATH}/subgroup-candidates").json()["candidates"]
-    return found
-
-
-def test_a_planted_subgroup_is_found_and_later_hours_confirm_it(watched: RunningService) -> None:
+@pytest.fixture
+def found(watched: RunningService) -> dict[str, Any]:
+    """A scan that found the young of the north."""
     log(watched, make(planted=0.3))
-    update(watched, BEFORE)
-    found = scan(watched, features=["age", "region"])
+    update(watched)
+    return scan(watched, features=["age", "region"])
 
-    assert (found["state"], found["candidate"], found["records"]) == ("succeeded", 1, BEFORE * RECORDS)
-    assert found["words"] == (
-        f"{found['subsets']} subgroups by age, region searched in 2,400 records."
-        f" One falls short by more than chance explains (p = {found['p_value']:.3f}): candidate 1."
+
+def watch(service: RunningService, scan_id: str, **body: object) -> httpx.Response:
+    return service.client.post(f"{PATH}/fairness-monitor/found-groups", json={"scan_id": scan_id, **body})
+
+
+def test_a_planted_subgroup_is_found_as_the_rule_of_an_attribute(watched: RunningService, found: dict[str, Any]) -> None:
+    group = found["group"]
+    inside = [one for one in make(planted=0.3) if one["features"]["age"] <= 33 and one["features"]["region"] == "north"]
+
+    assert (found["state"], found["records"], found["p_value"], found["direction"]) == ("succeeded", HOURS * RECORDS, 0.005, "below")
+    assert group["rule"]["any_of"][0][1] == {
+        "feature": "region",
+        "values": ["north"],
+        "intervals": [],
+        "excluded": None,
+        "or_missing": False,
+    }
+    assert group["label"].startswith("age up to ")
+    assert group["label"].endswith(" and region north")
+    assert group["watched_as"] is None
+    assert group["records"] + group["others_records"] == found["records"]
+    assert group["favourable"] + group["others_favourable"] == found["favourable"]
+    assert 0.5 * len(inside) < group["records"] < 2 * len(inside)
+    assert found["words"].startswith(
+        f"{found['subsets']} groups by age, region searched in 2,400 records."
+        f" One falls short by more than chance explains (p = 0.005): {group['label']}. "
     )
-    (one,) = candidates(watched)
-    assert set(one["values"]) == {"age", "region"}
-    assert one["values"]["region"] == ["north"]
-    assert (one["state"], one["confirmed_at"], one["later_records"]) == ("candidate", None, None)
-    assert one["words"].startswith(f"Candidate 1, the one of {found['subsets']} subgroups that falls short most: age up to")
-    assert one["words"].endswith("It is only a candidate until later hours confirm it.")
-
-    update(watched, BEFORE + 1)  # a single hour has fewer than ten records of the subgroup
-    assert candidates(watched)[0]["later_records"] is None
-    update(watched, HOURS)
-    (after,) = candidates(watched)
-    assert after["state"] == "confirmed"
-    assert after["found_at"] < after["confirmed_at"]
-    assert after["log_evidence"] >= after["log_threshold"]
-    assert after["later_records"] >= 10
-    assert "show that its favourable rate is less than 0.8 times that of the others" in after["words"]
-    fixed = ("number", "values", "limit", "found_at", "records", "subsets", "p_value", "scan_id")
-    assert [one[name] for name in fixed] == [after[name] for name in fixed]
-    again = scan(watched, features=["age", "region"])
-    assert (again["candidate"], len(candidates(watched))) == (1, 1)
+    assert found["words"].endswith(f" % of its {group['records']} records are favourable, of all others {others_rate(group)} %.")
+    again = scan(watched, features=["region", "age"])
+    assert {condition["feature"]: condition for condition in again["group"]["rule"]["any_of"][0]} == {
+        condition["feature"]: condition for condition in group["rule"]["any_of"][0]
+    }
     assert [one["id"] for one in watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]] == [again["id"], found["id"]]
+
+
+def others_rate(group: dict[str, Any]) -> str:
+    return f"{100 * group['others_favourable'] / group['others_records']:.1f}"
 
 
 def test_a_favoured_subgroup_is_found_in_the_direction_above(watched: RunningService) -> None:
     log(watched, make(planted=1.6, base=0.4))
-    update(watched, BEFORE)
+    update(watched)
     below, above = scan(watched, features=["age", "region"]), scan(watched, features=["age", "region"], direction="above")
-    update(watched, HOURS)
-    (one,) = candidates(watched)
 
-    assert (below["direction"], below["limit"], below["candidate"]) == ("below", 0.8, None)
-    assert (above["direction"], above["limit"], above["candidate"]) == ("above", 1.25, 1)
-    assert above["words"].endswith(f"One is ahead by more than chance explains (p = {above['p_value']:.3f}): candidate 1.")
+    assert (below["direction"], below["group"]) == ("below", None)
+    assert above["direction"] == "above"
+    assert f"One is ahead by more than chance explains (p = {above['p_value']:.3f}): age up to" in above["words"]
     assert below["words"].endswith(f"None falls short by more than chance explains (p = {below['p_value']:.3f}).")
-    assert (one["direction"], one["limit"], one["state"]) == ("above", 1.25, "confirmed")
-    assert "subgroups that is furthest ahead: age up to" in one["words"]
-    assert one["words"].endswith("show that its favourable rate is more than 1.25 times that of the others.")
 
 
-@pytest.mark.parametrize(
-    "body", [{"direction": "above", "limit": 0.8}, {"direction": "below", "limit": 1.25}, {"limit": 101}, {"direction": "up"}]
-)
-def test_a_limit_on_the_other_side_of_equality_is_refused(watched: RunningService, body: dict[str, object]) -> None:
-    asked = watched.client.post(f"{PATH}/subgroup-scans", json=body)
-    settings = watched.client.put(f"{PATH}/subgroup-scan-settings", json=body)
-
-    assert [answer.status_code for answer in (asked, settings)] == [422, 422]
-    assert {one["field"] for answer in (asked, settings) for one in answer.json()["errors"]} <= {"limit", "direction"}
-
-
-def test_settings_have_a_direction_with_its_own_limit(watched: RunningService) -> None:
-    stored = watched.client.put(f"{PATH}/subgroup-scan-settings", json={"direction": "above"}).json()
-    same = watched.client.post(f"{PATH}/subgroup-scans").json()
-
-    assert (stored["direction"], stored["limit"]) == ("above", 1.25)
-    assert (same["direction"], same["limit"]) == ("above", 1.25)
-
-
-def test_without_a_subgroup_nothing_is_confirmed(watched: RunningService) -> None:
+def test_without_features_the_monitored_and_the_first_ones_are_searched(watched: RunningService) -> None:
     log(watched, make(planted=1.0, seed=3))
-    update(watched, BEFORE)
-    found = scan(watched)
-    update(watched, HOURS)
+    update(watched)
 
-    assert found["features"] == ["sex", "region", "age"]
-    assert all(one["state"] != "confirmed" for one in candidates(watched))
-    if found["candidate"] is None:
-        assert "None falls short by more than chance explains" in found["words"]
+    assert scan(watched)["features"] == ["sex", "region", "age"]
 
 
 def test_a_subgroup_that_holds_nearly_all_records_is_not_shown_and_the_words_say_why(watched: RunningService) -> None:
-    records = make(planted=1.0)[: BEFORE * RECORDS]
+    records = make(planted=1.0)
     for no, one in enumerate(records):
         one["features"] |= {"region": "south" if no < 9 else "north"}
         one["prediction"] = int(no < 9)  # the others are nine
     log(watched, records)
-    update(watched, BEFORE)
+    update(watched)
     found = scan(watched, features=["region"])
 
-    assert (found["state"], found["candidate"], found["p_value"], candidates(watched)) == ("succeeded", None, 0.005, [])
+    assert (found["state"], found["group"], found["p_value"]) == ("succeeded", None, 0.005)
     assert found["words"].endswith(
         "The one that falls short most (p = 0.005) is not shown: it, or all others together, has fewer than 10 records."
     )
     assert "2391" not in json.dumps(found)
 
 
-def test_a_number_is_never_used_again(watched: RunningService) -> None:
-    log(watched, make(planted=0.3))
-    update(watched, BEFORE)
-    scan(watched, features=["age", "region"])
-    scan(watched, features=["region", "age"], limit=0.7)
-    with watched.database.transaction() as session:
-        session.execute(text("UPDATE subgroup_candidates SET state = 'expired'"))
-    scan(watched, features=["age", "region"])
-
-    assert [one["number"] for one in candidates(watched)] == [1, 2, 3]
-    first = watched.client.get(f"{PATH}/subgroup-candidates", params={"limit": 2}).json()
-    rest = watched.client.get(f"{PATH}/subgroup-candidates", params={"cursor": first["next_cursor"]}).json()
-    assert ([one["number"] for one in first["candidates"]], [one["number"] for one in rest["candidates"]]) == ([1, 2], [3])
-    assert [one["log_threshold"] for one in candidates(watched)] == pytest.approx([np.log(np.pi**2 * k**2 / 0.3) for k in (1, 2, 3)])
-
-
-def test_a_page_of_candidates_reads_their_hours_with_one_statement(watched: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
-    log(watched, make(planted=0.3))
-    update(watched, BEFORE)
-    scan(watched, features=["age", "region"])
-    scan(watched, features=["region", "age"], limit=0.7)
-    update(watched, BEFORE + 24)
-    with counted(monkeypatch) as sent, watched.database.transaction() as session:
-        found = look_at_candidates(session, 1, after_number=0, limit=100)
-
-        later = select(func.sum(SubgroupHourRow.inside_records)).join(
-            SubgroupCandidateRow, SubgroupCandidateRow.no == SubgroupHourRow.candidate_no
-        )
-        for one in found:
-            own = (SubgroupCandidateRow.number == one.number, SubgroupHourRow.hour >= one.found_at, SubgroupHourRow.hour < one.until)
-            assert session.scalar(later.where(*own)) == one.later_records
-
-    assert len(found) == 2
-    assert len([statement for statement in sent if "subgroup_hours" in statement]) == 1 + len(found)
-
-
 def test_a_crash_before_the_end_leaves_no_half_of_a_scan(watched: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
     log(watched, make(planted=0.3))
-    update(watched, BEFORE)
+    update(watched)
     watched.client.post(f"{PATH}/subgroup-scans", json={"features": ["age", "region"]}).raise_for_status()
 
     def crash(*_: object, **__: object) -> None:
@@ -250,33 +188,34 @@ def test_a_crash_before_the_end_leaves_no_half_of_a_scan(watched: RunningService
         with pytest.raises(RuntimeError):
             run_next_scan(watched.database, token="a")  # noqa: S106 - of a lease
     (open_scan,) = watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]
-    assert (open_scan["state"], open_scan["candidate"], candidates(watched)) == ("running", None, [])
+    assert (open_scan["state"], open_scan["group"]) == ("running", None)
     assert run_next_scan(watched.database, token="b") is False  # noqa: S106 - of a lease
 
     with watched.database.transaction() as session:
         session.execute(text("UPDATE subgroup_scans SET claimable_at = now()"))
     assert run_next_scan(watched.database, token="c") is True  # noqa: S106 - of a lease
     (ended,) = watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]
-    assert (ended["id"], ended["state"], ended["candidate"]) == (open_scan["id"], "succeeded", 1)
-    assert len(candidates(watched)) == 1
+    assert (ended["id"], ended["state"]) == (open_scan["id"], "succeeded")
+    assert ended["group"] is not None
 
 
 def test_a_worker_that_was_too_slow_stores_nothing(watched: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
     log(watched, make(planted=0.3))
-    update(watched, BEFORE)
+    update(watched)
     watched.client.post(f"{PATH}/subgroup-scans").raise_for_status()
-    search = scanning._search  # noqa: SLF001 - the moment at which a slow worker loses its lease
+    search = scanning.search_groups
 
-    def lose(*arguments: Any) -> object:  # noqa: ANN401 - passed on
-        found = search(*arguments)
+    def lose(*arguments: Any, **options: Any) -> object:  # noqa: ANN401 - passed on
+        found = search(*arguments, **options)
         with watched.database.transaction() as session:
             session.execute(text("UPDATE subgroup_scans SET lease_token = 'another'"))
         return found
 
-    monkeypatch.setattr(scanning, "_search", lose)
+    monkeypatch.setattr(scanning, "search_groups", lose)
     with pytest.raises(LeaseLost):
         run_next_scan(watched.database, token="a")  # noqa: S106 - of a lease
-    assert candidates(watched) == []
+    (open_scan,) = watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]
+    assert (open_scan["state"], open_scan["records"]) == ("running", None)
 
 
 def test_a_scan_that_no_worker_ends_fails_and_one_that_cannot_run_says_why(watched: RunningService) -> None:
@@ -306,95 +245,91 @@ def test_asking_twice_makes_one_scan_and_bad_input_none(watched: RunningService)
         (["nothing"], "features[0]"),
         (["person"], "features[0]"),
     ):
-        for method, path in (("POST", "subgroup-scans"), ("PUT", "subgroup-scan-settings")):
-            answer = watched.client.request(method, f"{PATH}/{path}", json={"features": features})
-            assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
-    for body in ({"hours": 0}, {"hours": 721}, {"limit": 0}, {"limit": 1.1}, {"feature": ["sex"]}):
+        answer = watched.client.post(f"{PATH}/subgroup-scans", json={"features": features})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+    for body in ({"hours": 0}, {"hours": 721}, {"direction": "up"}, {"feature": ["sex"]}):
         assert watched.client.post(f"{PATH}/subgroup-scans", json=body).status_code == 422
     assert watched.client.get(f"{PATH}/subgroup-scans/5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11").status_code == 404
     assert len(watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]) == 1
 
 
-def test_a_nightly_scan_is_queued_once_a_night_where_it_is_configured(watched: RunningService) -> None:
-    assert watched.client.get(f"{PATH}/subgroup-scan-settings").json() == {
-        "nightly": False,
-        "features": None,
-        "direction": "below",
-        "limit": 0.8,
-    }
-    settings = {"nightly": True, "features": ["region", "sex"], "direction": "below", "limit": 0.9}
-    for at, queued in ((24, 0), (0, 0)):
-        with watched.database.transaction() as session:
-            queue_nightly_scans(session, hours=720, at=at)
-        assert len(watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]) == queued
-
-    assert watched.client.put(f"{PATH}/subgroup-scan-settings", json=settings).json() == settings
-    for _ in range(2):
-        with watched.database.transaction() as session:
-            queue_nightly_scans(session, hours=720, at=0)
-    (one,) = watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]
-    assert (one["features"], one["limit"], one["hours"], one["requested_by"]) == (["region", "sex"], 0.9, 720, "schedule")
-    run_next_scan(watched.database, token="a")  # noqa: S106 - of a lease
-    with watched.database.transaction() as session:
-        queue_nightly_scans(session, hours=720, at=0)
-    assert len(watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]) == 1
-    assert one["created_at"] >= (datetime.now(UTC) - timedelta(hours=1)).isoformat()[:10]
-
-
-def test_only_the_first_record_of_a_person_is_scanned_and_counted(watched: RunningService) -> None:
+def test_only_the_first_record_of_a_person_is_scanned(watched: RunningService) -> None:
     watched.client.put(f"{PATH}/fairness-monitor", json=MONITOR | {"evidence": {"person": "person"}}).raise_for_status()
     with watched.database.transaction() as session:  # a changed monitor counts from the next whole hour on
         session.execute(text("UPDATE activities SET at = now() - interval '30 days'"))
     log(watched, make(planted=0.3, person=True))
-    update(watched, BEFORE)
+    update(watched)
     found = scan(watched, features=["age", "region"])
 
-    assert found["records"] == BEFORE * RECORDS
-    assert candidates(watched)[0]["records"] + candidates(watched)[0]["others_records"] == found["records"]
+    assert found["records"] == HOURS * RECORDS
+    assert found["group"] is not None
 
 
-def test_the_state_is_that_of_the_library_on_the_same_counts_however_the_records_arrive(watched: RunningService) -> None:
-    records = make(planted=0.5)
-    late = records[BEFORE * RECORDS :: 7]
-    log(watched, [one for one in records if one not in late])
-    update(watched, BEFORE)
-    scan(watched, features=["age", "region"])
-    for hours in (BEFORE + 2, BEFORE + 30, BEFORE + 60):
-        update(watched, hours)
-    log(watched, late)
-    update(watched, BEFORE + 60)
-    update(watched, HOURS)
-    (one,) = candidates(watched)
-    (most,) = (int(label.removeprefix("up to ")) for label in one["values"]["age"])
+def test_a_found_group_is_watched_from_then_on_once(watched: RunningService, found: dict[str, Any]) -> None:
+    before = watched.client.get(f"{PATH}/fairness-monitor").json()
+    first = watch(watched, found["id"], name="the young of the north")
+    second = watch(watched, found["id"], name="another name")
+    monitor = watched.client.get(f"{PATH}/fairness-monitor").json()
+    added = monitor["attributes"][-1]
 
-    counts = np.zeros((4, HOURS))
-    for record in records:
-        hour = (datetime.fromisoformat(record["scored_at"]) - START) // HOUR
-        features = record["features"]
-        side = 0 if features["age"] <= most and features["region"] in one["values"]["region"] else 2
-        counts[side, hour] += record["prediction"]
-        counts[side + 1, hour] += 1
-    limit = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8)
-    found = follow_candidate(Candidate(1, Subgroup(()), limit, BEFORE), [Hours(Side(counts[0], counts[1]), Side(counts[2], counts[3]))])
-
-    assert one["log_evidence"] == pytest.approx(float(found.log_evidence[-1]), rel=1e-12)
-    assert one["until"] == (START + HOURS * HOUR).isoformat().replace("+00:00", "Z")
-    confirmed = None if found.confirmed is None else (START + (found.confirmed + 1) * HOUR).isoformat().replace("+00:00", "Z")
-    assert one["confirmed_at"] == confirmed
-    assert one["later_records"] == counts[1, BEFORE:].sum()
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.json() == second.json() == monitor
+    assert (before["version"], monitor["version"], len(monitor["attributes"])) == (1, 2, 2)
+    assert added["feature"] == "the young of the north"
+    assert added["rule"] == found["group"]["rule"]
+    assert added["monitored"] == [found["group"]["label"]]
+    assert added["found_by"] == {"scan_id": found["id"], "subsets": found["subsets"], "p_value": found["p_value"]}
+    address = f"{PATH}/subgroup-scans/{found['id']}"
+    assert watched.client.get(address).json()["group"] == found["group"] | {"watched_as": "the young of the north"}
+    (listed,) = watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]
+    assert listed["group"]["watched_as"] == "the young of the north"
+    remarks = watched.client.get(f"{PATH}/evidence").json()["remarks"]
+    origin = f"found by a search among {found['subsets']} groups (p = 0.005)"
+    assert f"the young of the north was {origin}; only records after that search count." in remarks
 
 
-def test_after_another_monitor_a_candidate_is_not_followed_and_expires(watched: RunningService) -> None:
-    log(watched, make(planted=0.3))
-    update(watched, BEFORE)
-    scan(watched, features=["age", "region"])
-    watched.client.put(f"{PATH}/fairness-monitor", json=MONITOR | {"min_records": 7}).raise_for_status()
-    update(watched, HOURS)
-    (one,) = candidates(watched)
-    assert (one["state"], one["later_records"]) == ("candidate", None)
-    assert one["words"].endswith("no further hour counts for it: the monitor or the model revision has changed.")
+def test_a_monitor_that_is_sent_as_it_was_read_keeps_who_found_its_groups(watched: RunningService, found: dict[str, Any]) -> None:
+    watch(watched, found["id"]).raise_for_status()
+    read = watched.client.get(f"{PATH}/fairness-monitor").json()
+    sent = {name: value for name, value in read.items() if name not in {"version", "warnings"}}
+    same = watched.client.put(f"{PATH}/fairness-monitor", json=sent)
+    changed = watched.client.put(f"{PATH}/fairness-monitor", json=sent | {"min_records": 7})
 
-    update(watched, BEFORE + 720 + 24)
-    (one,) = candidates(watched)
-    assert one["state"] == "expired"
-    assert one["words"].endswith("It expired: later hours did not confirm it within 30 days.")
+    assert same.json() == read
+    assert changed.json()["attributes"] == read["attributes"]
+    assert changed.json()["attributes"][-1]["found_by"]["scan_id"] == found["id"]
+
+
+def test_a_rule_of_a_scan_may_be_set_as_any_other(watched: RunningService, found: dict[str, Any]) -> None:
+    attribute = {"feature": "by hand", "rule": found["group"]["rule"]}
+    body = MONITOR | {"attributes": [*MONITOR["attributes"], attribute]}
+    monitor = watched.client.put(f"{PATH}/fairness-monitor", json=body).json()
+
+    assert monitor["attributes"][-1]["found_by"] is None
+    assert watched.client.get(f"{PATH}/subgroup-scans/{found['id']}").json()["group"]["watched_as"] == "by hand"
+    assert watch(watched, found["id"]).json()["version"] == monitor["version"]
+
+
+def test_what_cannot_be_watched_is_refused(watched: RunningService, found: dict[str, Any]) -> None:
+    nothing = scan(watched, features=["sex"], hours=1)
+    assert nothing["group"] is None
+    assert (watch(watched, nothing["id"]).status_code, watch(watched, "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11").status_code) == (409, 404)
+    condition = json.dumps([{"feature": f"column {no}", "values": ["a"]} for no in range(5)])
+    with watched.database.transaction() as session:
+        changed = "UPDATE subgroup_scans SET result = jsonb_set(result, '{group,rule,any_of,0}', CAST(:conditions AS jsonb)) WHERE id = :id"
+        session.execute(text(changed), {"conditions": condition, "id": found["id"]})
+    refused = watch(watched, found["id"])
+
+    assert refused.status_code == 409
+    assert "conditions on 5 columns, and a monitor takes at most 4" in refused.json()["detail"]
+    assert watched.client.get(f"{PATH}/fairness-monitor").json()["version"] == 1
+
+
+def test_a_scan_of_an_earlier_version_is_read_without_its_group(watched: RunningService, found: dict[str, Any]) -> None:
+    with watched.database.transaction() as session:
+        old = "jsonb_build_object('p_value', 0.005, 'subsets', 105, 'records', 2400, 'favourable', 1200, 'inside_records', 200)"
+        session.execute(text(f"UPDATE subgroup_scans SET result = {old}, candidate_no = 3"))  # noqa: S608 - no input
+    read = watched.client.get(f"{PATH}/subgroup-scans/{found['id']}").json()
+
+    assert (read["group"], read["words"], read["subsets"], read["features"]) == (None, FOUND_BEFORE, 105, ["age", "region"])
+    assert watch(watched, found["id"]).status_code == 409

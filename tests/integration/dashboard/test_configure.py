@@ -17,7 +17,7 @@ from tests.service import RunningService
 
 HOSTILE = "<script>alert(1)</script>"
 ADDRESS = "/deployments/loans/configure"
-PARTS = ("model", "recommended", "monitor", "nobody-listed", "training", "mitigation", "log", "danger")
+PARTS = ("model", "recommended", "monitor", "training", "mitigation", "log", "danger")
 STEPS = ("data", "groups", "endpoint", "log", "check")
 SECRET = "correct horse battery staple"  # noqa: S105 - of an endpoint that the tests make up
 

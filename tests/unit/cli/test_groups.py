@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from app.cli.file_options import WIDTH
 from app.cli.groups import command as groups
 from app.cli.plan import command as plan
+from app.domain.group_rules import GroupRule
 from tests.builders.decision_log import log as log_of_sexes
 from tests.builders.planted_log import log
 
-OPTIONS = ("--time", "at", "--feature", "age", "--feature", "region", "--prediction", "approved", "--favourable", "yes")
+OPTIONS = ("--feature", "age", "--feature", "region", "--prediction", "approved", "--favourable", "yes")
 PLANNING = ("--time", "at", "--attribute", "sex", "--reference", "man", "--prediction", "approved", "--favourable", "yes")
 
 
@@ -22,22 +24,25 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_the_report_says_what_was_searched_and_what_was_confirmed(file: Path) -> None:
-    ended = CliRunner().invoke(groups, [str(file), *OPTIONS, "--scan-hours", "48"])
-    printed = " ".join(ended.output.split())
+def test_the_report_says_what_was_searched_and_prints_the_rule_of_what_was_found(file: Path) -> None:
+    ended = CliRunner().invoke(groups, [str(file), *OPTIONS])
+    *lines, rule = ended.output.splitlines()
+    printed = " ".join(" ".join(lines).split())
 
     assert ended.exit_code == 0, ended.output
-    assert "each of which searched 105 subgroups by age, region" in printed
-    assert "Candidate 1" in printed
-    assert "Confirmed at" in printed
-    assert all(len(line) <= WIDTH for line in ended.output.splitlines())
+    assert printed.startswith("decisions.csv: 105 groups by age, region searched in 7,200 records. One falls short by more than chance")
+    assert msgspec.json.decode(rule, type=GroupRule).label in printed
+    assert all(len(line) <= WIDTH for line in lines)
 
 
-def test_without_later_hours_the_report_says_that_it_is_a_candidate(file: Path) -> None:
-    printed = " ".join(CliRunner().invoke(groups, [str(file), *OPTIONS]).output.split())
+def test_without_a_finding_the_report_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "decisions.csv"
+    log(ratio=1.0, seed=2).to_csv(file, index=False)
+    ended = CliRunner().invoke(groups, [str(file), *OPTIONS])
 
-    assert "A candidate, not a finding" in printed
-    assert "it expires at 2026-11-09" in printed
+    assert ended.exit_code == 0, ended.output
+    assert "None falls short by more than chance explains" in " ".join(ended.output.split())
+    assert "{" not in ended.output
 
 
 def test_a_wrong_option_is_named(file: Path) -> None:

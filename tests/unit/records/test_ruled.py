@@ -13,7 +13,8 @@ from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInter
 from app.domain.monitors import MonitoredAttribute
 from app.domain.ruled_attributes import rule_problems
 from app.records.ruled import is_in_group, read_attribute
-from app.tracking.subgroups.binning import Bins, count_values
+from app.scan.bins import Bins
+from app.tracking.subgroups.binning import count_values, encode
 
 AGE = Column(name="age", type=FieldType.NUMBER, kind=FieldKind.NUMERIC)
 REGION = Column(name="region", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
@@ -32,7 +33,7 @@ def assert_same(values: pa.ChunkedArray, places: set[int]) -> None:
     bins = Bins.choose("column", count_values([values]))
     places &= set(range(len(bins.labels)))
     condition = bins.describe(sorted(places))
-    expected = np.isin(bins.encode(values), sorted(places)).tolist()
+    expected = np.isin(encode(bins, values), sorted(places)).tolist()
 
     assert is_in_group(GroupRule(((condition,),)), pa.table({"column": values})).tolist() == expected
     assert [condition.is_met_by(value) for value in values.to_pylist()] == expected

@@ -1,0 +1,104 @@
+"""Features divided into a few values: kept values, or ranges of numbers. A division is stored and never changes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..domain.group_rules import Condition, NumberInterval
+from ..domain.values import Scalar, canonical
+from .cells import FloatArray
+from .search import MIN_RECORDS
+
+BINS = 4
+"""Ranges of a column of numbers."""
+
+MAX_VALUES = 10
+"""Max values of a feature, the rest and the missing ones included. A column with more different numbers is divided into ranges."""
+
+REST, MISSING = "other values", "no value"
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Division of one feature: ranges that end at these `edges`, or these `kept` values. Either is empty.
+
+    The positions are those of the ranges or values, then the rest (of kept values only), then the missing ones.
+    """
+
+    feature: str
+    edges: tuple[float, ...] = ()
+    kept: tuple[str, ...] = ()
+
+    @classmethod
+    def choose(cls, feature: str, counts: Mapping[Scalar, int]) -> "Bins":
+        """Returns the division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records are not kept."""
+        numbers = [value for value in counts if isinstance(value, int | float) and not isinstance(value, bool)]
+        if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
+            known = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
+            edges = np.unique(np.quantile(known, np.arange(1, BINS) / BINS, method="inverted_cdf"))
+            edges = edges[edges < known.max()]
+            if not len(edges):  # most records have the largest number
+                edges = known[known < known.max()].max(keepdims=True)
+            return cls(feature, edges=tuple(edges.tolist()))
+        texts: Counter[str] = Counter()
+        for value, count in counts.items():
+            texts[canonical(value)] += count
+        # Of equally frequent values the first in the alphabet, so that the order of the records does not matter.
+        often = sorted(texts, key=lambda text: (-texts[text], text))[: MAX_VALUES - 2]
+        return cls(feature, kept=tuple(sorted(text for text in often if texts[text] >= MIN_RECORDS)))
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Bins":
+        """Returns the division that `to_json` wrote."""
+        return cls(stored["feature"], tuple(stored["edges"]), tuple(stored["kept"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the division as it is stored."""
+        return {"feature": self.feature, "edges": list(self.edges), "kept": list(self.kept)}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the positions."""
+        if not self.edges:
+            return (*self.kept, REST, MISSING)
+        texts = [canonical(edge) for edge in self.edges]
+        return (f"up to {texts[0]}", *(f"above {low} to {high}" for low, high in pairwise(texts)), f"above {texts[-1]}", MISSING)
+
+    @property
+    def missing(self) -> int:
+        """The position of records without a value."""
+        return len(self.edges or self.kept) + 1
+
+    def describe(self, places: Sequence[int]) -> Condition:
+        """Returns the condition that the values at these positions meet, and no others."""
+        chosen, or_missing = sorted(set(places) - {self.missing}), self.missing in places
+        if len(chosen) == self.missing:
+            return Condition(feature=self.feature, excluded=(), or_missing=or_missing)
+        if self.edges:
+            intervals: list[NumberInterval] = []
+            for place in chosen:
+                above, up_to = (None, *self.edges)[place], (*self.edges, None)[place]
+                if intervals and intervals[-1].up_to == above:
+                    above = intervals.pop().above
+                intervals.append(NumberInterval(above=above, up_to=up_to))
+            return Condition(feature=self.feature, intervals=tuple(intervals), or_missing=or_missing)
+        if len(self.kept) in chosen:
+            others = tuple(value for place, value in enumerate(self.kept) if place not in chosen)
+            return Condition(feature=self.feature, excluded=others, or_missing=or_missing)
+        return Condition(feature=self.feature, values=tuple(self.kept[place] for place in chosen), or_missing=or_missing)
+
+    def encode_numbers(self, numbers: FloatArray) -> Codes:
+        """Returns the position [N] of each of these numbers among the ranges; NaN is a missing value."""
+        return np.where(np.isnan(numbers), self.missing, np.searchsorted(self.edges, numbers, side="left")).astype(np.int64)
+
+    def encode_texts(self, texts: Sequence[str]) -> Codes:
+        """Returns the position [N] of each of these canonical texts among the kept values."""
+        known = {text: place for place, text in enumerate(self.kept)}
+        return np.array([known.get(text, len(self.kept)) for text in texts], dtype=np.int64)

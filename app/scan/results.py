@@ -1,0 +1,109 @@
+"""Answer of a scan: the group that it found, as a rule over features, and how many groups it searched."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..domain.group_rules import GroupRule
+from ..evidence.nulls import UnfairSide
+from .bins import Bins, Codes
+from .cells import BoolArray, IntArray, count_cells
+from .scanning import Subgroup, scan_cells
+from .search import MIN_RECORDS
+
+MAX_P_VALUE = 0.05
+"""Max p value of a scan that names its group."""
+
+_DOES = {UnfairSide.BELOW: ("falls short", "falls short most"), UnfairSide.ABOVE: ("is ahead", "is furthest ahead")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundGroup:
+    """A group that a scan found, and the counts that it was chosen by."""
+
+    rule: GroupRule
+    records: int
+    favourable: int
+    others_records: int
+    others_favourable: int
+
+    @property
+    def rate(self) -> float:
+        """Share of its records that are favourable."""
+        return self.favourable / self.records
+
+    @property
+    def others_rate(self) -> float:
+        """Share of all other records that are favourable."""
+        return self.others_favourable / self.others_records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """Answer of a scan that searched `subsets` groups over `features`.
+
+    `p_value` is the share of scans of random outcomes that find as much, so it allows for the choice of the best of all. `group` is None
+    if it exceeds MAX_P_VALUE, or if the group or all others together have fewer than MIN_RECORDS records, so that it must not be shown.
+    """
+
+    features: tuple[str, ...]
+    direction: UnfairSide
+    records: int
+    favourable: int
+    subsets: int
+    p_value: float
+    group: FoundGroup | None
+
+
+def search_groups(
+    bins: Sequence[Bins], codes: Codes, favourable: BoolArray, *, direction: UnfairSide, seed: int, strata: IntArray | None = None
+) -> SearchResult:
+    """Returns the answer of a scan of records with these positions `codes` [N, F] in the `bins`, outcomes [N] and strata [N]."""
+    used = [np.unique(column) for column in codes.T]
+    # Without positions that no record has: they would count as groups that were searched.
+    dense = np.column_stack([np.searchsorted(values, column) for values, column in zip(used, codes.T, strict=True)])
+    cells = count_cells(dense, tuple(len(values) for values in used), favourable, strata)
+    scan = scan_cells(cells, direction=direction, seed=seed)
+    records, of_all = len(favourable), int(favourable.sum())
+    group = None
+    if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
+        group = FoundGroup(
+            rule=_describe(bins, used, scan.subgroup),
+            records=scan.records,
+            favourable=scan.favourable,
+            others_records=records - scan.records,
+            others_favourable=of_all - scan.favourable,
+        )
+    return SearchResult(
+        features=tuple(one.feature for one in bins),
+        direction=direction,
+        records=records,
+        favourable=of_all,
+        subsets=scan.subsets,
+        p_value=scan.p_value,
+        group=group,
+    )
+
+
+def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
+    """Returns in words how many groups were searched, and which one was found. `left_out` are features with too many combinations."""
+    does, does_most = _DOES[result.direction]
+    groups = "group" if result.subsets == 1 else "groups"
+    searched = f"{result.subsets:,} {groups} by {', '.join(result.features)} searched in {result.records:,} records"
+    if left_out:
+        searched += f" (too many combinations of values: left out {', '.join(left_out)})"
+    p_value, group = f"p = {result.p_value:.3f}", result.group
+    if group is not None:
+        rates = f"{group.rate:.1%} of its {group.records:,} records are favourable, of all others {group.others_rate:.1%}"
+        found = f"One {does} by more than chance explains ({p_value}): {group.rule.label}"
+        return f"{searched}. {found}. {rates.replace('%', ' %')}."
+    if result.p_value <= MAX_P_VALUE:
+        too_few = f"it, or all others together, has fewer than {MIN_RECORDS} records"
+        return f"{searched}. The one that {does_most} ({p_value}) is not shown: {too_few}."
+    return f"{searched}. None {does} by more than chance explains ({p_value})."
+
+
+def _describe(bins: Sequence[Bins], used: Sequence[IntArray], subgroup: Subgroup) -> GroupRule:
+    chosen = zip(bins, used, subgroup.values, strict=True)
+    return GroupRule((tuple(one.describe(known[list(places)].tolist()) for one, known, places in chosen if places is not None),))
