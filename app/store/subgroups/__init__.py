@@ -1,1 +1,1 @@
-"""Subgroups that nobody listed: scans, candidates, and the hours of candidates."""
+"""Subgroups that nobody listed: scans and their results."""
