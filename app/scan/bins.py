@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,6 @@ BINS = 4
 
 MAX_VALUES = 10
 """Max values of a feature, the rest and the missing ones included. A column with more different numbers is divided into ranges."""
-
-REST, MISSING = "other values", "no value"
 
 Codes = npt.NDArray[np.int64]
 
@@ -62,14 +59,6 @@ class Bins:
     def to_json(self) -> dict[str, Any]:
         """Returns the division as it is stored."""
         return {"feature": self.feature, "edges": list(self.edges), "kept": list(self.kept)}
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the positions."""
-        if not self.edges:
-            return (*self.kept, REST, MISSING)
-        texts = [canonical(edge) for edge in self.edges]
-        return (f"up to {texts[0]}", *(f"above {low} to {high}" for low, high in pairwise(texts)), f"above {texts[-1]}", MISSING)
 
     @property
     def missing(self) -> int:

@@ -133,20 +133,6 @@ def find_era(session: Session, deployment_no: int, model_revision: str) -> Era |
     return None if row is None else Era(**row)
 
 
-def find_present_era(session: Session, deployment_no: int) -> int | None:
-    """Returns the number of the era of the present monitor and model revision; None without a monitor, or before it has begun."""
-    return session.scalar(
-        select(EvidenceEraRow.no)
-        .join(DeploymentRow, DeploymentRow.no == EvidenceEraRow.deployment_no)
-        .join(MonitorRow, MonitorRow.deployment_no == EvidenceEraRow.deployment_no)
-        .where(
-            EvidenceEraRow.deployment_no == deployment_no,
-            EvidenceEraRow.monitor_version == MonitorRow.version,
-            EvidenceEraRow.model_revision == DeploymentRow.model_revision,
-        )
-    )
-
-
 def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> None:
     """Stores a new era."""
     values: dict[str, Any] = {

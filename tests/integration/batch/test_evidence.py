@@ -18,7 +18,7 @@ from app.alerts.accumulated import evaluate_evidence
 from app.domain.monitors import EvidenceSettings
 from app.schedule.late_files import look_for_late_files
 from app.store.database.engine import Database
-from app.store.evidence.eras import find_present_era
+from app.store.evidence.eras import find_era
 from app.store.evidence.figures import figures_of
 from app.store.tables import ChangedHourRow, EvidenceHourRow
 from app.tracking.looking import look_at_evidence
@@ -64,17 +64,17 @@ def count(lake: Lake, until: datetime = END) -> None:
 def hours_of(stage: Scene) -> list[tuple[object, ...]]:
     """The stored counts of all hours of the present era."""
     with stage.database.transaction() as session:
-        era = find_present_era(session, stage.deployment.no)
+        era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
         row = EvidenceHourRow
-        found = session.execute(select(row.data, row.attribute, row.hour, row.cells).where(row.era_no == era)).all()
+        found = session.execute(select(row.data, row.attribute, row.hour, row.cells).where(row.era_no == (era and era.no))).all()
     return sorted((data, attribute, hour, sorted(map(tuple, cells))) for data, attribute, hour, cells in found)
 
 
 def states_of(stage: Scene) -> dict[object, object]:
     """The state of each figure, by its key."""
     with stage.database.transaction() as session:
-        era = find_present_era(session, stage.deployment.no)
-        return {one.key: (one.first_hour, one.state) for one in ([] if era is None else figures_of(session, era))}
+        era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
+        return {one.key: (one.first_hour, one.state) for one in ([] if era is None else figures_of(session, era.no))}
 
 
 def write(lake: Lake, rows: Sequence[dict[str, Any]], *, labels: bool = True) -> None:
