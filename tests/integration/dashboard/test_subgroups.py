@@ -121,11 +121,13 @@ def test_a_found_group_has_its_rule_and_counts_and_is_watched_by_those_who_may(s
     assert "Watch from now on" not in of_reader
 
 
-@pytest.mark.usefixtures("counted")
-def test_a_watched_group_is_shown_by_its_attribute(service: RunningService, reader: httpx.Client) -> None:
+def test_a_watched_group_is_shown_by_its_attribute(service: RunningService, counted: Scene, reader: httpx.Client) -> None:
     found = scan(service)
     service.client.post(FOUND_GROUPS, json={"scan_id": found["id"], "name": "women"}).raise_for_status()
     said = section(reader)
+    check = counted.check(START + HOURS * HOUR).run
+    of_check = words(reader.get(f"{PAGE}/checks/{check.id}").text)
+    report = words(reader.get(f"/v1{PAGE}/checks/{check.id}/report.html?annex=true").text)
     page, monitor = words(reader.get(PAGE).text), words(reader.get(f"{PAGE}/configure/monitor").text)
 
     assert "watched as women" in words(said)
@@ -133,6 +135,8 @@ def test_a_watched_group_is_shown_by_its_attribute(service: RunningService, read
     assert "Watch from now on" not in said
     assert "women was found by a search among 3 groups (p = 0.005); only records after that search count." in page
     assert "sex female , found by a search among 3 groups (p = 0.005)" in monitor
+    assert "women was found by a search among 3 groups (p = 0.005)." in of_check
+    assert "sex female; found by a search among 3 groups (p = 0.005)" in report
 
 
 def test_a_failed_scan_says_why_next_to_the_newest_result(database: Database, service: RunningService, reader: httpx.Client) -> None:
