@@ -17,11 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..clock import monotonic_seconds, utc_now
 from ..errors import EvenhandError, InvalidInput, NotFound, QuotaReached
 from ..gateway.entries import CallSource, CompleteCall
-from ..gateway.forwarding import ForwardedModel, hold_answer, pick_answer_headers, pick_request_headers
+from ..gateway.forwarding import ForwardedModel, Headers, hold_answer, pick_answer_headers, pick_request_headers
 from ..gateway.plans import CallPlan
 from ..gateway.service import Gateway
 from ..ingest.exchanges import CapturedBody, Exchange
-from ..outbound.connection import Headers
 from ..outbound.failures import slow
 from ..security.authenticator import Authenticator
 from ..security.key_limits import LimitKeeper
@@ -142,16 +141,16 @@ class GatewayRoute:
         limit = call.model.endpoint.timeout_seconds
         try:
             async with asyncio.timeout(limit) as clock, call.model.answer(call.headers, call.body) as response:
-                chunks = response.chunks()
+                chunks = response.aiter_raw()
                 held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
                 clock.reschedule(None)  # the limit is the model's, not the caller's
-                headers = pick_answer_headers(response.headers)
-                if response.status in _SUCCESS:
+                headers = pick_answer_headers(response.headers.raw)
+                if response.status_code in _SUCCESS:
                     self._keep(call, headers, held, is_whole=is_whole)
                     headers.append((RECORD_ID, call.record_id.encode("latin-1")))
-                if is_whole and response.status not in _WITHOUT_BODY:
+                if is_whole and response.status_code not in _WITHOUT_BODY:
                     headers.append((b"content-length", b"%d" % len(held)))
-                await send({"type": "http.response.start", "status": response.status, "headers": headers})
+                await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
                 await send({"type": "http.response.body", "body": held, "more_body": not is_whole})
                 if not is_whole:
                     while chunk := await asyncio.wait_for(anext(chunks, b""), limit):

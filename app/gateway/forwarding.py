@@ -1,23 +1,25 @@
 """Passes a request on to a model and its answer back, both as they are. Reads neither, stores nothing."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
+from typing import TypeAlias
 
 import httpx
 
 from ..clock import monotonic_seconds
 from ..domain.deployments import Endpoint
 from ..errors import EndpointDown, ScoringFailed
-from ..outbound.connection import Headers, PinnedConnection, WireAnswer
 from ..outbound.credentials import encode_header, header_of, redacted_of
 from ..outbound.egress import EgressPolicy, parse_url
 from ..outbound.failures import CallFailure, failure_of_error
-from ..outbound.model_transport import ModelConnections
 from ..outbound.tokens import TokenSource
 from ..outbound.transport import PinnedTransport, Resolver, resolve
 from ..telemetry.metrics import model_calls, model_seconds
 from ..telemetry.traces import model_span, with_place
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 CONNECTIONS = 256
 """Max connections to one model. The endpoint's `concurrency` is for checks; callers of a gateway bring their own."""
@@ -93,20 +95,19 @@ class ForwardedModel:
         self._own = {name.lower() for name, _ in own}
         # The answer is logged as well, so it is asked for as it is.
         self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own]
-        if b"host" not in self._own:
-            self._headers.insert(0, (b"host", self._url.netloc))
         credentials = endpoint.credentials
         needs_token = credentials is not None and credentials.kind.has_token_url
         self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
         self._policy = policy
         self._resolver = resolver
-        # One connection for each request under way: a pool looks through all of its connections twice for every request.
-        self._connections = ModelConnections(self._url, policy, most=CONNECTIONS, tls=endpoint.tls, resolver=resolver)
+        # A transport for each request under way: the pool of one looks through all of its connections and requests for every request.
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        self._idle = [self._connect()]  # the first one now, so that unusable certificates are known at once
         self._users = 0
         self._is_retired = False
 
     @asynccontextmanager
-    async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[WireAnswer]:
+    async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
         """Yields the model's answer, whose body is still to be read; `timeout_seconds` is for the caller to keep.
 
         Raises:
@@ -117,7 +118,7 @@ class ForwardedModel:
         try:
             with model_span(self._host, {"evenhand.caller": "gateway"}, sent=headers) as call:
                 async with self._ask(with_place(headers, call), body) as response:
-                    call.status = response.status
+                    call.status = response.status_code
                     yield response
         finally:
             self._users -= 1
@@ -125,13 +126,12 @@ class ForwardedModel:
                 await self.retire()
 
     @asynccontextmanager
-    async def _ask(self, headers: Headers, body: bytes) -> AsyncIterator[WireAnswer]:
-        length = (b"content-length", b"%d" % len(body))
-        sent = [*self._headers, length, *(header for header in headers if header[0] not in self._own)]
-        async with self._connections.using_one() as connection:
+    async def _ask(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
+        sent = [*self._headers, *(header for header in headers if header[0] not in self._own)]
+        async with self._using_transport() as transport:
             began = monotonic_seconds()
             try:
-                async with aclosing(await self._send(connection, sent, body)) as response:
+                async with aclosing(await self._send(transport, sent, body)) as response:
                     model_calls.labels("answered").inc()
                     model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
                     yield response
@@ -143,35 +143,48 @@ class ForwardedModel:
     async def retire(self) -> None:
         """Closes the connections as soon as no caller uses them."""
         self._is_retired = True
-        if self._users == 0:
-            await self._connections.close_idle()
+        while self._users == 0 and self._idle:
+            await self._idle.pop().aclose()
 
     def fault_of(self, failure: CallFailure) -> ScoringFailed:
         """Returns the error that says what the model did not do."""
         sentence = redacted_of(f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint)
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
-    async def _send(self, connection: PinnedConnection, headers: Headers, body: bytes) -> WireAnswer:
+    def _connect(self) -> PinnedTransport:
+        return PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls, resolver=self._resolver)
+
+    @asynccontextmanager
+    async def _using_transport(self) -> AsyncIterator[PinnedTransport]:
+        """Yields a transport that nobody else uses, the one that was used last."""
+        async with self._free:
+            transport = self._idle.pop() if self._idle else self._connect()
+            try:
+                yield transport
+            finally:
+                self._idle.append(transport)
+
+    async def _send(self, transport: PinnedTransport, headers: Headers, body: bytes) -> httpx.Response:
         if self._tokens is None:
-            return await connection.post(headers, body)
+            return await self._post(transport, headers, body)
         token = await self._token(self._tokens)
-        response = await connection.post([*headers, _bearer(token)], body)
-        if response.status != HTTPStatus.UNAUTHORIZED:
+        response = await self._post(transport, [*headers, _bearer(token)], body)
+        if response.status_code != HTTPStatus.UNAUTHORIZED:
             return response
         # Revoked before its time: another one, once.
         await response.aclose()
         self._tokens.forget(token)
-        return await connection.post([*headers, _bearer(await self._token(self._tokens))], body)
+        return await self._post(transport, [*headers, _bearer(await self._token(self._tokens))], body)
+
+    async def _post(self, transport: PinnedTransport, headers: Headers, body: bytes) -> httpx.Response:
+        return await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=body))
 
     async def _token(self, tokens: TokenSource) -> str:
         """Returns the token that is kept, or a new one."""
         if (known := tokens.current()) is not None:
             return known
-        transport = PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls, resolver=self._resolver)
-        try:
+        async with self._connect() as transport:
             token = await tokens.token(transport)
-        finally:
-            await transport.aclose()
         if isinstance(token, CallFailure):
             raise self.fault_of(token)
         return token

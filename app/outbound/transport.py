@@ -7,8 +7,8 @@ nothing. TLS still names and verifies the host.
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, TypeAlias
@@ -28,7 +28,11 @@ Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
 KEPT_ALIVE_SECONDS = 30.0
 """Seconds after which an unused connection is closed."""
 
-_MOST_HELD_BYTES = 64 * 1024
+_LAST_STATUS = 599
+_BEGINNING = b"HTTP/"
+_IS_ANSWERED = "is_answered"
+_IS_READABLE = "is_readable"
+"""Information that httpcore asks a connection for before it is used again; if true, the connection is closed."""
 
 
 async def resolve(host: str, port: int) -> list[Address]:
@@ -69,26 +73,79 @@ async def resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, p
     return allowed
 
 
-class PinnedTransport(httpx.AsyncHTTPTransport):
-    """httpx's transport with keep-alive, but every connection goes to an address that `policy` has allowed.
+class PinnedTransport(httpx.AsyncBaseTransport):
+    """Connections of HTTP/1.1 that are kept between requests; each goes to an address that `policy` has allowed.
 
-    No proxy is used. `connections` bounds the connections open at once. `tls` is an endpoint's own authority and certificate.
+    No proxy is used. `connections` bounds those open at once. `tls` is an endpoint's own authority and certificate.
 
     Raises:
         ScoringFailed: its PEM texts cannot be used.
     """
 
     def __init__(self, policy: EgressPolicy, *, connections: int, tls: EndpointTls | None = None, resolver: Resolver = resolve) -> None:
-        context = load_tls_context(tls)
-        super().__init__(verify=context, trust_env=False)
-        # httpx offers no way to pass its pool a network backend, so the pool is built here with the same class.
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=context,
+            ssl_context=load_tls_context(tls),
             max_connections=connections,
             max_keepalive_connections=connections,
             keepalive_expiry=KEPT_ALIVE_SECONDS,
             network_backend=_PinnedBackend(policy, resolver),
         )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Returns the answer, whose body is still to be read; it must be closed, whether that was read or not.
+
+        Raises:
+            httpx.TransportError: there is no answer.
+            EndpointRefused: the policy allows no address of the host.
+        """
+        url = request.url
+        with _errors_of_httpx():
+            answer = await self._pool.handle_async_request(
+                httpcore.Request(
+                    request.method,
+                    httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions=request.extensions,
+                )
+            )
+        if not answer.extensions["network_stream"].get_extra_info(_IS_ANSWERED):
+            problem = "the server had sent something behind its answer to the request before"
+        elif answer.status > _LAST_STATUS:
+            problem = f"the answer has the status {answer.status}, which HTTP does not have"
+        else:
+            return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions)
+        await answer.aclose()  # unread, so its connection is closed as well
+        raise httpx.RemoteProtocolError(problem)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._pool.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _errors_of_httpx():
+            async for chunk in self._answer.aiter_stream():
+                yield chunk
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+@contextmanager
+def _errors_of_httpx() -> Iterator[None]:
+    """Raises httpcore's errors as those of httpx, which have the same names."""
+    try:
+        yield
+    except ssl.SSLError as error:
+        # The server's alert, for instance about a client certificate. httpcore lets it through as it is, unlike other errors.
+        raise httpx.ReadError(str(error)) from error
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.UnsupportedProtocol) as error:
+        raise getattr(httpx, type(error).__name__)(str(error)) from error
 
 
 class _PinnedBackend(httpcore.AsyncNetworkBackend):
@@ -112,36 +169,31 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectError(str(error)) from error
         for address in addresses:
             try:
-                return _OneWrite(await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options))
+                return _WatchedStream(await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure or httpcore.ConnectError(f"the host name {host} has no address")
 
 
-class _OneWrite(httpcore.AsyncNetworkStream):
-    """A connection whose small writes go out together when an answer is awaited.
+class _WatchedStream(httpcore.AsyncNetworkStream):
+    """A connection that tells whether what was read after a request begins an answer (`_IS_ANSWERED`).
 
-    httpcore writes a request's head, its body and its end one by one; a server would wake up for each.
+    A server may send a second answer right behind the first. httpcore keeps it, and would give it to the next request.
     """
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
-        self._held: list[bytes] = []
+        self._is_asked = self._is_answered = False
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - httpcore's signature
-        # A server may refuse a request before it has read all of it: its answer says why, not our broken write.
-        with suppress(httpcore.WriteError):
-            await self._flush(timeout)
-        try:
-            return await self._stream.read(max_bytes, timeout)
-        except ssl.SSLError as error:
-            # The server's alert, for instance about a client certificate. httpcore lets it through as it is, unlike other errors.
-            raise httpcore.ReadError(str(error)) from error
+        data = await self._stream.read(max_bytes, timeout)
+        if self._is_asked:
+            self._is_asked, self._is_answered = False, _BEGINNING.startswith(data[: len(_BEGINNING)])
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - httpcore's signature
-        self._held.append(buffer)
-        if sum(map(len, self._held)) > _MOST_HELD_BYTES:
-            await self._flush(timeout)
+        self._is_asked, self._is_answered = True, False
+        await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -152,15 +204,25 @@ class _OneWrite(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
     ) -> httpcore.AsyncNetworkStream:
-        return _OneWrite(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+        return _WatchedStream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - httpcore's signature
-        return self._stream.get_extra_info(info)
+        if info == _IS_ANSWERED:
+            return self._is_answered
+        found = self._stream.get_extra_info(info)
+        if info == _IS_READABLE and not found and (tls := self._stream.get_extra_info("ssl_object")) is not None:
+            return _holds_more(tls)
+        return found
 
-    async def _flush(self, timeout: float | None) -> None:  # noqa: ASYNC109 - as above
-        if self._held:
-            held, self._held = b"".join(self._held), []
-            await self._stream.write(held, timeout)
+
+def _holds_more(tls: ssl.SSLObject) -> bool:
+    """Returns whether TLS holds bytes that came with the last ones read; the socket does not know of them. Takes one of them."""
+    try:
+        return bool(tls.read(1))
+    except ssl.SSLWantReadError:
+        return False
+    except ssl.SSLError:  # the end
+        return True
 
 
 @lru_cache(maxsize=64)

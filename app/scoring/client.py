@@ -11,10 +11,9 @@ import httpx
 from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..domain.records import Prediction
 from ..errors import CheckCancelled, ScoringFailed
-from ..outbound.egress import OPEN, EgressPolicy, parse_url
-from ..outbound.model_transport import ModelTransport
+from ..outbound.egress import OPEN, EgressPolicy
 from ..outbound.pacing import Timing
-from ..outbound.transport import Resolver, resolve
+from ..outbound.transport import PinnedTransport, Resolver, resolve
 from ..payloads.codec import Asking
 from ..payloads.registry import codec_of
 from ..payloads.wire import Rows
@@ -132,8 +131,7 @@ class ScoringClient:
         lanes = min(most, job.pages)
         transport: httpx.AsyncBaseTransport | None = self._loaded
         if transport is None:
-            url = parse_url(self._endpoint.url)
-            transport = ModelTransport(url, self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver)
+            transport = PinnedTransport(self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver)
         async with transport:
             tasks = [asyncio.create_task(_work(job, partial(score_page, transport))) for _ in range(lanes)]
             waiting = set(tasks)

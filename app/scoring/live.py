@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..errors import ScoringFailed
-from ..outbound.egress import EgressPolicy, parse_url
-from ..outbound.model_transport import ModelTransport
+from ..outbound.egress import EgressPolicy
 from ..outbound.pacing import Timing
-from ..outbound.transport import Resolver, resolve
+from ..outbound.transport import PinnedTransport, Resolver, resolve
 from ..payloads.answers import Answer
 from ..payloads.codec import Asking
 from ..payloads.registry import codec_of
@@ -50,9 +49,7 @@ class LiveModel:
         self._codec = codec_of(key.endpoint)
         self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
         endpoint = key.endpoint
-        self._transport = ModelTransport(
-            parse_url(endpoint.url), policy, connections=endpoint.concurrency, tls=endpoint.tls, resolver=resolver
-        )
+        self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls, resolver=resolver)
         self._callers = 0
         self._is_retired = False
 
