@@ -110,7 +110,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
                 )
             )
         if not answer.extensions["network_stream"].get_extra_info(_IS_ANSWERED):
-            problem = "the server had sent something behind its answer to the request before"
+            problem = "the server sent more than its answer to the request before"
         elif answer.status > _LAST_STATUS:
             problem = f"the answer has the status {answer.status}, which HTTP does not have"
         else:
@@ -178,7 +178,7 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
 class _WatchedStream(httpcore.AsyncNetworkStream):
     """A connection that tells whether what was read after a request begins an answer (`_IS_ANSWERED`).
 
-    A server may send a second answer right behind the first. httpcore keeps it, and would give it to the next request.
+    A server may send a second answer right after the first. httpcore keeps it, and would give it to the next request.
     """
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
