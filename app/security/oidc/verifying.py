@@ -18,12 +18,8 @@ LOGOUT_EVENT: Final = "http://schemas.openid.net/event/backchannel-logout"
 
 MAX_TOKEN_CHARACTERS: Final = 16_384
 
-_ALGORITHMS: Final[dict[str, frozenset[str]]] = {
-    "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
-    "EC": frozenset({"ES256", "ES384", "ES512"}),
-    "OKP": frozenset({"EdDSA"}),
-}
-"""Accepted algorithms by the type of a key. No `none`, and none with a shared secret: a public key would be that secret."""
+_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Accepted algorithms. No `none`, and none with a shared secret: a public key would be that secret."""
 
 _MIN_RSA_BITS: Final = 2048
 _MAX_SUBJECT: Final = 255
@@ -60,13 +56,12 @@ def verify_token(token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, 
         Unauthenticated: anything else is wrong with it.
     """
     header = read_header(token)
-    key, algorithm = _find_key(header, keys)
+    key = _find_key(header, keys)
     try:
         claims = jwt.decode(
             token,
             key,
-            # Of the key and not of the token: a token may name another one, or none.
-            algorithms=[algorithm],
+            algorithms=[key.algorithm_name],
             audience=audience,
             issuer=issuer,
             leeway=LEEWAY_SECONDS,
@@ -127,19 +122,18 @@ def require_access_token(claims: Mapping[str, Any]) -> None:
         raise Unauthenticated("This token is not an access token.")
 
 
-def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
+def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]]) -> jwt.PyJWK:
     algorithm, kid = header.get("alg"), header.get("kid")
-    usable = [key for key in keys if algorithm in _ALGORITHMS.get(str(key.get("kty")), ()) and key.get("use", "sig") == "sig"]
-    if not any(algorithm in accepted for accepted in _ALGORITHMS.values()):
+    if algorithm not in _ALGORITHMS:
         raise Unauthenticated("The token is signed by an algorithm that is not accepted here.")
-    fitting = [key for key in usable if key.get("kid") == kid] if kid is not None else usable
-    fitting = [key for key in fitting if key.get("alg", algorithm) == algorithm]
+    try:
+        # A key that names no algorithm is good for all of its type. The set leaves out keys of other types, and those that cannot be read.
+        named = jwt.PyJWKSet([{"alg": algorithm, **key} for key in keys if kid in (None, key.get("kid"))])
+    except jwt.PyJWKSetError as error:
+        raise UnknownKey from error
+    fitting = [key for key in named if key.algorithm_name == algorithm and key.public_key_use in (None, "sig")]
     if len(fitting) != 1:
         raise UnknownKey
-    try:
-        found = jwt.PyJWK(dict(fitting[0]), algorithm=str(algorithm)).key
-    except (jwt.PyJWTError, ValueError, TypeError) as error:
-        raise Unauthenticated("The issuer's key cannot be read.") from error
-    if isinstance(found, RSAPublicKey) and found.key_size < _MIN_RSA_BITS:
+    if isinstance(fitting[0].key, RSAPublicKey) and fitting[0].key.key_size < _MIN_RSA_BITS:
         raise Unauthenticated(f"The issuer's key has fewer than {_MIN_RSA_BITS} bits.")
-    return found, str(algorithm)
+    return fitting[0]

@@ -92,7 +92,7 @@ def test_clocks_may_differ_by_a_minute_and_no_more() -> None:
         verify(sign(claims(exp=now - LEEWAY_SECONDS - 1)))
 
 
-@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "", "HS256", "HS512", "RS256 ", None, 7])
+@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "", "HS256", "HS512", "RS256 ", None, 7, ["ES256"]])
 def test_no_algorithm_without_a_private_key_is_accepted(algorithm: object) -> None:
     public = make_key("rsa", "RSA").public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     for secret in (public, json.dumps(public_jwk("rsa", "RSA")).encode(), b""):
@@ -106,18 +106,21 @@ def test_no_algorithm_without_a_private_key_is_accepted(algorithm: object) -> No
 def test_the_algorithm_must_be_one_of_the_key_that_the_token_names() -> None:
     with pytest.raises(UnknownKey):
         verify(jwt.encode(claims(), make_key("rsa", "RSA"), algorithm="RS256", headers={"kid": "first"}))
+    assert verify(jwt.encode(claims(), make_key("rsa", "RSA"), algorithm="PS512", headers={"kid": "rsa"}))
     only_es = [{**public_jwk("rsa", "RSA"), "alg": "PS256"}]
     with pytest.raises(UnknownKey):
         verify(sign(claims(), "rsa", kind="RSA"), only_es)
 
 
-def test_a_key_that_is_not_known_or_for_encryption_is_not_used() -> None:
+def test_a_key_that_is_not_known_or_unreadable_or_for_encryption_is_not_used() -> None:
     with pytest.raises(UnknownKey):
         verify(sign(claims(), "another"))
     with pytest.raises(UnknownKey):
         verify(sign(claims()), [{**public_jwk("first"), "use": "enc"}])
     with pytest.raises(UnknownKey):
         verify(sign(claims()), [{"kty": "oct", "k": "c2VjcmV0", "kid": "first"}])
+    with pytest.raises(UnknownKey):
+        verify(sign(claims()), [{"kty": "EC", "crv": "P-256", "kid": "first", "x": 7, "y": "!"}])
     with pytest.raises(Unauthenticated):
         verify(sign(claims(), "another", kid="first"))
 
