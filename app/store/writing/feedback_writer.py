@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from ...domain.arrivals import LogKind
-from . import arrivals, freshness
+from . import arrivals
 from .batches import FeedbackBatch, WriteOutcome, outcome_of
-from .link import Link
+from .session import WriteSession
 
 COLUMNS = (
     *("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label"),
@@ -43,21 +43,17 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 """
 
 
-async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[WriteOutcome]:
+async def write_feedback(session: WriteSession, batches: Sequence[FeedbackBatch]) -> list[WriteOutcome]:
     """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
 
     Raises:
         StaleTarget: some were checked against another state of their deployment; nothing was written.
-        StatementFailed: Postgres refused; nothing was written.
-        LinkLost: the connection broke; the same batches may be written again, their numbers show what was stored.
+        TimeoutError, psycopg.Error: as `write_payload`.
     """
     columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
-    await link.run(_STAGE)
-    script = freshness.begin(batches) + f"COPY feedback_staged ({', '.join(columns)}) FROM STDIN;".encode()
-    script += arrivals.with_sources(_MERGE, batches)
-    script += _NOTE_HOURS if batches[0].historical else b""
-    lines = b"".join([batch.lines for batch in batches])
-    found = await link.run(script, (lines,), veto=freshness.veto_stale(batches))
-    await link.commit()
-    same = {int(number or 0): equal == b"t" for number, equal in found[-1]}
-    return [outcome_of(batch, same) for batch in batches]
+    await session.run(_STAGE)
+    async with session.transaction(batches):
+        await session.copy("feedback_staged", columns, b"".join([batch.lines for batch in batches]))
+        found = await session.commit(arrivals.with_sources(_MERGE, batches) + (_NOTE_HOURS if batches[0].historical else b""))
+    is_same: dict[int, bool] = dict(found)
+    return [outcome_of(batch, is_same) for batch in batches]

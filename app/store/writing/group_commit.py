@@ -66,7 +66,7 @@ class GroupCommit:
             self._impatience.cancel()
         await asyncio.gather(*self._tasks)
         for writer in self._writers:
-            writer.close()
+            await writer.close()
 
     @property
     def is_saturated(self) -> bool:

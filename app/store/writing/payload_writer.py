@@ -1,20 +1,27 @@
 """Writes payload batches, each record id once.
 
-First as if no id were taken, by one statement or by plain COPY; only when one is, by way of a staging table.
+First as if no id were taken, by plain COPY; only when one is, by way of a staging table.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
+import psycopg
+
 from ...domain.arrivals import LogKind
 from ..records.counts import KEPT
-from . import arrivals, freshness
+from . import arrivals
 from .batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, outcome_of
-from .few_records import RECORD_COLUMNS, fit_one_statement, write_few
-from .link import Link, StatementFailed
+from .session import WriteSession
 
 KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
+RECORD_COLUMNS = (
+    *("deployment_no", "record_no", "record_id", "schema_version", "model_revision", "scored_at", "features", "meta"),
+    *("prediction", "probability", "label", "debiased", "sample_rate"),
+)
+"""Columns of the lines of a batch; those of historical ones end with `logged_at`, others get the transaction's time."""
+
 _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes of the same ids in another order waited for each other."""
 
@@ -45,7 +52,7 @@ minutes AS (INSERT INTO record_counts (minute, deployment_no, records)
 SELECT date_trunc('minute', logged_at), deployment_no, count(*) FROM added
 WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_seconds())} seconds' GROUP BY 1, 2)
 {arrivals.COUNT_ADDED.format(kind=LogKind.PAYLOAD, number="record_no")}
-SELECT s.deployment_no, s.record_no, r.record_no IS NULL OR ({_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
+SELECT s.record_no, r.record_no IS NULL OR ({_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
 FROM payload_staged s
 JOIN payload_keys k USING (deployment_no, record_id)
 LEFT JOIN payload_records r ON (r.deployment_no, r.logged_at, r.record_no) = (k.deployment_no, k.logged_at, k.record_no)
@@ -53,34 +60,30 @@ WHERE k.record_no <> s.record_no;
 """.encode()  # noqa: S608 - nothing of it comes from outside
 
 
-async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
+async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
     """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
 
     Raises:
         StaleTarget: some were checked against another state of their deployment; nothing was written.
-        StatementFailed: Postgres refused; nothing was written.
-        LinkLost: the connection broke; the same batches may be written again, their numbers show what was stored.
+        TimeoutError: it took too long; nothing was written, unless the commit was under way.
+        psycopg.Error: Postgres refused, and nothing was written; or the connection broke: the same batches may be written again, their
+            numbers show what was stored.
     """
     extra = ("logged_at",) if batches[0].historical else ()
     try:
-        if fit_one_statement(batches):
-            await write_few(link, batches)
-        else:
-            await _copy_new(link, batches, extra)
-    except StatementFailed as failure:
-        if failure.sqlstate not in _CLASH:
+        await _copy_new(session, batches, extra)
+    except psycopg.Error as error:
+        if error.sqlstate not in _CLASH:
             raise
     else:
         return [NOTHING_SPECIAL] * len(batches)
 
-    await link.run(_STAGE)
-    script = freshness.begin(batches) + _copy("payload_staged", RECORD_COLUMNS + extra) + _note_hours(batches)
-    script += arrivals.with_sources(_MERGE, batches)
-    records = b"".join([batch.records for batch in batches])
-    found = await link.run(script, (records,), veto=freshness.veto_stale(batches))
-    await link.commit()
+    await session.run(_STAGE)
+    async with session.transaction(batches):
+        await session.copy("payload_staged", RECORD_COLUMNS + extra, b"".join([batch.records for batch in batches]))
+        found = await session.commit(_note_hours(batches) + arrivals.with_sources(_MERGE, batches))
 
-    clashes = {int(number or 0): (same == b"t", same_time == b"t") for _, number, same, same_time in found[-1]}
+    clashes = {number: (same, same_time) for number, same, same_time in found}
     outcomes = []
     for batch in batches:
         # A record that was sent without a time got that of its first arrival, so another time is no difference.
@@ -93,13 +96,12 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Wri
     return outcomes
 
 
-async def _copy_new(link: Link, batches: Sequence[PayloadBatch], extra: Sequence[str]) -> None:
+async def _copy_new(session: WriteSession, batches: Sequence[PayloadBatch], extra: Sequence[str]) -> None:
     """Stores records of which none was stored before; `extra` are the columns at the end of their lines."""
-    keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
-    copies = _copy("payload_keys", (*KEY_COLUMNS, *extra)) + _copy("payload_records", (*RECORD_COLUMNS, *extra))
-    script = freshness.begin(batches) + copies + _note_hours(batches) + _count_minutes(batches)
-    script += arrivals.count_all(batches, LogKind.PAYLOAD) + b"COMMIT"
-    await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
+    async with session.transaction(batches):
+        await session.copy("payload_keys", (*KEY_COLUMNS, *extra), b"".join([batch.keys for batch in batches]))
+        await session.copy("payload_records", (*RECORD_COLUMNS, *extra), b"".join([batch.records for batch in batches]))
+        await session.commit(_note_hours(batches) + _count_minutes(batches) + arrivals.count_all(batches, LogKind.PAYLOAD))
 
 
 def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
@@ -124,7 +126,3 @@ def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
         f"(date_trunc('minute', {minutes_of[minute]}::timestamptz),{no},{records})" for (no, minute), records in counts.items()
     )
     return f"INSERT INTO record_counts (minute, deployment_no, records) VALUES {values};".encode()  # noqa: S608 - numbers and times
-
-
-def _copy(table: str, columns: Sequence[str]) -> bytes:
-    return f"COPY {table} ({', '.join(columns)}) FROM STDIN;".encode()

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 
+import psycopg
 import structlog
 
 from ...clock import monotonic_seconds
 from ...errors import Unavailable
 from ...telemetry.metrics import flush_records, flush_seconds
 from ...telemetry.outages import OutageLog
-from . import few_records, freshness
 from .batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome
 from .feedback_writer import write_feedback
-from .link import Link, LinkLost, StatementFailed
 from .payload_writer import write_payload
+from .session import WriteSession
 
 PATIENCE_SECONDS = 5.0
 """Max seconds that a write waits for Postgres to come back (a restart takes less); while it stays away, each asks once."""
@@ -26,8 +26,6 @@ _DATA = ("22", "54", "23502")
 
 _NO_PARTITION = "23514"
 
-_PREPARATION = b";".join([freshness.PREPARATION, few_records.PREPARATION])
-
 log = structlog.get_logger()
 
 
@@ -37,7 +35,7 @@ class Writer:
     def __init__(self, url: str, outages: OutageLog) -> None:
         self._url = url
         self._outages = outages
-        self._link: Link | None = None
+        self._session: WriteSession | None = None
         self._is_down = False
 
     async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
@@ -52,39 +50,43 @@ class Writer:
         """
         started = monotonic_seconds()
         for attempt in range(_ATTEMPTS):
-            link = await self._connect()
+            session = await self._connect()
             try:
                 payload = [batch for batch in batches if isinstance(batch, PayloadBatch)]
                 if payload:
-                    outcomes = await write_payload(link, payload)
+                    outcomes = await write_payload(session, payload)
                 else:
-                    outcomes = await write_feedback(link, [batch for batch in batches if isinstance(batch, FeedbackBatch)])
-            except LinkLost as lost:
-                log.warning("write_connection_lost", reason=str(lost), attempt=attempt)
-            except StatementFailed as failure:
-                if failure.sqlstate not in _TRY_AGAIN:
-                    raise _translate(failure) from failure
-                log.info("write_repeated", reason=str(failure), attempt=attempt)
+                    outcomes = await write_feedback(session, [batch for batch in batches if isinstance(batch, FeedbackBatch)])
+            except TimeoutError as error:
+                log.warning("write_too_slow", attempt=attempt)
+                raise Unavailable("The database could not take the write in time. Send the records again in a moment.") from error
+            except psycopg.Error as error:
+                if session.is_lost:
+                    log.warning("write_connection_lost", reason=_reason(error), attempt=attempt)
+                elif error.sqlstate in _TRY_AGAIN:
+                    log.info("write_repeated", reason=_reason(error), attempt=attempt)
+                else:
+                    raise _translate(error) from error
             else:
                 flush_records.observe(sum(len(batch.numbers) for batch in batches))
                 flush_seconds.observe(monotonic_seconds() - started)
                 return outcomes
         raise Unavailable("The database could not finish the write. Send the records again in a moment.")
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Ends the connection."""
-        if self._link is not None:
-            self._link.close()
+        if self._session is not None:
+            await self._session.close()
 
-    async def _connect(self) -> Link:
-        if self._link is not None and not self._link.is_lost:
-            return self._link
+    async def _connect(self) -> WriteSession:
+        if self._session is not None and not self._session.is_lost:
+            return self._session
         give_up = monotonic_seconds() + (0 if self._is_down else PATIENCE_SECONDS)
         pauses = iter(_PAUSES)
         while True:
             try:
-                self._link = await Link.open(self._url, preparation=_PREPARATION)
-            except (LinkLost, StatementFailed) as error:
+                self._session = await WriteSession.open(self._url)
+            except psycopg.Error as error:
                 if monotonic_seconds() >= give_up:
                     self._is_down = True
                     self._outages.fail(reason=str(error))
@@ -93,13 +95,19 @@ class Writer:
             else:
                 self._is_down = False
                 self._outages.end()
-                return self._link
+                return self._session
 
 
-def _translate(failure: StatementFailed) -> RowsRefused | Unavailable:
-    if failure.sqlstate == _NO_PARTITION:
-        return NoPartition(str(failure))
-    if failure.sqlstate.startswith(_DATA):
-        return RowsRefused(str(failure))
-    log.error("write_failed", sqlstate=failure.sqlstate, reason=str(failure))
+def _translate(error: psycopg.Error) -> RowsRefused | Unavailable:
+    sqlstate, reason = error.sqlstate or "", _reason(error)
+    if sqlstate == _NO_PARTITION:
+        return NoPartition(reason)
+    if sqlstate.startswith(_DATA):
+        return RowsRefused(reason)
+    log.error("write_failed", sqlstate=sqlstate, reason=reason)
     return Unavailable("The database could not take the write now. Send the records again in a moment.")
+
+
+def _reason(error: psycopg.Error) -> str:
+    """Returns the server's first line, or psycopg's own words: the other lines of the server quote the rows."""
+    return error.diag.message_primary or str(error)

@@ -13,7 +13,7 @@ from app.ingest import Ingestion
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.writing import GroupCommit, RowsRefused, StaleTarget, WriteOutcome
-from app.store.writing.link import Link, LinkLost
+from app.store.writing.session import WriteSession
 from tests.builders.batches import NOW, batch, make_target, request, with_commits, with_ingestions
 from tests.builders.queries import rows
 from tests.builders.writers import CUT_A_WRITER, held_up
@@ -196,20 +196,20 @@ def test_what_was_submitted_is_written_before_the_service_stops(database: Databa
 
 def test_a_database_that_is_away_is_logged_once_and_once_when_it_is_back(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     target = make_target(database)
-    opened = Link.open
+    opened = WriteSession.open
 
-    async def refuse(_url: str, **_options: object) -> Link:
-        raise LinkLost("connection refused")
+    async def refuse(_url: str, **_options: object) -> WriteSession:
+        raise psycopg.OperationalError("connection refused")
 
     async def work(commits: GroupCommit) -> WriteOutcome:
         for name in "abcdefgh":
             with pytest.raises(Unavailable):
                 await commits.write(batch(target, name))
-        monkeypatch.setattr(Link, "open", opened)
+        monkeypatch.setattr(WriteSession, "open", opened)
         return await commits.write(batch(target, "z"))
 
     monkeypatch.setattr("app.store.writing.writer.PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(Link, "open", refuse)
+    monkeypatch.setattr(WriteSession, "open", refuse)
     with capture_logs() as lines:
         assert with_commits(database, work) == WriteOutcome()
 

@@ -1,0 +1,105 @@
+"""One asynchronous connection for writing: transactions that lock the deployments of their batches and end within a time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import psycopg
+
+from ..database.engine import SESSION_OPTIONS
+from .batches import Batch, StaleTarget
+from .targets import ROW_VERSION
+
+WRITE_SECONDS = 10.0
+"""Max seconds of a write from its start to its commit: an hour's check waits 30 seconds for writes that began in the hour."""
+
+_CONNECT_SECONDS = 5
+
+Rows: TypeAlias = list[tuple[Any, ...]]
+
+# A deployment that is being deleted is skipped, not waited for: writes to others must not wait for a long deletion.
+_PREPARATION = f"""
+PREPARE lock_deployments (int[]) AS
+SELECT no, {ROW_VERSION}::text FROM deployments WHERE no = ANY ($1) ORDER BY no FOR KEY SHARE SKIP LOCKED
+""".encode()  # noqa: S608 - nothing of it comes from outside
+
+
+class WriteSession:
+    """One connection, for one transaction at a time. Its errors are psycopg's."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[tuple[Any, ...]], seconds: float) -> None:
+        self._connection = connection
+        self._seconds = seconds
+        self._deadline = 0.0
+
+    @classmethod
+    async def open(cls, url: str, *, seconds: float = WRITE_SECONDS) -> "WriteSession":
+        """Returns a session whose writes may take so many seconds each."""
+        options = f"{SESSION_OPTIONS} -c statement_timeout={round(seconds * 1000)} -c client_min_messages=error"
+        connection = await psycopg.AsyncConnection.connect(
+            url, autocommit=True, options=options, application_name="evenhand ingest", connect_timeout=_CONNECT_SECONDS
+        )
+        session = cls(connection, seconds)
+        await session.run(_PREPARATION)
+        return session
+
+    @property
+    def is_lost(self) -> bool:
+        """Returns whether it is of no more use. Whether a commit that was under way then took place is unknown."""
+        return self._connection.closed
+
+    @asynccontextmanager
+    async def transaction(self, batches: Sequence[Batch]) -> AsyncIterator[None]:
+        """Begins a transaction that locks the batches' deployments; the block ends it by `commit`. If it raises, all is rolled back.
+
+        Raises:
+            StaleTarget: some were checked against another state of their deployment.
+            TimeoutError: it took too long.
+        """
+        self._deadline = asyncio.get_running_loop().time() + self._seconds
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                try:
+                    await self._lock(batches)
+                    yield
+                except (StaleTarget, psycopg.Error):
+                    if not self.is_lost:
+                        await self.run(b"ROLLBACK")
+                    raise
+        finally:
+            # Broken off in any other way: the conversation may be half finished, and the server rolls back.
+            if self._connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                await self.close()
+
+    async def _lock(self, batches: Sequence[Batch]) -> None:
+        numbers = ",".join(str(no) for no in sorted({batch.deployment_no for batch in batches}))
+        versions: dict[int, str] = dict(await self.run(f"BEGIN; EXECUTE lock_deployments ('{{{numbers}}}')".encode()))
+        stale = [batch for batch in batches if versions.get(batch.deployment_no) != batch.row_version]
+        if stale:
+            raise StaleTarget(stale)
+
+    async def copy(self, table: str, columns: Sequence[str], lines: bytes) -> None:
+        """Stores lines in the text form of COPY."""
+        async with self._connection.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as copy:
+            await copy.write(lines)
+
+    async def commit(self, script: bytes) -> Rows:
+        """Runs the last statements of a transaction, each with its semicolon, and commits; returns as `run` does."""
+        # The time limit breaks off a wait; it is not there yet if the process stood still until now.
+        if asyncio.get_running_loop().time() > self._deadline:
+            raise TimeoutError
+        return await self.run(script + b"COMMIT")
+
+    async def run(self, script: bytes) -> Rows:
+        """Returns the rows of the last statement that has some. The script is one round trip."""
+        cursor = await self._connection.execute(script)
+        rows: Rows = []
+        async for _ in cursor.results():
+            if cursor.description is not None:
+                rows = await cursor.fetchall()
+        return rows
+
+    async def close(self) -> None:
+        """Ends the connection; the server rolls back what is open."""
+        await self._connection.close()
