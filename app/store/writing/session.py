@@ -86,7 +86,7 @@ class WriteSession:
 
     async def commit(self, script: bytes) -> Rows:
         """Runs the last statements of a transaction, each with its semicolon, and commits; returns as `run` does."""
-        # The time limit breaks off a wait; it is not there yet if the process stood still until now.
+        # The time limit breaks off a wait; after a pause of the whole process it has not been noticed yet.
         if asyncio.get_running_loop().time() > self._deadline:
             raise TimeoutError
         return await self.run(script + b"COMMIT")
