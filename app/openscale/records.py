@@ -12,7 +12,7 @@ from starlette.types import Scope
 from ..api.ingestion_bodies import Bodies, ClientGone
 from ..domain.records import Receipt
 from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
-from ..ingest import LogRequest
+from ..ingest import CsvForm, LogRequest
 from ..security.principals import Permission
 from ..services import Services
 from ..store.openscale.subscriptions import subscriptions_of
@@ -21,7 +21,6 @@ from ..web.auditing import READS_RECORDS
 from ..web.media import reads_body, takes
 from .bodies import Answer
 from .callers import CallerIn, require_id, split_id
-from .csv_feedback import CsvOptions, cut_csv
 from .data_set_records import DataSetRecords, ListedRecord, records_in
 from .data_sets import FEEDBACK, KINDS, PAYLOAD, label_column_of, require_kept
 from .record_filters import read_includes
@@ -70,6 +69,8 @@ async def store_records(
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", subscription_id)  # the same words as for an id that does not exist
     is_csv = request.headers.get("content-type", "").startswith("text/csv")
+    if is_csv and not header:
+        raise InvalidInput.of("header", "must be true: without a line of column names Evenhand cannot distinguish the values")
     label = await asyncio.to_thread(_label_of, services, plan.target.no, kind, data_set_id)
     try:
         body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor)
@@ -80,9 +81,10 @@ async def store_records(
         receipt = await log(
             subscription_id,
             LogRequest(
-                body=cut_csv(body, CsvOptions(header=header, delimiter=delimiter, skip=skip, limit=limit)) if is_csv else body,
+                body=body,
                 encoding=request.headers.get("content-encoding", "").strip().lower(),
                 is_csv=is_csv,
+                csv=CsvForm(delimiter, skip, limit),
                 actor=principal.actor,
                 historical=is_historical_data,
                 label=label,

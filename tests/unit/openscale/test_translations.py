@@ -9,7 +9,6 @@ from app.domain.deployments import FieldKind, FieldType
 from app.errors import InvalidInput
 from app.openscale.assets import AssetPropertiesIn, columns_of
 from app.openscale.bodies import Operation, patched
-from app.openscale.csv_feedback import CsvOptions, cut_csv
 from app.openscale.door import OpenScaleDoor, envelope_of, is_openscale
 from app.openscale.times import read_time
 
@@ -97,15 +96,6 @@ def test_a_patch_replaces_what_is_not_there_yet_and_paths_may_lack_their_stroke(
 def test_a_patch_that_cannot_be_done_names_its_operation(operation: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match=r"\[0\]"):
         patched({"a": 1, "l": []}, operations(operation))
-
-
-def test_a_csv_loses_skipped_rows_and_gets_commas() -> None:
-    body = b'a;b\n1;"x,y"\n2;z\n3;w\n'
-
-    assert cut_csv(body, CsvOptions(header=True, delimiter=";", skip=1, limit=1)) == b"a,b\r\n2,z\r\n"
-    assert cut_csv(b"a,b\n1,2\n", CsvOptions(header=True, delimiter=",", skip=0, limit=None)) == b"a,b\n1,2\n"
-    with pytest.raises(InvalidInput, match="header"):
-        cut_csv(body, CsvOptions(header=False, delimiter=";", skip=0, limit=None))
 
 
 def test_columns_of_a_schema_that_are_no_features_are_meta_fields() -> None:
