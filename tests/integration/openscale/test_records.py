@@ -77,8 +77,8 @@ def test_feedback_comes_as_objects_tables_and_csv_with_columns_that_are_ignored(
     added(service.client, path, [{"fields": [*FEATURES, "approved"], "values": [["female", 2.5, 31, 0]]}])
     text = "sex;income;age;approved\nskipped;1;1;1\nmale;3.5;32;1\nmale;9;9;0\n"
     options = {"header": "true", "delimiter": ";", "skip": "1", "limit": "1", "csv_max_line_length": "8196"}
-    sent = {"content": text, "headers": {"content-type": "text/csv"}}
-    answer = service.client.post(f"{BASE}/{path}", params=options, **sent)
+    headers = {"content-type": "text/csv"}
+    answer = service.client.post(f"{BASE}/{path}", content=text, params=options, headers=headers)
 
     assert answer.status_code == 202, answer.text
     refused = service.client.post(
