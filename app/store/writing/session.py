@@ -41,7 +41,11 @@ class WriteSession:
             url, autocommit=True, options=options, application_name="evenhand ingest", connect_timeout=_CONNECT_SECONDS
         )
         session = cls(connection, seconds)
-        await session.run(_PREPARATION)
+        try:
+            await session.run(_PREPARATION)
+        except BaseException:
+            await session.close()
+            raise
         return session
 
     @property
