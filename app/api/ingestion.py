@@ -34,7 +34,6 @@ from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.parameters import require_parameters
 from ..web.problems import KINDS, MEDIA_TYPE, ProblemKind, problem_response, response_of, unexpected_response
 from .ingestion_bodies import Bodies, ClientGone
-from .single_posts import SinglePostRoute
 
 PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
@@ -98,8 +97,6 @@ class IngestionRoutes:
         self._ingestion = ingestion
         self._clock = clock
         self._bodies = Bodies()
-        template = f"{PREFIX}{{deployment_id}}/{PAYLOAD}"
-        self._single = SinglePostRoute(template, authenticator=authenticator, ingestion=ingestion, limits=limits)
         self._routes = {
             name: _Route(name, f"{PREFIX}{{deployment_id}}/{name}", function, PARAMETERS[name], name == FEEDBACK)
             for name, function in ((PAYLOAD, ingestion.log_payload), (FEEDBACK, ingestion.log_feedback))
@@ -175,8 +172,6 @@ class IngestionRoutes:
             )
         finally:
             self._bodies.done(body, principal.actor)
-        if receipt == _ONE_STORED and route.name == PAYLOAD:
-            self._single.offer(scope, headers, deployment_id, source)
         return _write_receipt(receipt, request_id)
 
 
@@ -191,8 +186,6 @@ def receipt_members(receipt: Receipt) -> dict[str, Any]:
         "conflicts": [asdict(conflict) for conflict in receipt.conflicts],
     }
 
-
-_ONE_STORED = Receipt(1, 0, 0, (), ())
 
 _ALL_ACCEPTED = b'{"sent":%d,"accepted":%d,"duplicate":0,"rejected":0,"rejections":[],"conflicts":[]}'
 

@@ -10,7 +10,6 @@ from ..clock import monotonic_seconds
 from ..settings import Network, Settings
 from ..web.addresses import client_of, is_within
 from .connection_counts import ConnectionCounts
-from .known_heads import KnownHeads
 
 MAX_HEAD_BYTES = 65_536
 """Max bytes of a request's head: its address and its headers."""
@@ -69,14 +68,13 @@ class HttpBounds:
 
 @dataclass(slots=True)
 class Connections:
-    """The open connections of a process, counted in total and by address; and the heads they share. Belongs to one event loop.
+    """The open connections of a process, counted in total and by address. Belongs to one event loop.
 
     `shared` is where other processes see the total, if there are any.
     """
 
     bounds: HttpBounds
     shared: ConnectionCounts | None = None
-    heads: KnownHeads = field(default_factory=KnownHeads)
     _total: int = 0
     _by_address: Counter[str] = field(default_factory=Counter)
     _refused: int = 0

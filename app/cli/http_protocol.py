@@ -49,11 +49,6 @@ class JoinedWrites:
             self._held = None
             self._transport.write(data)
 
-    def write_whole(self, data: bytes) -> None:
-        """Sends data after which no more is expected now."""
-        self._flush()
-        self._transport.write(data)
-
     def write_eof(self) -> None:
         """Sends the delayed data, then signals the end."""
         self._flush()
@@ -145,21 +140,6 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_refused = False
         self.is_leaving = False
         self._last: RequestResponseCycle | None = None
-
-    @property
-    def is_between_requests(self) -> bool:
-        """Returns whether the next byte is the first of a request, and no earlier one waits for its answer."""
-        is_at_start = self._phase is _Phase.IDLE or (self._phase is _Phase.HEAD and not self._unread)
-        is_idle = self.cycle is None or self.cycle.response_complete
-        return is_at_start and is_idle and not self._is_refused and not self.pipeline and not self.flow.write_paused
-
-    def begin_head(self) -> None:
-        """Begins to time a request's head."""
-        self._begin(_Phase.HEAD)
-
-    def end_request(self) -> None:
-        """Notes that the next byte is the first of another request."""
-        self._phase = _Phase.IDLE
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the server has it
         """Called by the event loop."""

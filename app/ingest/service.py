@@ -2,12 +2,11 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
-from ..clock import utc_now
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
 from ..errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
@@ -36,7 +35,6 @@ from .exchanges import Exchange, read_exchange
 from .fresh_ids import with_fresh_ids
 from .limits import StatedTimes
 from .plan import IngestPlan, plan_for
-from .posts import Post, SinglePosts
 from .rejections import RejectionLog, part_of
 from .requests import LogRequest, read_feedback, read_payload
 from .sizes import find_large, reject
@@ -92,7 +90,6 @@ class Ingestion:
         self._sealer = sealer
         self._commits = commits or GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
-        self._posts = SinglePosts(self._commits, self._numbers, clock=utc_now)
         self.rejections = RejectionLog(database)
         self._plans: dict[str, IngestPlan] = {}
         self._months: set[tuple[int, int]] = set()
@@ -104,7 +101,6 @@ class Ingestion:
 
     async def stop(self) -> None:
         """Writes what was taken, then closes the connections."""
-        await self._posts.stop()
         await self._commits.stop()
         await self._numbers.stop()
         await self.rejections.stop()
@@ -117,21 +113,6 @@ class Ingestion:
             Unavailable: the database does not answer.
         """
         return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
-
-    def known_plan(self, deployment_id: str) -> IngestPlan | None:
-        """Returns the plan as `plan` does, if it is in memory."""
-        return self._plans.get(deployment_id)
-
-    def take_post(self, post: Post, plan: IngestPlan, source: RecordSource, succeed: Callable[[Sequence[Post]], None]) -> bool:
-        """Takes the payload record of a post, to be stored together with others.
-
-        Returns False, and takes nothing, if the plan has no fast way or too many records wait. `succeed` gets the posts whose records were
-        stored, after the durable commit; each of the others is handed back to be handled alone.
-        """
-        if plan.fast is None or self._commits.is_saturated:
-            return False
-        self._posts.add(post, plan, source, succeed)
-        return True
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
         """Stores payload records and returns their receipt, after the durable commit.

@@ -57,7 +57,7 @@ class Authenticator:
             Unavailable: the database does not answer.
         """
         text, secret_hash = _parse_key(authorization)
-        return self.recall(secret_hash) or self._look_up(text, secret_hash)
+        return self._recall(secret_hash) or self._look_up(text, secret_hash)
 
     async def authenticate_async(self, authorization: str | None) -> Principal:
         """Does the same on the event loop: a key seen lately costs no thread, and callers who wait for the same key share one look-up.
@@ -74,7 +74,7 @@ class Authenticator:
         if self._bearers is not None and is_of_issuer(sent):
             return await self._authenticate_bearer(sent, self._bearers)
         text, secret_hash = _parse_key(authorization, with_tokens=self._tokens is not None)
-        known = self.recall(secret_hash)
+        known = self._recall(secret_hash)
         if known is not None:
             return known
 
@@ -95,12 +95,12 @@ class Authenticator:
             Unavailable: the database does not answer.
         """
         hashed = token_hash(token)
-        known = self.recall(hashed)
+        known = self._recall(hashed)
         return known if known is not None else await asyncio.to_thread(self._look_up_session, hashed)
 
     async def _authenticate_bearer(self, token: str, bearers: BearerTokens) -> Principal:
         hashed = hash_key(token)
-        known = self.recall(hashed)
+        known = self._recall(hashed)
         if known is not None:
             return known
         asked_at = self._clock()
@@ -127,18 +127,9 @@ class Authenticator:
             raise Unauthenticated("You are not logged in, or your session is over. Log in again.")
         return self._remember(hashed, principal_of(holder), asked_at)
 
-    def recall(self, secret_hash: bytes) -> Principal | None:
-        """Returns the principal of a key, token or session, by its hash, if it was looked up within `CACHE_SECONDS`."""
+    def _recall(self, secret_hash: bytes) -> Principal | None:
         found = self._known.get(secret_hash)
         return found[0] if found and self._clock() < found[1] else None
-
-    def hash_of(self, authorization: str) -> bytes:
-        """Returns the hash of the API key of an Authorization header, for `recall`.
-
-        Raises:
-            Unauthenticated: it holds no API key.
-        """
-        return _parse_key(authorization)[1]
 
     def _end_look_up(self, secret_hash: bytes, task: "asyncio.Task[Principal]") -> None:
         if not task.cancelled():

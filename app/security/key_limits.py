@@ -82,10 +82,6 @@ class LimitKeeper:
                 await self._task
         await self.sync()
 
-    def is_limited(self, key_id: str) -> bool:
-        """Returns whether the key has a limit of any kind."""
-        return key_id in self._limits
-
     def admit_request(self, key_id: str, size: int) -> None:
         """Returns if the key may send a request of that many bytes to log records now.
 
@@ -143,8 +139,8 @@ class LimitKeeper:
         if requests is not None:
             requests.take(1)
 
-    def note_stored(self, key_id: str, *, sent: int, records: int, size: int, requests: int = 1) -> None:
-        """Counts requests that were answered: the records in them, those that were stored, and the bytes of what was stored."""
+    def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
+        """Counts a request that was answered: the records in it, those that were stored, and the bytes of what was stored."""
         limits = self._limits.get(key_id)
         if limits is not None:
             bucket = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
@@ -155,7 +151,7 @@ class LimitKeeper:
             if len(self._tallies) >= _MOST_KEYS:
                 return
             tally = self._tallies[key_id] = _Tally()
-        tally.requests += requests
+        tally.requests += 1
         tally.records += records
         tally.bytes += size
 
