@@ -13,7 +13,7 @@ from ..dashboard.rendering import compile_templates
 from ..main import create_app
 from .connection_counts import ConnectionCounts
 from .http_bounds import Connections, HttpBounds, raise_open_file_limit
-from .http_protocol import HttpProtocol
+from .http_protocol import BoundedProtocol
 from .shared_listener import SharingServer
 from .startup import service_settings, spare_loaded_objects
 
@@ -39,7 +39,7 @@ def main() -> None:
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
-        http=cast("type[asyncio.Protocol]", partial(HttpProtocol, connections=connections)),
+        http=cast("type[asyncio.Protocol]", partial(BoundedProtocol, connections=connections)),
         ws="none",  # its protocol would take over a connection and drop our bounds
         timeout_keep_alive=settings.keep_alive_seconds,
         lifespan="on",

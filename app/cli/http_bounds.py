@@ -1,15 +1,16 @@
 """Bounds of connections, and of the bytes they send, before any key is read."""
 
+import asyncio
 import resource
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import structlog
 
 from ..clock import monotonic_seconds
 from ..settings import Network, Settings
 from ..web.addresses import client_of, is_within
-from .connection_counts import ConnectionCounts
 
 MAX_HEAD_BYTES = 65_536
 """Max bytes of a request's head: its address and its headers."""
@@ -22,6 +23,12 @@ MAX_PIPELINED = 32
 
 RESERVED_FILES = 128
 """Open files that are not connections of clients: those to the database and to models, uploads, the log."""
+
+_SWEEP_SECONDS = 1.0
+"""Max seconds between two looks at each connection."""
+
+_GRACE_SECONDS = 0.05
+"""Seconds by which a sweep that came late waits once more."""
 
 _LOG_SECONDS = 60.0
 """Seconds between two log lines about refused connections."""
@@ -66,24 +73,28 @@ class HttpBounds:
         return replace(self, max_connections=most)
 
 
+class Connection(Protocol):
+    """An open connection."""
+
+    def look(self, now: float) -> None:
+        """Ends what has taken too long, by the event loop's clock."""
+
+
 @dataclass(slots=True)
 class Connections:
-    """The open connections of a process, counted in total and by address. Belongs to one event loop.
-
-    `shared` is where other processes see the total, if there are any.
-    """
+    """The open connections of a process, counted in total and by address, and looked at once a second. Belongs to one event loop."""
 
     bounds: HttpBounds
-    shared: ConnectionCounts | None = None
-    _total: int = 0
+    _open: set[Connection] = field(default_factory=set)
+    _is_sweeping: bool = False
     _by_address: Counter[str] = field(default_factory=Counter)
     _refused: int = 0
     _logged_at: float = float("-inf")
 
-    def enter(self, host: str) -> bool:
-        """Counts a connection from that host; returns False, and does not count it, if there are too many already."""
+    def enter(self, connection: Connection, host: str) -> bool:
+        """Counts a connection from that host, and looks at it from now on; returns False, and does neither, if there are too many."""
         address = client_of(host)
-        is_full = self._total >= self.bounds.max_connections
+        is_full = len(self._open) >= self.bounds.max_connections
         if self._by_address[address] >= self.bounds.max_connections_per_address:
             # All callers behind a proxy share its address. A socket of this machine has no host.
             is_full = is_full or (bool(host) and not is_within(host, self.bounds.trusted_proxies))
@@ -96,28 +107,44 @@ class Connections:
                     "connections turned away",
                     count=self._refused,
                     newest_from=host,
-                    open=self._total,
+                    open=len(self._open),
                     of_address=self._by_address[address],
                 )
                 self._logged_at, self._refused = now, 0
             return False
 
-        self._set_total(self._total + 1)
+        self._open.add(connection)
         self._by_address[address] += 1
+        if not self._is_sweeping:
+            self._is_sweeping = True
+            self._sweep_later()
         return True
 
-    def leave(self, host: str) -> None:
+    def leave(self, connection: Connection, host: str) -> None:
         """Removes a counted connection."""
         address = client_of(host)
-        self._set_total(self._total - 1)
+        self._open.remove(connection)
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]
 
-    def _set_total(self, total: int) -> None:
-        self._total = total
-        if self.shared is not None:
-            self.shared.set(total)
+    def _sweep_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + min(_SWEEP_SECONDS, self.bounds.head_seconds / 4)
+        loop.call_at(due, self._sweep, due)
+
+    def _sweep(self, due: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if due is not None and now > due + _GRACE_SECONDS:
+            # After a pause of this process, timers fire before data that arrived long ago is read. So that is read first.
+            loop.call_later(_GRACE_SECONDS, self._sweep, None)
+            return
+        self._is_sweeping = bool(self._open)
+        if self._is_sweeping:
+            self._sweep_later()
+        for connection in tuple(self._open):
+            connection.look(now)
 
 
 def raise_open_file_limit() -> int:

@@ -1,80 +1,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import httpx
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from app.cli.http_bounds import Connections, HttpBounds
-from app.cli.http_protocol import HttpProtocol, JoinedWrites
+from app.cli.http_protocol import BoundedProtocol
 
 Found = TypeVar("Found")
-
-
-class Recorder(asyncio.Transport):
-    """A transport that keeps what was written to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written: list[bytes] = []
-        self.closed = False
-
-    def write(self, data: "bytes | bytearray | memoryview[Any]") -> None:
-        assert not self.closed
-        self.written.append(bytes(data))
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def _written(act: Callable[[JoinedWrites, Recorder], Awaitable[None]]) -> list[bytes]:
-    async def run() -> list[bytes]:
-        recorder = Recorder()
-        await act(JoinedWrites(recorder, asyncio.get_running_loop()), recorder)
-        await asyncio.sleep(0)
-        return recorder.written
-
-    return asyncio.run(run())
-
-
-def test_two_writes_in_a_row_go_out_as_one() -> None:
-    async def act(transport: JoinedWrites, recorder: Recorder) -> None:
-        transport.write(b"head ")
-        transport.write(b"body")
-        assert recorder.written == [b"head body"]
-
-    assert _written(act) == [b"head body"]
-
-
-def test_a_single_write_goes_out_when_the_event_loop_comes_round() -> None:
-    async def act(transport: JoinedWrites, recorder: Recorder) -> None:
-        transport.write(b"head ")
-        assert recorder.written == []
-        await asyncio.sleep(0)
-        transport.write(b"body")
-
-    assert _written(act) == [b"head ", b"body"]
-
-
-def test_what_is_held_goes_out_before_the_connection_is_closed() -> None:
-    async def act(transport: JoinedWrites, _recorder: Recorder) -> None:
-        transport.write(b"head")
-        transport.close()
-
-    assert _written(act) == [b"head"]
-
-
-def test_what_is_held_is_dropped_with_a_connection_that_is_gone() -> None:
-    async def act(transport: JoinedWrites, recorder: Recorder) -> None:
-        transport.write(b"head")
-        recorder.close()
-
-    assert _written(act) == []
 
 
 async def _app(scope: Scope, _receive: Receive, send: Send) -> None:
@@ -91,12 +27,12 @@ async def _app(scope: Scope, _receive: Receive, send: Send) -> None:
 
 
 async def _exchange(ask: Callable[[int], Awaitable[Found]]) -> Found:
-    config = uvicorn.Config(_app, http=HttpProtocol, lifespan="off", log_config=None, access_log=False, ws="none")
+    config = uvicorn.Config(_app, http=BoundedProtocol, lifespan="off", log_config=None, access_log=False, ws="none")
     config.load()
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()
     listening = await loop.create_server(
-        lambda: HttpProtocol(config=config, server_state=server.server_state, app_state={}, connections=Connections(HttpBounds())),
+        lambda: BoundedProtocol(config=config, server_state=server.server_state, app_state={}, connections=Connections(HttpBounds())),
         "127.0.0.1",
         0,
     )
