@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -15,8 +14,7 @@ import psutil
 import psycopg
 from sqlalchemy import text
 
-from app.cli.connection_counts import make_counts_file
-from app.cli.service import BACKLOG, api_specs
+from app.cli.service import api_specs, listening
 from app.embedded.spawn import tied_command
 from app.store.database.engine import Database
 
@@ -29,19 +27,14 @@ IDLE_SECONDS = 0.05
 @contextlib.contextmanager
 def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
     """Yields the port of the processes that `evenhand serve` runs for HTTP, a free one."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(BACKLOG)
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
-    with make_counts_file(processes) as connections:
-        specs = api_specs(processes, listener.fileno(), connections.fileno(), environment=environment)
+    with listening("127.0.0.1", 0, processes=processes) as listeners:
+        port = int(listeners[0].getsockname()[1])
         started = [
             subprocess.Popen(tied_command(spec.command, signal.SIGKILL), cwd=ROOT, env=spec.environment, pass_fds=spec.inherited_files)  # noqa: S603 - our own program
-            for spec in specs
+            for spec in api_specs(listeners, environment=environment)
         ]
     try:
-        port = int(listener.getsockname()[1])
-        listener.close()
         _await_ready(port)
         _await_idle([psutil.Process(process.pid) for process in started])
         yield port

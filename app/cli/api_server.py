@@ -11,10 +11,8 @@ import uvicorn
 
 from ..dashboard.rendering import compile_templates
 from ..main import create_app
-from .connection_counts import ConnectionCounts
 from .http_bounds import Connections, HttpBounds, raise_open_file_limit
 from .http_protocol import BoundedProtocol
-from .shared_listener import SharingServer
 from .startup import service_settings, spare_loaded_objects
 
 STOP_SECONDS = 10  # less than the supervisor waits
@@ -25,17 +23,11 @@ several passes of the loop, would be late by several times that."""
 
 
 def main() -> None:
-    """Serve on the socket whose descriptor is the first argument, until SIGTERM.
-
-    Where other processes accept from the socket, too, two more arguments follow: the descriptor of the file of `ConnectionCounts`, and the
-    place of this process in it.
-    """
+    """Serve on the socket whose descriptor is the only argument, until SIGTERM."""
     settings = service_settings()
     sys.setswitchinterval(SWITCH_SECONDS)
-    file, *shared = map(int, sys.argv[1:])
-    listener = socket.socket(fileno=file)
-    counts = ConnectionCounts(*shared) if shared else None
-    connections = Connections(HttpBounds.of(settings).within(raise_open_file_limit()), counts)
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    connections = Connections(HttpBounds.of(settings).within(raise_open_file_limit()))
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
@@ -51,5 +43,4 @@ def main() -> None:
     )
     spare_loaded_objects()
     threading.Thread(target=compile_templates, name="templates", daemon=True).start()
-    server = SharingServer(config, counts) if counts else uvicorn.Server(config)
-    server.run(sockets=[listener])
+    uvicorn.Server(config).run(sockets=[listener])

@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..embedded.spawn import tied_command
@@ -22,8 +22,6 @@ class ChildSpec:
     """False for a process that does its work once: its end is no failure."""
     stop_seconds: float = 15.0
     """Max seconds to end in good order."""
-    on_death: Callable[[], None] = lambda: None
-    """Called when it was found dead, before it is started again."""
 
 
 class Child:

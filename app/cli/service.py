@@ -5,7 +5,6 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from types import MappingProxyType
@@ -21,7 +20,6 @@ from ..store.deployments.deployments import Deployments
 from ..store.mitigation.mitigation import note_parity
 from ..telemetry.metrics import SHARED_FOLDER
 from .children import ChildSpec
-from .connection_counts import make_counts_file, note_end
 from .database import migrate, warn_of_foreign_tables
 from .startup import python_module
 from .supervisor import Supervisor
@@ -60,8 +58,7 @@ def run_service(
         Unavailable: the database of DATABASE_URL does not answer.
     """
     with (
-        _listen(settings.host, settings.port) as listener,
-        make_counts_file(settings.api_processes) as connections,
+        listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
         tempfile.TemporaryDirectory(prefix="evenhand-counters-") as counters,
     ):
         postgres = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
@@ -74,7 +71,7 @@ def run_service(
             alone = shared | {"EVENHAND_METRICS_PORT": "0"}
             worker = ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=alone)
             specs = [
-                *api_specs(settings.api_processes, listener.fileno(), connections.fileno(), environment=shared),
+                *api_specs(listeners, environment=shared),
                 *([worker] if with_worker else []),
                 *companions(url),
             ]
@@ -85,23 +82,16 @@ def run_service(
                 postgres.stop()
 
 
-def api_specs(count: int, listener: int, connections: int, *, environment: Mapping[str, str]) -> list[ChildSpec]:
-    """Returns the API processes, which all accept from one socket: where one of them dies, the others answer the callers who wait.
-
-    `connections` is the descriptor of a file of `make_counts_file` for as many processes.
-    """
-    module = f"{__package__}.api_process"
-    if count == 1:
-        return [ChildSpec(name="api", command=python_module(module, str(listener)), environment=environment, inherited_files=(listener,))]
+def api_specs(listeners: Sequence[socket.socket], *, environment: Mapping[str, str]) -> list[ChildSpec]:
+    """Returns the API processes, one for each of the sockets."""
     return [
         ChildSpec(
-            name=f"api-{place + 1}",
-            command=python_module(module, *map(str, (listener, connections, place))),
+            name="api" if len(listeners) == 1 else f"api-{number}",
+            command=python_module(f"{__package__}.api_process", str(listener.fileno())),
             environment=environment,
-            inherited_files=(listener, connections),
-            on_death=partial(note_end, connections, place),
+            inherited_files=(listener.fileno(),),
         )
-        for place in range(count)
+        for number, listener in enumerate(listeners, 1)
     ]
 
 
@@ -154,12 +144,27 @@ def reachable_host(host: str) -> str:
 
 
 @contextlib.contextmanager
-def _listen(host: str, port: int) -> Iterator[socket.socket]:
-    """Opens the socket here rather than in the API: a taken port is reported at once, and callers wait while the API restarts."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise SetupError(f"Cannot listen on {host}:{port}: {error.strerror}. Set EVENHAND_HOST or EVENHAND_PORT.") from error
-    with listener:
-        yield listener
+def listening(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
+    """Yields a socket for each of the processes, all on one address, among which the system spreads connections.
+
+    They are opened here rather than in the processes: a taken port is reported at once, and callers wait while a process starts again.
+
+    Raises:
+        SetupError: the address cannot be listened on.
+    """
+    with contextlib.ExitStack() as opened:
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            alone = opened.enter_context(socket.create_server(address[:2], family=family, backlog=BACKLOG))
+            listeners = [alone]
+            if processes > 1:
+                # The first socket only found out that the address is free: with another service of several processes it would be shared.
+                address = alone.getsockname()
+                alone.close()
+                listeners = [
+                    opened.enter_context(socket.create_server(address[:2], family=family, backlog=BACKLOG, reuse_port=True))
+                    for _ in range(processes)
+                ]
+        except OSError as error:
+            raise SetupError(f"Cannot listen on {host}:{port}: {error.strerror}. Set EVENHAND_HOST or EVENHAND_PORT.") from error
+        yield listeners

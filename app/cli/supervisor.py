@@ -101,7 +101,6 @@ class Supervisor:
                 continue
             child.wait_for_end()
             del self._children[name]
-            spec.on_death()
             if spec.is_restarted:
                 log.warning("child_died", child=name, status=status)
             else:
