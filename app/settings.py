@@ -1,6 +1,7 @@
 """The operator's settings, read once from the environment. Rules of the product are elsewhere."""
 
 import os
+import platform
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -55,8 +56,14 @@ MAX_API_PROCESSES_HERE = 4
 """Most API processes that a machine gets by default: from then on Postgres and the workers need the other cores."""
 
 
+_ONE_PROCESS = "Darwin"
+"""The system that gives all connections of an address to one of the sockets that share it: macOS."""
+
+
 def api_processes_here() -> int:
-    """Returns the default number of API processes on this machine: one for two cores that this process may use."""
+    """Returns the default number of API processes on this machine: one for two cores that this process may use, on macOS one."""
+    if platform.system() == _ONE_PROCESS:
+        return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(max(cores // 2, 1), MAX_API_PROCESSES_HERE)
 
@@ -246,6 +253,13 @@ class Settings(BaseSettings):
     def trusted_networks(self) -> tuple[Network, ...]:
         """Returns `trusted_proxies` as networks."""
         return _networks(self.trusted_proxies)
+
+    @field_validator("api_processes")
+    @classmethod
+    def _check_processes(cls, value: int) -> int:
+        if value > 1 and platform.system() == _ONE_PROCESS:
+            raise ValueError("on macOS, one process gets all connections of an address, so there can only be 1")
+        return value
 
     @field_validator("trusted_proxies")
     @classmethod

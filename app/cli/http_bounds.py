@@ -24,7 +24,7 @@ MAX_PIPELINED = 32
 RESERVED_FILES = 128
 """Open files that are not connections of clients: those to the database and to models, uploads, the log."""
 
-_SWEEP_SECONDS = 1.0
+SWEEP_SECONDS = 1.0
 """Max seconds between two looks at each connection."""
 
 _GRACE_SECONDS = 0.05
@@ -130,7 +130,7 @@ class Connections:
 
     def _sweep_later(self) -> None:
         loop = asyncio.get_running_loop()
-        due = loop.time() + min(_SWEEP_SECONDS, self.bounds.head_seconds / 4)
+        due = loop.time() + min(SWEEP_SECONDS, self.bounds.head_seconds / 4)
         loop.call_at(due, self._sweep, due)
 
     def _sweep(self, due: float | None) -> None:

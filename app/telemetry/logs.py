@@ -42,6 +42,7 @@ def configure_logging(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(wanted)
+    logging.getLogger("uvicorn.error").addFilter(_is_no_warning)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -50,6 +51,11 @@ def bind_request_id(request_id: str) -> None:
     """Adds `request_id` to every line logged from here on in this request's context."""
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=request_id)
+
+
+def _is_no_warning(record: logging.LogRecord) -> bool:
+    """Drops uvicorn's warnings, each of which is about one bad request: a flood of those would be a flood of the log."""
+    return record.levelno != logging.WARNING
 
 
 def _build_shared() -> list[structlog.typing.Processor]:

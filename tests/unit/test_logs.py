@@ -74,3 +74,17 @@ def test_a_token_in_the_address_of_a_spark_is_masked() -> None:
     said = "No Spark can be used at EVENHAND_SPARK_URL (sc://spark:15002/;token=s3cr3t-t0ken;user_id=eve): no answer"
 
     assert without_secrets(said) == said.replace("s3cr3t-t0ken", "***")
+
+
+def test_a_flood_of_bad_requests_is_no_flood_of_the_log() -> None:
+    code = """
+import logging
+from app.telemetry.logs import configure_logging
+configure_logging("info")
+configure_logging("info")
+logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+logging.getLogger("uvicorn.error").error("Exception in ASGI application")
+"""
+    ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=True)
+
+    assert [json.loads(line)["event"] for line in ended.stderr.splitlines()] == ["Exception in ASGI application"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import InvalidInput
-from app.settings import load_settings
+from app.settings import api_processes_here, load_settings
 
 VARIABLES = ("DATABASE_URL", "DATABASE_PASSWORD", "EVENHAND_SECRET_KEY", "EVENHAND_SMTP_URL")
 
@@ -73,3 +73,13 @@ def test_a_password_goes_into_an_address_that_has_none(url: str, effective: str,
 def test_a_connection_outlasts_the_pauses_of_the_openscale_sdk() -> None:
     """It asks for a state every 5 seconds, and for recommendations every 10, over one connection: the next call must not meet its end."""
     assert load_settings().keep_alive_seconds > 10
+
+
+def test_on_macos_there_is_one_process_on_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENHAND_API_PROCESSES", "2")
+    assert load_settings().api_processes == 2
+    monkeypatch.setattr("app.settings.platform.system", lambda: "Darwin")
+
+    assert api_processes_here() == 1
+    with pytest.raises(InvalidInput, match="on macOS"):
+        load_settings()

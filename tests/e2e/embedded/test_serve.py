@@ -51,24 +51,27 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
     assert not any(_lives(pid) for pid in children)
 
 
-def test_clients_of_a_process_that_was_killed_are_shared_with_the_one_in_its_place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_of_a_process_that_was_killed_are_answered_by_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_API_PROCESSES", "2")
     port = free_port()
     with _serving(folder, port) as serving, ExitStack() as opened:
         wait_until(lambda: _is_ready(port))
         wait_until(lambda: len(_api_processes(_children_of(serving.pid))) == 2)
-        clients = [opened.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}")) for _ in range(12)]
+        # A client whose connection waits at a process that starts is answered once it has started.
+        clients = [opened.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=None)) for _ in range(24)]
 
-        def are_shared() -> bool:
+        def ask() -> None:
             assert {client.get("/health/live").status_code for client in clients} == {httpx.codes.OK}
             served = [_connections(pid, port) for pid in _api_processes(_children_of(serving.pid))]
-            return sum(served) == 12 and len(served) == 2 and min(served) >= 5
+            assert sum(served) == 24
+            assert len(served) == 2
+            assert min(served) >= 1  # by chance: all 24 meet in one once in 2^23
 
-        wait_until(are_shared)
+        ask()
         killed = _api_processes(_children_of(serving.pid))[0]
         os.kill(killed, signal.SIGKILL)
         wait_until(lambda: killed not in _children_of(serving.pid))  # its connections are closed, those of all its threads
-        wait_until(are_shared)
+        ask()
         serving.send_signal(signal.SIGINT)
         opened.close()
         assert serving.wait() == 0

@@ -1,12 +1,16 @@
-"""Bounds that follow from the limit of open files."""
+"""Bounds that follow from the limit of open files, and looks at connections."""
 
+import asyncio
 import resource
+import socket
 import subprocess
 import sys
+import time
 
 import pytest
+import uvloop
 
-from app.cli.http_bounds import RESERVED_FILES, HttpBounds
+from app.cli.http_bounds import RESERVED_FILES, Connections, HttpBounds
 
 RAISING = """
 import resource
@@ -37,3 +41,51 @@ def test_fewer_files_allow_fewer_connections() -> None:
     assert bounds.within(1000).max_connections == 1000 - RESERVED_FILES
     assert bounds.within(2000 + RESERVED_FILES) == bounds
     assert bounds.within(10).max_connections == 1
+
+
+class _Connection:
+    """One that notes when it is looked at."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+
+    def look(self, _now: float) -> None:
+        self._notes.append("look")
+
+
+def test_after_a_pause_of_the_process_what_came_meanwhile_is_read_before_a_connection_is_looked_at() -> None:
+    notes: list[str] = []
+
+    async def pause() -> None:
+        near, far = socket.socketpair()
+        with near, far:
+            asyncio.get_running_loop().add_reader(near, lambda: notes.append(near.recv(10).decode()))
+            connections = Connections(HttpBounds(head_seconds=0.4))
+            assert connections.enter(_Connection(notes), "a")
+            far.send(b"data")
+            time.sleep(0.3)  # noqa: ASYNC251 - nothing else runs meanwhile
+            while "look" not in notes:  # noqa: ASYNC110 - nothing tells when
+                await asyncio.sleep(0.001)
+            asyncio.get_running_loop().remove_reader(near)
+
+    uvloop.run(pause())
+
+    assert notes == ["data", "look"]
+
+
+def test_connections_are_looked_at_again_and_again_while_they_are_open() -> None:
+    left: list[str] = []
+    stayed: list[str] = []
+
+    async def look() -> None:
+        connections = Connections(HttpBounds(head_seconds=0.01))
+        leaving, staying = _Connection(left), _Connection(stayed)
+        for connection in (leaving, staying):
+            assert connections.enter(connection, "a")
+        connections.leave(leaving, "a")
+        while len(stayed) < 3:  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.001)
+
+    asyncio.run(look())
+
+    assert left == []
