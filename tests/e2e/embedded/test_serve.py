@@ -53,6 +53,7 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
 
 def test_clients_of_a_process_that_was_killed_are_answered_by_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_API_PROCESSES", "2")
+    monkeypatch.setenv("EVENHAND_KEEP_ALIVE_SECONDS", "3600")
     port = free_port()
     with _serving(folder, port) as serving, ExitStack() as opened:
         wait_until(lambda: _is_ready(port))
