@@ -125,8 +125,8 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
     for volume in volumes:
         logged[volume.at if rollup else _start_of(volume.at, step)] += volume.records
     most, total = max(logged.values(), default=0), sum(logged.values())
-    per = name_step(max(step, HOUR)) if rollup is None else rollup.value
-    words = f"{total:,} records, at most {most:,} in {per if per[0].isdigit() else f'one {per}'}"
+    per = _count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
+    words = f"{total:,} records, at most {most:,} in {per}"
 
     drawing = Drawing("Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER)
     if volumes:
@@ -172,6 +172,11 @@ def _start_of(at: datetime, step: timedelta) -> datetime:
     return ORIGIN + (at - _LEAST - ORIGIN) // step * step
 
 
+def _count_step(step: timedelta) -> str:
+    name = name_step(step)
+    return name if name[0].isdigit() else f"one {name}"
+
+
 def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
     points = group.points
     if series.rollup is not None:  # a bar is in the middle of its period
@@ -184,7 +189,7 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
     known = DATA_TITLES[series.data]
     per = f"one bar a {'check' if series.rollup is None else series.rollup.value}"
     if step > HOUR:
-        per = f"each bar from the lowest to the highest check of {name_step(step)}"
+        per = f"each bar from the lowest to the highest check of {_count_step(step)}"
     return " ".join(
         (
             f"{known[0].upper()}{known[1:]}; {per}, in the colour of the verdict. Grey: 95 % intervals; shaded: the fair range.",

@@ -204,7 +204,7 @@ def test_a_year_of_hours_is_joined_and_keeps_its_extremes() -> None:
     chart = series_chart(series(("a", YEAR), ("b", YEAR), ("c", YEAR)), LIGHT)
 
     assert "0.10 to 0.86" in letters(chart)
-    assert "each bar from the lowest to the highest check of day" in chart.notes
+    assert "each bar from the lowest to the highest check of one day" in chart.notes
     assert len(chart.svg) < 200_000
     assert titles(chart) == []
 
