@@ -22,6 +22,12 @@ def test_modules_import_each_other_relatively() -> None:
     assert absolute == {}
 
 
+def test_libpq_is_left_to_psycopg() -> None:
+    own = [path.name for path in (REPOSITORY / "app").rglob("*.py") if re.search(r"\b(pgconn|PGconn)\b", path.read_text("utf-8"))]
+
+    assert own == []
+
+
 def test_what_tests_share_is_no_part_of_other_tests() -> None:
     """Nothing is imported from a test module, a conftest, or another folder of tests; `tests/builders` is there for all."""
     modules = [*(REPOSITORY / "tests").rglob("*.py"), *(REPOSITORY / "scripts").glob("*.py")]

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from ..database.engine import SESSION_OPTIONS
 from .batches import Batch, StaleTarget
@@ -73,7 +74,7 @@ class WriteSession:
                     raise
         finally:
             # Broken off in any other way: the conversation may be half finished, and the server rolls back.
-            if self._connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            if self._connection.info.transaction_status != TransactionStatus.IDLE:
                 await self.close()
 
     async def _lock(self, batches: Sequence[Batch]) -> None:
