@@ -11,11 +11,13 @@ from sqlalchemy import text
 
 from app.clock import HOUR, hour_of
 from app.errors import LeaseLost
+from app.store.deployments.deployments import Deployments
 from app.store.subgroups.scans import claim_scan
 from app.tracking.subgroups import scanning
 from app.tracking.subgroups.looking import FOUND_BEFORE
 from app.tracking.subgroups.scanning import ABANDONED, LEASE, MAX_ATTEMPTS, run_next_scan
 from app.tracking.updating import update_deployment
+from tests.scenes import PlainSealer, Scene
 from tests.service import RunningService
 
 pytestmark = pytest.mark.thorough
@@ -286,6 +288,43 @@ def test_a_found_group_is_watched_from_then_on_once(watched: RunningService, fou
     remarks = watched.client.get(f"{PATH}/evidence").json()["remarks"]
     origin = f"found by a search among {found['subsets']} groups (p = 0.005)"
     assert f"the young of the north was {origin}; only records after that search count." in remarks
+
+
+def evidence_rows(service: RunningService, attribute: str) -> list[dict[str, Any]]:
+    """All that is stored of the evidence about an attribute: its figures and the counts of its hours."""
+    figures = text("SELECT * FROM evidence_figures WHERE attribute = :attribute ORDER BY no")
+    hours = text("SELECT * FROM evidence_hours WHERE attribute = :attribute ORDER BY hour, data")
+    with service.database.transaction() as session:
+        return [dict(row) for query in (figures, hours) for row in session.execute(query, {"attribute": attribute}).mappings()]
+
+
+def test_watching_a_group_leaves_other_evidence_as_it_is_and_begins_its_own_with_the_next_hour(
+    watched: RunningService, found: dict[str, Any]
+) -> None:
+    before = evidence_rows(watched, "sex")
+    watch(watched, found["id"], name="the young of the north").raise_for_status()
+    update(watched)
+    assert len(before) > HOURS
+    assert evidence_rows(watched, "sex") == before
+    assert evidence_rows(watched, "the young of the north") == []
+
+    # No record may be sent from the future, so it is put into the database.
+    next_hour = hour_of(datetime.now(UTC)) + HOUR
+    with watched.database.transaction() as session:
+        stage = Scene(watched.database, Deployments(session, PlainSealer()).get("loans"))
+    stage.number_from(1_000_000)
+    for hour in (next_hour - HOUR, next_hour):
+        later = [record["features"] | {"person": "p", "prediction": record["prediction"]} for record in make(planted=0.3)[:RECORDS]]
+        stage.log([{"id": f"{hour}-{no}", **record} for no, record in enumerate(later)], hour)
+    update_deployment(watched.database, DEPLOYMENT_NO, next_hour + HOUR)
+
+    rows = evidence_rows(watched, "the young of the north")
+    assert {row["first_hour"] for row in rows if "first_hour" in row} == {next_hour}
+    assert {row["hour"] for row in rows if "hour" in row} == {next_hour}
+    assert {row["first_hour"] for row in evidence_rows(watched, "sex") if "first_hour" in row} == {START}
+    comparisons = watched.client.get(f"{PATH}/evidence").json()["comparisons"]
+    begins = {one["attribute"]: one["starts_at"] for one in comparisons}
+    assert begins == {"sex": None, "the young of the north": next_hour.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
 def test_a_monitor_that_is_sent_as_it_was_read_keeps_who_found_its_groups(watched: RunningService, found: dict[str, Any]) -> None:
