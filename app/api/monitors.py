@@ -6,13 +6,14 @@ from sqlalchemy.orm import Session
 from ..checks.fitting import fitting_problems
 from ..checks.sides import watching_both_sides
 from ..domain.deployments import Deployment
+from ..domain.group_rules import FoundBy
 from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Principal
 from ..store.deployments.monitors import delete_monitor, monitor_of, put_monitor
 from ..store.people.activities import record_activity
 from ..store.subgroups.scans import get_scan
-from ..tracking.subgroups.watching import keep_origins, watch_found_group
+from ..tracking.subgroups.watching import keep_origins, read_found_group, watch_found_group
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 from .answers import problems_of_deployment, problems_with_body
@@ -54,15 +55,22 @@ def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: S
 
 @router.post("/found-groups", operation_id="watchFoundGroup", responses=problems_with_body(NotFound, Conflict))
 def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
-    """Watches the group that a scan found from now on: it becomes an attribute of the monitor's next version.
+    """Watches a group that was found from now on: it becomes an attribute of the monitor's next version.
 
+    The group is that of a scan, or what a search of a file has found.
     Its evidence begins with the first whole hour after that. What is known of all other comparisons stays.
     The same group again changes nothing.
     """
     before = monitor_of(session, deployment.no)
     if before is None:
         raise NotFound("fairness monitor of the deployment", deployment.id)
-    monitor = watch_found_group(before, get_scan(session, deployment.no, body.scan_id), name=body.name)
+    if (body.scan_id is None) is (body.search is None):
+        raise InvalidInput.of("scan_id", "must be sent, or search in its place, and not both")
+    if body.search is not None:
+        rule, found_by = body.search.rule.to_domain(), FoundBy(scan_id=None, subsets=body.search.subsets, p_value=body.search.p_value)
+    else:
+        rule, found_by = read_found_group(get_scan(session, deployment.no, body.scan_id or ""))
+    monitor = watch_found_group(before, rule, found_by, name=body.name)
     return _put_monitor(session, principal, deployment, monitor, before=before)
 
 

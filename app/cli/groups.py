@@ -9,7 +9,8 @@ import typer
 from ..evidence.nulls import UnfairSide
 from ..frames.groups import find_groups
 from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, open_console, parse_values, refuse_errors
-from .groups_report import render_groups
+from .groups_report import render_groups, request_watching
+from .import_service import ImportService, open_client
 from .metrics_files import read
 
 command = typer.Typer(add_completion=False)
@@ -35,8 +36,14 @@ def groups(
         typer.Option(help="below: the subgroup that gets the favourable outcome too rarely. above: more often."),
     ] = UnfairSide.BELOW,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and tables.")] = 0,
+    watch: Annotated[
+        str | None, typer.Option(metavar="DEPLOYMENT", help="Watch the group that is found in this deployment from now on.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the watched group; by default its columns.")] = None,
+    key: Annotated[str, typer.Option(envvar="EVENHAND_KEY", help="API key with the role manage, for --watch.", show_default=False)] = "",
+    url: Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service, for --watch.")] = "http://127.0.0.1:8000",
 ) -> None:
-    """Look for the subgroup that nobody listed, at a disadvantage or favoured, and print it as the rule of a monitor's attribute."""
+    """Look for the subgroup that nobody listed, at a disadvantage or favoured, and print it or watch it from now on."""
     with refuse_errors():
         columns: dict[str, Sequence[str | None]] = {
             "time": [time],
@@ -61,3 +68,12 @@ def groups(
             seed=seed,
         )
     typer.echo(render_groups(found, file.name, open_console()))
+    if watch is not None and found.group is not None:
+        with open_client(url, key) as client:
+            monitor = ImportService(client, watch).ask("POST", "/fairness-monitor/found-groups", request_watching(found, name))
+        watched_as = next(
+            attribute["feature"]
+            for attribute in monitor["attributes"]
+            if attribute["rule"] and attribute["monitored"] == [found.group.rule.label]
+        )
+        typer.echo(f"\nWatched from now on: {watched_as}, in version {monitor['version']} of the monitor of {watch}.")

@@ -1,4 +1,6 @@
-"""The report that `groups` prints: what was searched, and the group that was found, as a rule."""
+"""The report that `groups` prints: what was searched, and the group that was found, as a request to watch it."""
+
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -9,11 +11,20 @@ from .evidence_report import fill
 
 
 def render_groups(found: SearchResult, name: str, console: Console) -> str:
-    """Returns the report under the file's name, as wide as the console, but for the rule, which is one line."""
+    """Returns the report under the file's name, as wide as the console, but for the group as JSON, which is one line."""
     with console.capture() as capture:
         console.print(escape(fill(f"{name}: {say_search(found)}", console.width)), soft_wrap=True)
         if found.group is not None:
             console.print()
-            console.print(escape(fill("Who is in the group, as the rule of a monitor's attribute:", console.width)), soft_wrap=True)
-    rule = "" if found.group is None else msgspec.json.encode(found.group.rule).decode()
-    return f"{capture.get()}{rule}".rstrip()
+            watching = "To watch the group from now on: --watch DEPLOYMENT, or POST …/fairness-monitor/found-groups with"
+            console.print(escape(fill(watching, console.width)), soft_wrap=True)
+    body = "" if found.group is None else msgspec.json.encode(request_watching(found)).decode()
+    return f"{capture.get()}{body}".rstrip()
+
+
+def request_watching(found: SearchResult, name: str | None = None) -> dict[str, Any]:
+    """Returns the body of a request to watch the group that was found."""
+    group = found.group
+    assert group is not None, "the search found a group"  # noqa: S101 - for the caller to see
+    search = {"rule": msgspec.to_builtins(group.rule), "subsets": found.subsets, "p_value": found.p_value}
+    return {"search": search} if name is None else {"search": search, "name": name}

@@ -92,9 +92,12 @@ class GroupRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundBy:
-    """The scan that found a group: it searched that many groups, and chance alone finds as much in that share of scans."""
+    """The search that found a group: it searched that many groups, and chance alone finds as much in that share of searches.
 
-    scan_id: str
+    `scan_id` is None if it was no scan of the service's, but one of a file.
+    """
+
+    scan_id: str | None
     subsets: int
     p_value: float
 

@@ -122,11 +122,11 @@ class GroupRuleIn(In):
 
 
 class FoundByIn(In):
-    """The scan that found a group."""
+    """The search that found a group."""
 
-    scan_id: str
+    scan_id: str | None = Field(default=None, description="The scan; null if a file was searched.")
     subsets: int = Field(description="The groups among which it was found.")
-    p_value: float = Field(description="The share of scans of random outcomes that find as much.")
+    p_value: float = Field(description="The share of searches of random outcomes that find as much.")
 
 
 class AttributeIn(In):
@@ -311,12 +311,23 @@ class MonitorIn(In):
         )
 
 
+class FileSearchIn(In):
+    """What a search of a file has found, as `evenhand groups` prints it."""
+
+    rule: GroupRuleIn
+    subsets: int = Field(description="The groups that were searched.", json_schema_extra={"minimum": 1})
+    p_value: float = Field(
+        description="The share of searches of random outcomes that find as much.", json_schema_extra={"minimum": 0, "maximum": 1}
+    )
+
+
 class FoundGroupIn(In):
-    """The scan whose group is to be watched."""
+    """The group to be watched: that of a scan, or of a search of a file."""
 
     model_config = example({"scan_id": "8c4f0b36-4d5e-4a1f-9a53-0c7f5f0c1f6e"})
 
-    scan_id: str
+    scan_id: str | None = Field(default=None, description="The scan that found it.")
+    search: FileSearchIn | None = Field(default=None, description="In the place of a scan.")
     name: str | None = Field(default=None, description="Names the attribute. Left out: its columns.")
 
 
@@ -359,11 +370,11 @@ class GroupRuleOut(Out):
 
 
 class FoundByOut(Out):
-    """The scan that found a group."""
+    """The search that found a group."""
 
-    scan_id: str
+    scan_id: str | None = Field(description="The scan; null if a file was searched.")
     subsets: int = Field(description="The groups among which it was found.")
-    p_value: float = Field(description="The share of scans of random outcomes that find as much.")
+    p_value: float = Field(description="The share of searches of random outcomes that find as much.")
 
 
 class AttributeOut(Out):
@@ -377,7 +388,7 @@ class AttributeOut(Out):
     metric_limits: Annotated[dict[str, LimitsOut], BeforeValidator(dict)]
     correlated_features: list[FeatureName]
     rule: GroupRuleOut | None
-    found_by: FoundByOut | None = Field(description="Of a group that a scan found.")
+    found_by: FoundByOut | None = Field(description="Of a group that a search found.")
 
 
 class MonitorWarning(Out):

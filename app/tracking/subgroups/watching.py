@@ -14,22 +14,34 @@ from ...store.subgroups.scans import SubgroupScan
 from .looking import read_result
 
 
-def watch_found_group(monitor: Monitor, scan: SubgroupScan, *, name: str | None) -> Monitor:
-    """Returns the monitor with an attribute of that name for the group that the scan found, or as it is if it watches the group.
+def read_found_group(scan: SubgroupScan) -> tuple[GroupRule, FoundBy]:
+    """Returns the rule of the group that the scan found, and how it was found.
 
     Raises:
-        Conflict: the scan found no group, or one with more conditions than a rule may have.
+        Conflict: the scan found no group.
     """
     result = read_result(scan)
     if result is None or result.group is None:
         raise Conflict("The scan found no group that could be watched.")
-    rule = result.group.rule
+    return result.group.rule, FoundBy(scan_id=scan.id, subsets=result.subsets, p_value=result.p_value)
+
+
+def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, name: str | None) -> Monitor:
+    """Returns the monitor with an attribute of that name for the group of the rule, or as it is if it watches the group.
+
+    Raises:
+        Conflict: the rule has more conditions than one may have.
+        InvalidInput: no search has these numbers.
+    """
     problem = watching_problem(rule)
     if problem is not None:
         raise Conflict(problem)
+    if found_by.subsets < 1:
+        raise InvalidInput.of("search.subsets", f"must be the number of groups that were searched, 1 or more, found {found_by.subsets}")
+    if not 0 <= found_by.p_value <= 1:
+        raise InvalidInput.of("search.p_value", f"must be a number from 0 to 1, found {found_by.p_value}")
     if find_watched(monitor, rule) is not None:
         return monitor
-    found_by = FoundBy(scan_id=scan.id, subsets=result.subsets, p_value=result.p_value)
     attribute = MonitoredAttribute.of_rule(
         name or choose_name(monitor, rule), rule, upper_threshold=mirrored_ratio(DEFAULT_THRESHOLD), found_by=found_by
     )

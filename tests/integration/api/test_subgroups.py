@@ -2,13 +2,17 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
+import pandas as pd
 import pytest
 from sqlalchemy import text
+from typer.testing import CliRunner
 
+from app.cli.groups import command as groups
 from app.clock import HOUR, hour_of
 from app.errors import LeaseLost
 from app.store.deployments.deployments import Deployments
@@ -44,6 +48,7 @@ MONITOR: dict[str, Any] = {
 }
 PATH = "/v1/deployments/loans"
 DEPLOYMENT_NO = 1
+SEARCH = {"rule": {"any_of": [[{"feature": "region", "values": ["north"]}]]}, "subsets": 105, "p_value": 0.005}
 HOURS, RECORDS = 60, 40
 START = hour_of(datetime.now(UTC)) - HOURS * HOUR
 
@@ -347,6 +352,46 @@ def test_a_rule_of_a_scan_may_be_set_as_any_other(watched: RunningService, found
     assert monitor["attributes"][-1]["found_by"] is None
     assert watched.client.get(f"{PATH}/subgroup-scans/{found['id']}").json()["group"]["watched_as"] == "by hand"
     assert watch(watched, found["id"]).json()["version"] == monitor["version"]
+
+
+def test_a_group_that_the_command_found_in_a_file_is_watched_by_it(watched: RunningService, tmp_path: Path) -> None:
+    columns = ("sex", "region", "age")
+    rows = [(*(record["features"][name] for name in columns), record["prediction"]) for record in make(planted=0.3)]
+    file = tmp_path / "decisions.csv"
+    pd.DataFrame(rows, columns=[*columns, "approved"]).to_csv(file, index=False)
+    options = ("--feature", "age", "--feature", "region", "--prediction", "approved", "--watch", "loans", "--name", "found in a file")
+    key = watched.client.headers["Authorization"].removeprefix("Bearer ")
+    run = [str(file), *options, "--key", key, "--url", watched.base_url]
+    first, again = CliRunner().invoke(groups, run), CliRunner().invoke(groups, run)
+    monitor = watched.client.get(f"{PATH}/fairness-monitor").json()
+    added = monitor["attributes"][-1]
+
+    assert (first.exit_code, again.exit_code, monitor["version"]) == (0, 0, 2), first.output
+    assert first.output.endswith("Watched from now on: found in a file, in version 2 of the monitor of loans.\n")
+    assert added["monitored"] == ["age up to 33 and region north"]
+    assert (added["found_by"]["scan_id"], added["found_by"]["subsets"]) == (None, 105)
+    remarks = watched.client.get(f"{PATH}/evidence").json()["remarks"]
+    assert "found in a file was found by a search among 105 groups (p = 0.005); only records after that search count." in remarks
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "scan_id"),
+        ({"scan_id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e", "search": SEARCH}, "scan_id"),
+        ({"search": SEARCH | {"subsets": 0}}, "search.subsets"),
+        ({"search": SEARCH | {"p_value": 1.5}}, "search.p_value"),
+        (
+            {"search": SEARCH | {"rule": {"any_of": [[{"feature": "colour", "values": ["red"]}]]}}},
+            "attributes[1].rule.any_of[0][0].feature",
+        ),
+    ],
+)
+def test_a_search_that_cannot_be_is_refused(watched: RunningService, body: dict[str, Any], field: str) -> None:
+    refused = watched.client.post(f"{PATH}/fairness-monitor/found-groups", json=body)
+
+    assert refused.status_code == 422
+    assert [error["field"] for error in refused.json()["errors"]] == [field]
 
 
 def test_what_cannot_be_watched_is_refused(watched: RunningService, found: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def test_the_report_says_what_was_searched_and_prints_the_rule_of_what_was_found
 
     assert ended.exit_code == 0, ended.output
     assert printed.startswith("decisions.csv: 105 groups by age, region searched in 7,200 records. One falls short by more than chance")
-    assert msgspec.json.decode(rule, type=GroupRule).label in printed
+    assert msgspec.convert(msgspec.json.decode(rule)["search"]["rule"], GroupRule).label in printed
     assert all(len(line) <= WIDTH for line in lines)
 
 
