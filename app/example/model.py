@@ -1,13 +1,12 @@
-"""The watched model: a plain scikit-learn pipeline, trained at every start on the same past decisions."""
+"""The watched model: a plain logistic regression, trained at every start on the same past decisions."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from numpy.typing import NDArray
+from scipy.special import expit
 
 from .applicants import BAD, FEATURES, GOOD
 from .past import DECISION, training_data
@@ -15,27 +14,45 @@ from .past import DECISION, training_data
 LABELS = (GOOD, BAD)
 """Decoded predictions, at positions 0 and 1."""
 
+_NUMBERS = [name for name, kind in FEATURES.items() if kind != "string"]
+_MOST_ROUNDS = 20
+_TOLERANCE = 1e-10
+
 
 class CreditRiskModel:
-    """Predicts 0 (No Risk) or 1 (Risk), with the probability of each."""
+    """Predicts 0 (No Risk) or 1 (Risk), with the probability of each: one term for each category, and one for each number, scaled."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, past: pd.DataFrame) -> None:
+        self._categories = [(name, value) for name in FEATURES if name not in _NUMBERS for value in sorted(past[name].unique())]
+        self._means, self._deviations = past[_NUMBERS].mean(), past[_NUMBERS].std(ddof=0)
+        self._weights = _fit(self._terms(past), (past[DECISION] == BAD).to_numpy())
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Returns `[prediction, probabilities, decoded label]` for each row."""
         # A caller may send the columns in any order.
-        probabilities = self._pipeline.predict_proba(pd.DataFrame(values, columns=list(fields))[list(FEATURES)])
-        predictions = probabilities.argmax(axis=1)
-        return [[int(no), row, LABELS[no]] for no, row in zip(predictions, probabilities.tolist(), strict=True)]
+        risks = expit(self._terms(pd.DataFrame(values, columns=list(fields))) @ self._weights)
+        predictions = (risks > 1 / 2).astype(int)
+        return [[no, [1 - risk, risk], LABELS[no]] for no, risk in zip(predictions.tolist(), risks.tolist(), strict=True)]
+
+    def _terms(self, people: pd.DataFrame) -> NDArray[np.float64]:
+        categories = [people[name] == value for name, value in self._categories]
+        return np.column_stack([np.ones(len(people)), *categories, (people[_NUMBERS] - self._means) / self._deviations])
 
 
 def train() -> CreditRiskModel:
     """Returns the model; the same one every time."""
-    past = training_data()
-    categories = [name for name, kind in FEATURES.items() if kind == "string"]
-    numbers = [name for name in FEATURES if name not in categories]
-    prepare = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), categories), (StandardScaler(), numbers))
-    pipeline = make_pipeline(prepare, LogisticRegression())
-    pipeline.fit(past[list(FEATURES)], [LABELS.index(label) for label in past[DECISION]])
-    return CreditRiskModel(pipeline)
+    return CreditRiskModel(training_data())
+
+
+def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Returns the weights by Newton's method, those of all terms but the first drawn towards zero: the terms of a column add up to it."""
+    penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
+    weights = np.zeros(terms.shape[1])
+    for _ in range(_MOST_ROUNDS):
+        risks = expit(terms @ weights)
+        curvature = terms.T @ (terms * (risks * (1 - risks))[:, None]) + penalty
+        step: NDArray[np.float64] = np.linalg.solve(curvature, terms.T @ (is_risk - risks) - penalty @ weights)
+        weights += step
+        if np.abs(step).max() < _TOLERANCE:
+            break
+    return weights

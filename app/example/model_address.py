@@ -1,4 +1,4 @@
-"""The address and the answers of the watched model, for those who start and ask it: to load the model takes two seconds longer."""
+"""The address and the answers of the watched model, for those who start and ask it."""
 
 import contextlib
 import socket
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SERVER = f"{__package__}.model_server"
-"""The module that serves on a `model_listener`. It is not imported here: scikit-learn, which it loads, is what takes long."""
+"""The module that serves on a `model_listener`, in a process of its own."""
 
 OUTPUTS = {"prediction": "prediction", "probability": "probability", "label": "predictedLabel"}
 """Names of the columns in the model's response."""
