@@ -35,7 +35,7 @@ _CLASSIFIERS: Final = {
     "Python Software Foundation License": "PSF-2.0",
     "GNU Lesser General Public License v3 (LGPLv3)": "LGPL-3.0-only",
 }
-_READ_BY_HAND: Final = {"protobuf": "BSD-3-Clause", "skops": "MIT"}
+_READ_BY_HAND: Final = {"protobuf": "BSD-3-Clause"}
 """Packages whose metadata names no SPDX licence, with that of the licence file that they carry."""
 
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?:\s*;\s*(?P<marker>[^\\]+?))?\s*\\?$")

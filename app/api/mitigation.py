@@ -5,9 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from ..domain.deployments import Deployment
+from ..domain.mitigation import DetectorUse
 from ..domain.mitigation_rules import mitigation_problems
 from ..domain.monitors import Monitor
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
+from ..mitigation.detector.installed import why_missing
 from ..mitigation.profiles import fit_again
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
@@ -58,6 +60,8 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     monitor = _require_monitor(monitor_of(session, deployment.no), deployment)
     settings = body.to_domain()
     found = mitigation_problems(settings, monitor)
+    if settings.bias_detector is not DetectorUse.OFF and (reason := why_missing()) is not None:
+        found.append(FieldProblem("bias_detector", f"must be off: {reason}"))
     if found:
         raise InvalidInput(found)
     before = settings_of(session, deployment.no)

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from ...domain.bias_detectors import DetectorCounts, DetectorQuality
 from ...domain.values import Scalar
@@ -22,12 +21,16 @@ from ...errors import InvalidInput
 from ...metrics.groups import FloatArray
 from .features import Encoding
 
-# scikit-learn and skops take seconds to import, so only what uses a detector does it: most processes never do.
+# An extra (`installed.py`), and seconds to import, so only what uses a detector does it: most processes never do.
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import ThreadpoolController
 
-LIBRARY = f"scikit-learn {version('scikit-learn')}"
-"""Library version: a stored classifier is read only by the version that wrote it; no other promises the same scores."""
+# A stored classifier is read only by the version that wrote it; no other promises the same scores.
+try:
+    LIBRARY = f"scikit-learn {version('scikit-learn')}"
+except PackageNotFoundError:
+    LIBRARY = "no scikit-learn"
 
 TRUSTED = (
     "functools.partial",
@@ -113,9 +116,10 @@ def limit_threads() -> AbstractContextManager[object]:
 
 
 @cache
-def _threads() -> ThreadpoolController:
+def _threads() -> "ThreadpoolController":
     # It knows only the libraries that are loaded when it is made, and making it takes longer than a prediction.
     import sklearn.ensemble  # noqa: F401, PLC0415
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415
 
     return ThreadpoolController()
 

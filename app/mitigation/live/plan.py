@@ -22,6 +22,7 @@ from ...store.deployments.monitors import monitor_of
 from ...store.mitigation.bias_detectors import usable_versions
 from ...store.mitigation.mitigation import settings_of
 from ..detector.choosing import Chooser, DetectorChooser
+from ..detector.installed import why_missing
 from ..detector.loading import LoadedDetectors
 from ..profiles import current_profile
 from ..rule import Judge
@@ -69,6 +70,8 @@ class ActivePlan:
     def notes(self) -> list[str]:
         """Returns the notes that its answers carry."""
         found = [*self.settings.notes]
+        if self.settings.bias_detector is DetectorUse.CHOOSE and (reason := why_missing()) is not None:
+            found.append(f"Every monitored record gets its second call, for the bias detector is left out: {reason}.")
         if self.profile.is_provisional:
             found.append(
                 f"The profile is provisional: it was fitted to {self.profile.records:,} payload records, and the monitor asks for"
@@ -193,7 +196,7 @@ class PlanReader:
 
     def _read_chooser(self, deployment: Deployment, settings: MitigationSettings, profile: Profile) -> tuple[Chooser | None, int | None]:
         """Returns the chooser and its newest training; every later usable training raises that version."""
-        if settings.bias_detector is not DetectorUse.CHOOSE:
+        if settings.bias_detector is not DetectorUse.CHOOSE or why_missing() is not None:
             return None, None
         with self._database.transaction() as session:
             versions = usable_versions(session, deployment.no, profile.basis)

@@ -23,6 +23,7 @@ from ...store.database.engine import Database
 from ...store.mitigation.bias_detectors import NewDetector, newest_detectors
 from ...store.records.window import VALUE_PREFIX, WindowQuery, features_of, newest_payload, probabilities_of
 from ..detector.choosing import bias_scores
+from ..detector.installed import why_missing
 from ..detector.loading import LoadedDetectors
 from ..detector.model import BiasDetector
 from ..detector.versions import DetectorEvidence, train_detectors
@@ -46,9 +47,11 @@ class DetectedRecords:
 def detect(
     reader: ArrowReader, database: Database, subject: Subject, evidence: CheckEvidence, treated: Sequence[TreatedWindow], profile: Profile
 ) -> DetectedRecords:
-    """Trains detectors and marks records; returns nothing to store where the detector is off."""
+    """Trains detectors and marks records; returns nothing to store where the detector is off, or its packages are not installed."""
     if subject.mitigation.bias_detector is DetectorUse.OFF:
         return DetectedRecords()
+    if (reason := why_missing()) is not None:
+        return DetectedRecords(details={"left_out": reason})
     window, known_records = evidence.window, []
     for one in treated:
         # The window has its newest record first, and training wants the oldest first.
