@@ -11,6 +11,33 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 TIERS = {"architecture", "contract", "e2e", "integration", "unit"}
 """Folders of `tests` that hold tests."""
 
+PROTOCOLS = {
+    "aiohttp",
+    "h11",
+    "http.client",
+    "http.server",
+    "httpcore",
+    "httptools",
+    "psycopg.pq",
+    "psycopg_binary",
+    "psycopg_c",
+    "requests",
+    "urllib.request",
+    "urllib3",
+    "uvicorn.protocols",
+}
+"""Modules that speak HTTP or Postgres' protocol, or are parts of those that do. httpx, uvicorn and psycopg are there for that."""
+
+SPEAKERS = {
+    "app/cli/http_protocol.py": {"uvicorn.protocols"},  # bounds of connections, before a key is read
+    "app/cli/service.py": {"http.client"},  # whether the service is ready, without loading httpx
+    "app/example/serving.py": {"http.server"},  # models of others, for the example and the how-to pages
+    "app/outbound/failures.py": {"http.client"},  # the names of statuses
+    "app/outbound/transport.py": {"httpcore"},  # addresses are pinned in its pool
+    "app/store/writing/session.py": {"psycopg.pq"},  # the word for a connection without a transaction
+}
+"""What each module uses of them, and why."""
+
 
 def test_modules_import_each_other_relatively() -> None:
     absolute = {
@@ -22,10 +49,33 @@ def test_modules_import_each_other_relatively() -> None:
     assert absolute == {}
 
 
-def test_libpq_is_left_to_psycopg() -> None:
-    own = [path.name for path in (REPOSITORY / "app").rglob("*.py") if re.search(r"\b(pgconn|PGconn)\b", path.read_text("utf-8"))]
+def test_nothing_else_speaks_http_or_libpq_by_itself() -> None:
+    sources = {path.relative_to(REPOSITORY).as_posix(): path.read_text("utf-8") for path in (REPOSITORY / "app").rglob("*.py")}
 
-    assert own == []
+    assert {path: found for path, source in sources.items() if (found := _protocols_in(source))} == SPEAKERS
+
+
+def test_every_form_of_using_a_protocol_is_seen() -> None:
+    refused = [
+        "import http.client",
+        "import httpcore._async as below",
+        "from http import HTTPStatus, client",
+        "from psycopg import pq",
+        "from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol",
+        "def later():\n    from psycopg.pq import PGconn",
+        "import psycopg\n\npsycopg.pq.PGconn",
+        "import psycopg\n\nidle = psycopg.pq",
+    ]
+    allowed = [
+        "from http import HTTPStatus",
+        "import psycopg",
+        "import pyarrow.parquet as pq",
+        "from ..outbound import requests",
+        "import httpx",
+    ]
+
+    assert [source for source in refused if not _protocols_in(source)] == []
+    assert [source for source in allowed if _protocols_in(source)] == []
 
 
 def test_what_tests_share_is_no_part_of_other_tests() -> None:
@@ -66,6 +116,19 @@ def test_every_form_of_an_import_is_seen() -> None:
     assert [source for source in refused if not _imports_of_tests(folder, source)] == []
     assert [source for source in allowed if _imports_of_tests(folder, source)] == []
     assert _imports_of_tests(Path("tests/unit"), allowed[0]) == {"tests/unit/metrics/worked.py"}
+
+
+def _protocols_in(source: str) -> set[str]:
+    """Those of PROTOCOLS that a module imports or reaches by the dotted name."""
+    used: set[str] = set()
+    for node in nodes_of(source):
+        if isinstance(node, ast.Import):
+            used |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            used |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Attribute) and (name := ast.unparse(node)) in PROTOCOLS:
+            used.add(name)
+    return {protocol for protocol in PROTOCOLS if any(name == protocol or name.startswith(f"{protocol}.") for name in used)}
 
 
 def _imports_of_tests(folder: Path, source: str) -> set[str]:
