@@ -11,6 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared with, is not installed")
+
 from sklearn import metrics as oracle
 
 from app.store.database.engine import Database

@@ -9,6 +9,7 @@ from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.security.principals import Role
 from app.store.mitigation.bias_detectors import NewDetector, store_detectors
 from tests.builders.bodies import deployment
+from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queued_checks import ask
 from tests.builders.refused_women import COLUMNS, refused
 from tests.service import RunningService
@@ -49,6 +50,7 @@ def test_a_deployment_has_no_bias_detector_unless_it_is_switched_on(watched: Run
     assert "held out" in found["note"]
 
 
+@NEEDS_DETECTOR
 def test_a_training_is_shown_with_its_quality_and_where_it_comes_from(watched: RunningService) -> None:
     women = refused(300)
     new = train_detectors(COLUMNS, [DetectorEvidence("Sex", women.ids, women.rows, women.own_scores, women.biased)], {}, now=NOON)

@@ -11,6 +11,7 @@ from app.security.principals import Role
 from app.store.deployments.deployments import Deployments
 from app.store.mitigation.mitigation import note_parity
 from tests.builders.bodies import deployment, monitor
+from tests.builders.extras import NEEDS_DETECTOR
 from tests.scenes import PlainSealer
 from tests.service import RunningService
 
@@ -68,6 +69,7 @@ def test_without_settings_the_defaults_are_told(watched: RunningService) -> None
     assert watched.client.get(PATH).json() == {**DEFAULTS, "mitigated_attributes": []}
 
 
+@NEEDS_DETECTOR
 def test_settings_are_read_back_with_what_has_to_be_said_beside_them(watched: RunningService) -> None:
     put = watched.client.put(PATH, json=SUBSTITUTION)
 
@@ -75,6 +77,7 @@ def test_settings_are_read_back_with_what_has_to_be_said_beside_them(watched: Ru
     assert watched.client.get(PATH).json() == put.json()
 
 
+@NEEDS_DETECTOR
 def test_the_version_grows_only_when_the_content_changes(watched: RunningService) -> None:
     whole = {"mode": "lift_only", "attributes": None, "bias_detector": "off"}
     bodies = ({}, whole, SUBSTITUTION, SUBSTITUTION, {"attributes": ["Sex"]}, {})
@@ -196,6 +199,7 @@ def watched_no(service: RunningService) -> int:
         return session.connection().exec_driver_sql("SELECT no FROM deployments WHERE id = 'credit-risk'").scalar_one()
 
 
+@NEEDS_DETECTOR
 def test_a_profile_tells_what_a_debiased_answer_rests_on(watched: RunningService) -> None:
     watched.client.put(PATH, json=SUBSTITUTION).raise_for_status()
     log(watched)

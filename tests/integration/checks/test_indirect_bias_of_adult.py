@@ -6,6 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn, which fits the model, is not installed")
+
 from sklearn.linear_model import LogisticRegression
 
 from app.checks.donors import donors_of_groups

@@ -13,11 +13,14 @@ from app.store.database.engine import Database
 from app.store.mitigation.bias_detectors import store_detectors
 from app.store.mitigation.mitigation import newest_profile
 from app.store.tables import DeploymentRow
+from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queries import rows
 from tests.builders.queued_checks import ask as ask_for_check
 from tests.builders.row_server import points, row_server
 from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, ask, register, words
 from tests.service import RunningService
+
+pytestmark = NEEDS_DETECTOR
 
 COLUMNS = [
     Column(

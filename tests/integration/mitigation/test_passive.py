@@ -16,6 +16,7 @@ from app.mitigation.profiles import fit_again
 from app.store.database.engine import Database
 from app.store.mitigation.bias_detectors import newest_detectors
 from app.store.mitigation.mitigation import newest_profile, put_settings
+from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
 from tests.models.faulty import Fault, faulty
 from tests.models.serving import ModelServer, serve
@@ -141,6 +142,7 @@ def test_a_check_that_fails_stores_nothing_of_mitigation(database: Database) -> 
     assert stage.count("check_tables") == 0
 
 
+@NEEDS_DETECTOR
 @pytest.mark.nightly
 def test_the_detector_is_trained_in_checks_only_when_it_is_switched_on(stage: Scene) -> None:
     rows = [row for _ in range(6) for row in everybody()]
@@ -163,6 +165,7 @@ def test_the_detector_is_trained_in_checks_only_when_it_is_switched_on(stage: Sc
     assert quality.roc_auc.value > 0.9
 
 
+@NEEDS_DETECTOR
 @pytest.mark.nightly
 def test_records_beyond_the_window_are_marked_by_the_detector_and_those_inside_by_their_copies(stage: Scene) -> None:
     beyond = [row for _ in range(2) for row in everybody()]

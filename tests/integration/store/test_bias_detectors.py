@@ -14,8 +14,11 @@ from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.store.database.engine import Database
 from app.store.mitigation.bias_detectors import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
 from app.store.tables import BiasDetectorRow, CheckRow, DeploymentRow
+from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queued_checks import add_deployments, ask
 from tests.builders.refused_women import COLUMNS, Refused, refused
+
+pytestmark = NEEDS_DETECTOR
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNTS = DetectorCounts(records=9, biased=3, used=9, used_biased=3, held_out=2, held_out_biased=1)

@@ -10,6 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from evenhand_client import Evenhand, EvenhandHandler, monitored
+
+pytest.importorskip("sklearn", reason="scikit-learn, whose models are monitored, is not installed")
+
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("sklearn", reason="scikit-learn, which fits the models, is not installed")
+
 from tests.builders.evidence_hours import follow_months
 from tests.builders.replays import ADULT, OPENSCALE, Population, fit_and_score
 from tests.golden import dataset

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared with, is not installed")
+
 from sklearn import metrics as oracle
 
 from app.metrics.answers import ClassAnswers, ClassProbabilities, NumberAnswers, Unanswered, measure_answers

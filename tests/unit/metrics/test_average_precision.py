@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared with, is not installed")
+
 from sklearn.metrics import average_precision_score
 
 from app.metrics import Undefined, Value

@@ -5,6 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared with, is not installed")
+
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from app.metrics import Measured, Value

@@ -11,7 +11,10 @@ from app.mitigation.detector.choosing import Chooser, DetectorChooser, bias_scor
 from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.versions import DetectorEvidence, pool_evidence, train_detectors
 from app.store.mitigation.bias_detectors import NewDetector
+from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.refused_women import COLUMNS, Refused, refused
+
+pytestmark = NEEDS_DETECTOR
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 

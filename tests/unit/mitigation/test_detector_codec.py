@@ -8,6 +8,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip("skops", reason="the extra detector is not installed")
+
 from sklearn.linear_model import LogisticRegression
 from skops import io
 from threadpoolctl import ThreadpoolController

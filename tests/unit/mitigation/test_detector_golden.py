@@ -7,7 +7,10 @@ import pytest
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.training import train
+from tests.builders.extras import NEEDS_DETECTOR
 from tests.golden import golden
+
+pytestmark = NEEDS_DETECTOR
 
 NUMBERS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 TEXTS = ("sex", "race", "workclass", "education", "marital_status", "occupation", "relationship", "native_country")

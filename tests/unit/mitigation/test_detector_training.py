@@ -10,7 +10,10 @@ from app.mitigation.detector.features import LARGEST, MOST_CATEGORIES, NO_CATEGO
 from app.mitigation.detector.model import predict
 from app.mitigation.detector.quality import LEAST_RECALL, find_threshold, measure_quality
 from app.mitigation.detector.training import LEAST, MOST_RECORDS, train
+from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.refused_women import COLUMNS, Refused, refused
+
+pytestmark = NEEDS_DETECTOR
 
 
 def test_bias_in_a_band_of_scores_is_found_on_records_never_seen() -> None:
