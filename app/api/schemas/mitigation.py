@@ -29,7 +29,8 @@ class MitigationIn(In):
     )
     bias_detector: Annotated[DetectorUse, Field(strict=False)] = Field(
         default=DetectorUse.OFF,
-        description="`mark`: trained in checks, to mark records. `choose`: also to choose live records for a second call of the model.",
+        description="`mark`: trained in checks, to mark records. `choose`: also to choose live records for a second call of the model. "
+        "Both need the extra `detector` where the service runs.",
     )
 
     def to_domain(self) -> MitigationSettings:
