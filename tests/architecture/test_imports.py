@@ -36,7 +36,7 @@ SPEAKERS = {
     "app/outbound/transport.py": {"httpcore"},  # addresses are pinned in its pool
     "app/store/writing/session.py": {"psycopg.pq"},  # the word for a connection without a transaction
 }
-"""What each module uses of them, and why."""
+"""Uses of them by module, and why."""
 
 
 def test_modules_import_each_other_relatively() -> None:
