@@ -312,7 +312,7 @@ class MonitorIn(In):
 
 
 class FileSearchIn(In):
-    """What a search of a file has found, as `evenhand groups` prints it."""
+    """Result of a search of a file, as `evenhand groups` prints it."""
 
     rule: GroupRuleIn
     subsets: int = Field(description="The groups that were searched.", json_schema_extra={"minimum": 1})
