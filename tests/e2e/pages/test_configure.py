@@ -179,7 +179,7 @@ def _log_and_check(visit: Visit, example: Example) -> None:
     page.get_by_role("button", name="Check fairness now").press("Enter")
     page.wait_for_url("**/deployments/by-page/checks/*")
     visit.go("/deployments/by-page/configure")
-    expect(page.get_by_role("navigation", name="Parts of Configure").get_by_role("link")).to_have_count(8)
+    expect(page.get_by_role("navigation", name="Parts of Configure").get_by_role("link")).to_have_count(7)
     expect(page.locator(".stepper .done")).to_have_count(5)
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
 
