@@ -14,7 +14,6 @@ The tree:
     ├── RateReached         a key sends more than its limits allow
     ├── QuotaReached        a key has used up its storage
     ├── Unavailable         something we depend on does not answer now; try again
-    │   └── SinkAway        the operator's receiver of the audit did not take events
     ├── ReportNotMade       a report took too long, its process was ended, or making it failed
     ├── ScoringFailed       the model's endpoint did not return usable predictions
     │   ├── EndpointRefused the address may not be called at all

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - the numbers are those of the worlds, and of what must come out
-"""Simulated worlds for groups nobody listed, for planning, and for the interval of the worst group."""
+"""Simulated worlds for groups nobody listed, and for planning."""
 
 import argparse
 import math

@@ -288,7 +288,7 @@ def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Meas
         title = f"{name} by {attribute}" if attribute else name
         add_series(f"{title}, {data_set(data.value)}", metric, data, attribute)
     if measured:
-        title = "Records logged, and earlier records that were added to a check"
+        title = "Records logged"
         add(title, "volume", {}, lambda: volume_chart(volume_of(session, number, span.start, span.end, rollup), PAGE, rollup=rollup))
         add_series("Accuracy: how often the prediction was the later label", ACCURACY.metric, ACCURACY.data, None)
     return charts

@@ -42,11 +42,6 @@ class Detector:
                 bests[number] = log_e + (best if best > 0 else 0.0)
 
     @property
-    def log_sum(self) -> float:
-        """Ln M: the mean of the sums."""
-        return log_mean(self.sums)
-
-    @property
     def log_best(self) -> float:
         """Ln Q: the mean of the best starts."""
         return log_mean(self.bests)

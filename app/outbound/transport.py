@@ -45,7 +45,7 @@ async def resolve(host: str, port: int) -> list[Address]:
     return [ip_address(str(entry[4][0])) for entry in found]
 
 
-async def resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, port: int) -> list[Address]:
+async def _resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, port: int) -> list[Address]:
     """Returns the addresses of a host that the policy allows; a name with allowed and refused addresses is called at the allowed ones.
 
     Raises:
@@ -164,7 +164,7 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
         try:
-            addresses = await resolve_allowed(self._policy, self._resolver, host, port)
+            addresses = await _resolve_allowed(self._policy, self._resolver, host, port)
         except OSError as error:
             raise httpcore.ConnectError(str(error)) from error
         for address in addresses:

@@ -21,14 +21,6 @@ class Subgroup:
 
     values: tuple[tuple[int, ...] | None, ...]
 
-    def contains(self, codes: np.ndarray[tuple[int, int], np.dtype[np.signedinteger]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Returns which records [N] with these codes [N, F] belong to it."""
-        inside = np.ones(len(codes), dtype=np.bool_)
-        for feature, values in enumerate(self.values):
-            if values is not None:
-                inside &= np.isin(codes[:, feature], values)
-        return inside
-
 
 @dataclass(frozen=True, slots=True)
 class Scan:
@@ -74,7 +66,10 @@ def scan_cells(
     p_value = (1 + int((best.scores[1:] >= score - GAIN).sum())) / (bootstraps + 1)
     chosen = [one[0] for one in best.included]
     subgroup = Subgroup(tuple(None if one.all() else tuple(np.flatnonzero(one).tolist()) for one in chosen))
-    inside = subgroup.contains(cells.codes)
+    inside = np.ones(len(cells.codes), dtype=np.bool_)
+    for feature, values in enumerate(subgroup.values):
+        if values is not None:
+            inside &= np.isin(cells.codes[:, feature], values)
     records, favourable = int(cells.records[inside].sum()), int(cells.favourable[inside].sum())
     may_be_shown = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
     return Scan(subgroup if may_be_shown and score > 0 else None, score, p_value, count_subsets(cells.sizes), records, favourable)

@@ -22,7 +22,7 @@ from .closing import select_closed
 from .counting import FollowedEra
 from .series import number_hour, start_of
 from .settling import Budget, lag_of, load_series
-from .states import Clock, Course, FigureState, weigh_hours
+from .states import Course, FigureState, weigh_hours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)
     lives: list[list[EvidenceOfHour]] = []
     for limit, follower in zip(watched.limits, course.state.followers, strict=True):
-        (weighed,) = weigh_hours([course], limit, start, end, Clock(lag, budget.log_threshold))
+        (weighed,) = weigh_hours([course], limit, start, end, lambda hour: budget.log_threshold(hour + lag))
         life = record_life(follower, weighed, course.find(limit), follower.log_threshold)
         lives.append(
             [

@@ -37,7 +37,7 @@ from .closing import select_closed
 from .counting import FollowedEra
 from .figures import WatchedMetric, count_directions
 from .series import Series, number_hour, read_series, start_of
-from .states import MOST_TOGETHER, Clock, Course, FigureState, advance
+from .states import MOST_TOGETHER, Course, FigureState, advance
 from .summarising import summarise
 
 MOST_FIGURE_HOURS = 20_000
@@ -296,8 +296,9 @@ def _take_together(followed: FollowedEra, late: Sequence[_Late], stored: _Stored
     """Adds the same hours to figures of the same metric, each from its state at the start of these hours; returns their new states."""
     watched, end = late[0].metric, late[0].end
     courses = [stored.course(one) for one in late]
-    clock = Clock(lag_of(watched.definition.data, followed.monitor), budget.log_threshold)
-    advance(courses, watched, number_hour(late[0].start), number_hour(end), clock)
+    # The counts of an hour are known `lag` hours after its own time.
+    lag = lag_of(watched.definition.data, followed.monitor)
+    advance(courses, watched, number_hour(late[0].start), number_hour(end), lambda hour: budget.log_threshold(hour + lag))
     return [
         ReachedState(no=one.figure.no, state=course.state.encode(), summary=summarise(watched, course.state), until=end)
         for one, course in zip(late, courses, strict=True)

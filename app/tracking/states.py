@@ -23,21 +23,8 @@ MOST_TOGETHER = 24
 LONG_BLOCK = 1_000
 """Hours that are added to a single interval in one call."""
 
-Thresholds: TypeAlias = Callable[[int], float]
-"""Returns ln A for that hour of the clock."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """The clock of one data set: `lag` hours after its own time the counts of an hour are known."""
-
-    lag: int
-    thresholds: Thresholds
-
-    def log_threshold(self, hour: int) -> float:
-        """Returns ln A for the hour of that number."""
-        return self.thresholds(hour + self.lag)
-
+LogThreshold: TypeAlias = Callable[[int], float]
+"""Returns ln A for the hour of that number."""
 
 Closed: TypeAlias = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
@@ -134,10 +121,10 @@ class Course:
         return find
 
 
-def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, clock: Clock) -> list[list[WeighedHour]]:
+def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, log_threshold: LogThreshold) -> list[list[WeighedHour]]:
     """Returns the hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
     numbers = range(start, end)
-    months, levels = [number_month(hour) for hour in numbers], [clock.log_threshold(hour) for hour in numbers]
+    months, levels = [number_month(hour) for hour in numbers], [log_threshold(hour) for hour in numbers]
     weighed = weigh_series([course.series for course in courses], limit, start, end)
     found = []
     for course, (unfair, fair) in zip(courses, weighed, strict=True):
@@ -148,10 +135,10 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, c
     return found
 
 
-def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, clock: Clock) -> None:
+def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, log_threshold: LogThreshold) -> None:
     """Adds the hours from `start` to `end` (exclusive) to the states of figures of one metric."""
     for number, limit in enumerate(watched.limits):
-        for course, hours in zip(courses, weigh_hours(courses, limit, start, end, clock), strict=True):
+        for course, hours in zip(courses, weigh_hours(courses, limit, start, end, log_threshold), strict=True):
             find = course.find(limit)
             follower = course.state.followers[number]
             for hour in hours:

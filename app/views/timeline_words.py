@@ -14,7 +14,7 @@ from .timeline import TimeStep
 _HUNDREDTHS = 2
 
 
-def say_checks(checks: int, verdicts: Mapping[Verdict | None, int] | Mapping[str | None, int], unit: str = "check") -> str:
+def say_checks(checks: int, verdicts: Mapping[Verdict | None, int] | Mapping[str | None, int], unit: str) -> str:
     """Returns how often each verdict was given: `164 checks: unfair 12, fair 152`; `unit` names what has one."""
     counts = ", ".join(f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts.get(verdict))
     many = f"1 {unit}" if checks == 1 else f"{checks:,} {unit}s"

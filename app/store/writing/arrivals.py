@@ -9,13 +9,13 @@ from .batches import Batch
 _SOURCES = "(sources)"
 """Place in a script of the relation of sources and record numbers. No SQL text of ours contains it otherwise."""
 
-THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
+_THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
 """SQL of the hour in which a write's records arrive."""
 
 # The relation `added` has the rows that were stored: not duplicates, nor those of an earlier attempt whose commit was not confirmed.
 COUNT_ADDED = (
     "INSERT INTO arrivals (deployment_no, hour, source, kind, records) "  # noqa: S608 - nothing of it comes from outside
-    f"SELECT a.deployment_no, {THIS_HOUR}, s.source, '{{kind}}', count(*) "
+    f"SELECT a.deployment_no, {_THIS_HOUR}, s.source, '{{kind}}', count(*) "
     f"FROM added a JOIN {_SOURCES} s (source, no) ON s.no = a.{{number}} GROUP BY 1, 3;"
 )
 """Statement that counts the rows of `added`; `kind` and `number` (the column of the records' numbers) are to be filled in."""
@@ -26,7 +26,7 @@ def count_all(batches: Sequence[Batch], kind: LogKind) -> bytes:
     counts = Counter[tuple[int, str]]()
     for batch in batches:
         counts[batch.deployment_no, batch.source.value] += len(batch.numbers)
-    values = ",".join(f"({no},{THIS_HOUR},'{source}','{kind.value}',{records})" for (no, source), records in counts.items())
+    values = ",".join(f"({no},{_THIS_HOUR},'{source}','{kind.value}',{records})" for (no, source), records in counts.items())
     return f"INSERT INTO arrivals (deployment_no, hour, source, kind, records) VALUES {values};".encode()  # noqa: S608 - our own words
 
 

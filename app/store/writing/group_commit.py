@@ -79,7 +79,7 @@ class GroupCommit:
         Raises:
             Unavailable: too much is waiting already, or Postgres does not answer: the outcome may be unknown then.
             StaleTarget: the deployment changed since the records were checked; nothing was written.
-            Refused: Postgres refused the rows; nothing was written.
+            RowsRefused: Postgres refused the rows; nothing was written.
         """
         count = len(batch.numbers)
         if self._is_closing:

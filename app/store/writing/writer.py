@@ -46,7 +46,7 @@ class Writer:
         Raises:
             Unavailable: Postgres does not answer, or not in time; after a broken connection the outcome is unknown.
             StaleTarget: some batches were checked against another state of their deployment; nothing was written.
-            Refused: the rows cannot be stored; nothing was written.
+            RowsRefused: the rows cannot be stored; nothing was written.
         """
         started = monotonic_seconds()
         for attempt in range(_ATTEMPTS):

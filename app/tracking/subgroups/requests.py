@@ -39,9 +39,9 @@ def request_scan(
     session: Session,
     deployment_no: int,
     *,
-    features: Sequence[str] | None = None,
-    direction: UnfairSide = UnfairSide.BELOW,
-    hours: int = SCANNED_HOURS,
+    features: Sequence[str] | None,
+    direction: UnfairSide,
+    hours: int,
     requested_by: str,
 ) -> SubgroupScan:
     """Queues a scan. If one of the deployment waits or runs already, that one is returned.

@@ -58,7 +58,7 @@ def run_next_scan(database: Database, *, token: str) -> bool:
     return True
 
 
-def default_features(followed: FollowedEra) -> list[str]:
+def _default_features(followed: FollowedEra) -> list[str]:
     """Returns the features of a scan that names none: the monitored attributes, then the features of the model in their order."""
     schema, person = followed.deployment.schemas[-1], followed.monitor.evidence.person
     monitored = [one.feature for one in followed.monitor.attributes if schema.column(one.feature) is not None]
@@ -66,7 +66,7 @@ def default_features(followed: FollowedEra) -> list[str]:
     return [name for name in names if name != person][:MAX_FEATURES]
 
 
-def _follow(session: Session, deployment_no: int) -> FollowedEra:
+def _find_counted_era(session: Session, deployment_no: int) -> FollowedEra:
     """Returns the deployment in its present era, of which hours were counted."""
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
@@ -104,14 +104,14 @@ def _run(database: Database, scan: SubgroupScan) -> None:
 def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list[FeatureRecords], dict[str, Bins]]:
     """Returns the hours that are scanned, the names of the features, their records, and the division of those that have one."""
     with database.transaction() as session, arrow_reader(database) as reader:
-        followed = _follow(session, scan.deployment_no)
+        followed = _find_counted_era(session, scan.deployment_no)
         until = followed.era.counted_until
-        assert until is not None, "`_follow` refuses others"  # noqa: S101 - above
+        assert until is not None, "`_find_counted_era` refuses others"  # noqa: S101 - above
         span = Span(start=until - scan.hours * HOUR, end=until)
         records = count_records(session, scan.deployment_no, span)
         if records > MOST_RECORDS:
             span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
-        names = scan.features or default_features(followed)
+        names = scan.features or _default_features(followed)
         people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
         parts = list(read_features(reader, followed, names, span, people))
         return span, names, parts, {one["feature"]: Bins.from_json(one) for one in last_bins(session, scan.deployment_no)}

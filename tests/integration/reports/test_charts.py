@@ -64,8 +64,6 @@ REFUSED: list[tuple[str, dict[str, str], int]] = [
     ("/charts/series.svg", {"metric": "nothing"}, 422),
     ("/charts/series.svg", {}, 422),
     ("/charts/series.gif", {"metric": "accuracy"}, 422),
-    ("/charts/series.vl.json", {"metric": "accuracy"}, 422),
-    ("{check}/charts/payload.vl.json", {}, 422),
     ("/charts/series.svg", {"metric": "accuracy", "since": "2020-01-01T00:00:00Z", "until": "2022-01-01T00:00:00Z"}, 422),
     ("{check}/charts/payload.svg", {"attribute": "shoe size"}, 404),
     ("{check}/charts/training.svg", {}, 409),
