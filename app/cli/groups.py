@@ -10,7 +10,6 @@ from ..evidence.nulls import UnfairSide
 from ..frames.groups import find_groups
 from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, open_console, parse_values, refuse_errors
 from .groups_report import render_groups, request_watching
-from .import_service import ImportService, open_client
 from .metrics_files import read
 
 command = typer.Typer(add_completion=False)
@@ -69,6 +68,8 @@ def groups(
         )
     typer.echo(render_groups(found, file.name, open_console()))
     if watch is not None and found.group is not None:
+        from .import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
+
         with open_client(url, key) as client:
             monitor = ImportService(client, watch).ask("POST", "/fairness-monitor/found-groups", request_watching(found, name))
         watched_as = next(
