@@ -148,10 +148,12 @@ class Settings(BaseSettings):
     """Sender address of e-mail alerts."""
 
     table_roots: str = ""
-    """Comma-separated folders in which the tables of batch deployments may lie. Empty: there are no batch deployments."""
+    """Comma-separated folders, and addresses in object stores such as `s3://bank/scores`, in which the tables of batch deployments may
+    lie. Empty: there are no batch deployments."""
 
-    answers_dir: Path | None = None
-    """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table."""
+    answers_dir: Path | None = Field(default=None, validate_default=True)
+    """Folder for the model's answers to copies of records in files. Absent: `_evenhand` in the folder of the payload table, which is
+    not possible in an object store."""
 
     model_prefixes: str = ""
     """Comma-separated MLflow models that checks of tables may load, which executes their code: `models:/NAME`, `models:/` for all that are
@@ -245,9 +247,9 @@ class Settings(BaseSettings):
         return _split(self.model_prefixes)
 
     @cached_property
-    def table_folders(self) -> tuple[Path, ...]:
-        """Returns `table_roots` as paths, without blanks."""
-        return tuple(Path(part) for part in _split(self.table_roots))
+    def table_folders(self) -> tuple[Path | str, ...]:
+        """Returns `table_roots` without blanks: folders as paths, addresses in object stores as they are."""
+        return tuple(part if "://" in part else Path(part) for part in _split(self.table_roots))
 
     @cached_property
     def trusted_networks(self) -> tuple[Network, ...]:
@@ -259,6 +261,13 @@ class Settings(BaseSettings):
     def _check_processes(cls, value: int) -> int:
         if value > 1 and platform.system() == _ONE_PROCESS:
             raise ValueError("on macOS, one process gets all connections of an address, so there can only be 1")
+        return value
+
+    @field_validator("answers_dir")
+    @classmethod
+    def _check_answers(cls, value: Path | None, others: ValidationInfo) -> Path | None:
+        if value is None and "://" in others.data.get("table_roots", ""):
+            raise ValueError("must name a folder, because EVENHAND_TABLE_ROOTS has an object store, which Evenhand only reads")
         return value
 
     @field_validator("trusted_proxies")

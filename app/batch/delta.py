@@ -1,19 +1,20 @@
-"""The files of a Delta table: those that the newest version of its log names."""
+"""Delta tables, as the dataset of deltalake: the files of the newest version, with what its log says of their rows."""
+
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, SetupError
+from ..telemetry.secrets import without_secrets
+from .stores import open_folder
 
-READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
-"""Features of a table's protocol with which its Parquet files hold its rows and columns as they are.
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
-With deletion vectors they hold rows that were deleted, with column mapping their columns have other names.
-"""
-
-LAST_PLAIN_VERSION = 1
-"""Highest version of the protocol for readers that has no features."""
+MAPPING = "delta.columnMapping.mode"
+"""Property of tables whose files may name columns otherwise. deltalake refuses it, but not in tables of the second protocol."""
 
 
-def delta_files(location: str, field: str) -> list[str]:
-    """Returns the paths of the table's files below its folder.
+def open_delta(location: str, field: str) -> "Dataset":
+    """Returns the table; its fragments have paths below its folder.
 
     Raises:
         InvalidInput: there is no Delta table, or its files do not hold its rows as they are.
@@ -26,12 +27,9 @@ def delta_files(location: str, field: str) -> list[str]:
         raise SetupError(f"A Delta table needs the extra evenhand[delta] ({error}). Install it for workers.") from error
     try:
         table = DeltaTable(location)
-        protocol, names = table.protocol(), table.file_uris()
-    except (DeltaError, OSError) as error:
-        raise InvalidInput.of(field, f"{location} cannot be read as a Delta table: {error}") from error
-    unread = sorted(set(protocol.reader_features or ()) - READABLE_FEATURES)
-    if unread or (protocol.min_reader_version > LAST_PLAIN_VERSION and protocol.reader_features is None):
-        needs = f"the features {', '.join(unread)}" if unread else f"version {protocol.min_reader_version} of the protocol"
-        raise InvalidInput.of(field, f"{location} is a Delta table with {needs}, which Evenhand does not read; write it without")
-    base = location.rstrip("/") + "/"
-    return [name.removeprefix("file://").removeprefix(base) for name in names]
+        opened: Dataset = table.to_pyarrow_dataset(filesystem=open_folder(location))
+    except (DeltaError, OSError, ValueError) as error:
+        raise InvalidInput.of(field, without_secrets(f"{location} cannot be read as a Delta table: {error}")) from error
+    if table.metadata().configuration.get(MAPPING, "none") != "none":
+        raise InvalidInput.of(field, f"{location} is a Delta table with columnMapping, which Evenhand does not read; write it without")
+    return opened

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from ..clock import HOUR, hour_of
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable
 from ..store.records.window import WindowQuery
+from .locations import Root
 from .payload_files import TIMES, PayloadFiles, cut_to_newest
 from .pieces import BATCH_ROWS
 from .stored_form import json_texts
@@ -30,7 +30,7 @@ class FeedbackFiles:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
     """
 
-    def __init__(self, table: FeedbackTable, roots: Sequence[Path], part: TablePart = WHOLE) -> None:
+    def __init__(self, table: FeedbackTable, roots: Sequence[Root], part: TablePart = WHOLE) -> None:
         self._columns = table.columns
         self.files = TableFiles(table, roots, "feedback", part)
         named = {"id": table.columns.id, "observed_at": table.columns.observed_at, "label": table.columns.label}

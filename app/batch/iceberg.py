@@ -1,24 +1,30 @@
-"""The files of an Iceberg table: those of its current snapshot, by its newest metadata file."""
+"""Iceberg tables, as the files that pyiceberg plans for the current snapshot."""
 
 import re
 from collections import defaultdict
-from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pyarrow import fs
 
 from ..errors import InvalidInput, SetupError
+from ..telemetry.secrets import without_secrets
+from .stores import is_in_store, open_folder
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 METADATA = "metadata"
 """Folder of a table in which its metadata lies."""
 
-HINT = "version-hint.text"
+HINT = f"{METADATA}/version-hint.text"
 """File that names the newest metadata of tables without a catalog."""
 
 _NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
 
-def iceberg_files(location: str, field: str) -> list[str]:
-    """Returns the paths of the table's data files below its folder.
+def open_iceberg(location: str, field: str) -> "Dataset":
+    """Returns the table's current snapshot; its fragments have paths below its folder.
 
     Raises:
         InvalidInput: there is no Iceberg table, or its files do not hold its rows and columns as they are.
@@ -28,63 +34,62 @@ def iceberg_files(location: str, field: str) -> list[str]:
         from pyiceberg.exceptions import ValidationError  # noqa: PLC0415 - an extra that few installations have
     except ImportError as error:
         raise SetupError(f"An Iceberg table needs the extra evenhand[iceberg] ({error}). Install it for workers.") from error
-    newest = _find_newest(Path(location), field)
     try:
-        return _read_files(location, newest, field)
+        return _open(location, field)
     except (ValidationError, ValueError, KeyError, OSError) as error:
-        raise InvalidInput.of(field, f"{location} cannot be read as an Iceberg table: {error}") from error
+        raise InvalidInput.of(field, without_secrets(f"{location} cannot be read as an Iceberg table: {error}")) from error
 
 
-def _read_files(location: str, newest: Path, field: str) -> list[str]:
+def _open(location: str, field: str) -> "Dataset":
+    from pyarrow.dataset import FileSystemDataset, ParquetFileFormat  # noqa: PLC0415 - it loads pandas, a quarter of a second
     from pyiceberg.catalog.noop import NoopCatalog  # noqa: PLC0415
-    from pyiceberg.io.pyarrow import PyArrowFileIO  # noqa: PLC0415
+    from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO  # noqa: PLC0415
+    from pyiceberg.serializers import FromInputFile  # noqa: PLC0415
     from pyiceberg.table import StaticTable  # noqa: PLC0415
-    from pyiceberg.table.metadata import TableMetadataUtil  # noqa: PLC0415
 
-    metadata = TableMetadataUtil.parse_raw(newest.read_text("utf-8"))
-    # Not the class that the table's own properties may name, nor a file system of the network.
-    files = PyArrowFileIO()
-    table = StaticTable(("table",), metadata, str(newest), files, NoopCatalog("none"))
-    snapshot = table.current_snapshot()
-    if snapshot is None:
-        return []
+    folder = open_folder(location)
+
+    class Folder(PyArrowFileIO):
+        """Reads below the table's folder and nowhere else, whatever class the table's own properties name."""
+
+        def new_input(self, written: str) -> PyArrowFile:
+            return PyArrowFile(written, _path_below(location, written, field), folder)
+
+    files, newest = Folder(), f"{location.rstrip('/')}/{METADATA}/{_find_newest(location, folder, field)}"
+    metadata = FromInputFile.table_metadata(files.new_input(newest))
     _require_same_names(metadata.schemas, location, field)
-    _path_below(location, snapshot.manifest_list, field)
-    for manifest in snapshot.manifests(files):
-        _path_below(location, manifest.manifest_path, field)
-    found = []
-    for task in table.scan().plan_files():
+    paths = []
+    for task in StaticTable(("table",), metadata, newest, files, NoopCatalog("none")).scan().plan_files():
         if task.delete_files:
             raise InvalidInput.of(field, f"{location} is an Iceberg table with rows deleted apart from its files; rewrite its data files")
         if str(task.file.file_format.value).upper() != "PARQUET":
             raise InvalidInput.of(field, f"{location} has files of the format {task.file.file_format.value}; only Parquet is read")
-        found.append(_path_below(location, task.file.file_path, field))
-    return found
+        paths.append(_path_below(location, task.file.file_path, field))
+    of_parquet = ParquetFileFormat()
+    return FileSystemDataset([of_parquet.make_fragment(path, folder) for path in paths], metadata.schema().as_arrow(), of_parquet, folder)
 
 
-def _find_newest(folder: Path, field: str) -> Path:
-    hint = folder / METADATA / HINT
-    try:
-        named = hint.read_text("utf-8").strip() if hint.is_file() else None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput.of(field, f"{hint} cannot be read: {error}") from error
-    if named is not None:
-        name = named if named.endswith(".metadata.json") else f"{'v' if named.isdigit() else ''}{named}.metadata.json"
-        if Path(name).name == name and (folder / METADATA / name).is_file():
-            return folder / METADATA / name
-    by_number: dict[int, list[Path]] = defaultdict(list)
-    for file in (folder / METADATA).glob("*.metadata.json"):
-        matched = _NUMBERED.fullmatch(file.name)
-        if matched:
-            by_number[int(matched[1])].append(file)
+def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
+    """Returns the name of the newest metadata file: that of the hint, else that with the highest number."""
+    listed = folder.get_file_info(fs.FileSelector(METADATA, allow_not_found=True))
+    names = {info.base_name for info in listed if info.is_file}
+    if HINT.rpartition("/")[2] in names:
+        hint = folder.open_input_stream(HINT).read().decode().strip()
+        named = hint if hint.endswith(".metadata.json") else f"{'v' if hint.isdigit() else ''}{hint}.metadata.json"
+        if named in names:
+            return named
+    by_number: dict[int, list[str]] = defaultdict(list)
+    for name in names:
+        if matched := _NUMBERED.fullmatch(name):
+            by_number[int(matched[1])].append(name)
     if not by_number:
-        raise InvalidInput.of(field, f"{folder} is no Iceberg table: it has no metadata")
-    newest = by_number[max(by_number)]
+        raise InvalidInput.of(field, f"{location} is no Iceberg table: it has no metadata")
+    newest = sorted(by_number[max(by_number)])
     if len(newest) > 1:
         # Of two writers at the same time, only a catalog knows which of them won.
-        names = " and ".join(sorted(file.name for file in newest))
+        both = " and ".join(newest)
         raise InvalidInput.of(
-            field, f"{folder} has two newest metadata files, {names}; write to the table once more, or remove the unused one"
+            field, f"{location} has two newest metadata files, {both}; write to the table once more, or remove the unused one"
         )
     return newest[0]
 
@@ -104,9 +109,10 @@ def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noq
 
 def _path_below(location: str, written: str, field: str) -> str:
     """Returns the path of a file below the table's folder, as its metadata names it."""
-    parts = urlsplit(written)
-    path = unquote(parts.path) if parts.scheme == "file" else written
+    path = written
+    if not is_in_store(location) and written.startswith("file:"):
+        path = unquote(re.sub("^file:(//)?", "", written))
     base = location.rstrip("/") + "/"
-    if parts.scheme not in {"", "file"} or not path.startswith(base) or ".." in Path(path).parts:
+    if not path.startswith(base) or ".." in path.split("/"):
         raise InvalidInput.of(field, f"the Iceberg table at {location} names the file {written}, which is not in its folder")
     return path.removeprefix(base)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +10,8 @@ import pyarrow.parquet as pq
 
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..store.deployments.listed_files import FileSpan
-from .locations import batch_of, list_files
+from .locations import Root, batch_of, list_files
+from .stores import open_folder
 
 HOURS = pa.timestamp("s", "UTC")
 
@@ -29,7 +29,7 @@ class Changes:
         return (*self.new, *self.replaced)
 
 
-def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Path], side: str, known: Mapping[str, FileSpan]) -> Changes:
+def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, known: Mapping[str, FileSpan]) -> Changes:
     """Returns the changes of the table's files since `known` (by path), reading the footers of those that came or changed.
 
     A file that cannot be read yet, because it is being written, is left for the next listing.
@@ -44,7 +44,7 @@ def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Path], sid
         if path in known and (known[path].bytes, known[path].modified_ns) == (file.bytes, file.modified_ns):
             continue
         try:
-            oldest, newest = read_span(Path(table.location) / path, table.time)
+            oldest, newest = read_span(table, path)
         except (OSError, pa.ArrowInvalid, KeyError):
             continue
         batch = batch_of(path, table.partition_by)
@@ -60,7 +60,7 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
         return set()
     found: set[datetime] = set()
     try:
-        with pq.ParquetFile(Path(table.location) / file.path) as opened:
+        with pq.ParquetFile(file.path, filesystem=open_folder(table.location)) as opened:
             for rows in opened.iter_batches(columns=[table.columns.scored_at]):
                 found.update(pc.unique(pc.floor_temporal(rows.column(0), unit="hour").cast(HOURS)).drop_null().to_pylist())
     except (OSError, pa.ArrowInvalid):
@@ -68,14 +68,15 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
     return {hour for hour in found if hour < before}
 
 
-def read_span(file: Path, time: str) -> tuple[datetime | None, datetime | None]:
-    """Returns the oldest and the newest time in a Parquet file, from its footer where that has them.
+def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
+    """Returns the oldest and the newest time in a file of the table, from its footer where that has them.
 
     Raises:
         OSError, pa.ArrowInvalid: the file cannot be read.
         KeyError: it has no such column, or no times in it.
     """
-    with pq.ParquetFile(file) as opened:
+    time = table.time
+    with pq.ParquetFile(path, filesystem=open_folder(table.location)) as opened:
         place = opened.schema_arrow.get_field_index(time)
         if place < 0 or not pa.types.is_timestamp(opened.schema_arrow.field(place).type):
             raise KeyError(time)

@@ -1,18 +1,39 @@
-"""Where tables may lie: only within folders that the operator allows, whatever links lie in them."""
+"""Where tables may lie: only within folders and prefixes of object stores that the operator allows, whatever links lie in folders."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
+
+from pyarrow import fs
 
 from ..domain.tables_of_files import NOT_READ, FeedbackTable, PayloadTable, TableFormat
 from ..errors import FieldProblem, InvalidInput
-from .delta import delta_files
-from .iceberg import iceberg_files
+from ..telemetry.secrets import without_secrets
+from .delta import open_delta
+from .iceberg import open_iceberg
+from .stores import STORES, is_in_store, open_folder
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
+Root: TypeAlias = Path | str
+"""A folder, or the address of one in an object store, such as `s3://bank/scores`."""
 
 SUFFIX = ".parquet"
 
-_LOGS = {TableFormat.DELTA: delta_files, TableFormat.ICEBERG: iceberg_files}
+PAGE = 1000
+"""Min number of objects that a store lists in several pages, so that the first may be out of date when the last comes."""
+
+LISTINGS = 5
+"""Max listings of a folder that changes meanwhile."""
+
+_ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+@[\w.-]+)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
+"""An address without what its readers would decode, or take for settings."""
+
+_LOGS = {TableFormat.DELTA: open_delta, TableFormat.ICEBERG: open_iceberg}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,7 +45,7 @@ class ListedFile:
     modified_ns: int
 
 
-def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Path], side: str) -> list[FieldProblem]:
+def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[FieldProblem]:
     """Returns why the table cannot be read there; empty if it may be. Whether the folder is there does not matter: it may come later.
 
     `side` is the member of the deployment that names the table: `payload` or `feedback`.
@@ -34,15 +55,20 @@ def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Path]
     location, field = table.location, f"{side}.location"
     if not roots:
         return [FieldProblem(field, "cannot be used: this installation allows no tables of files (EVENHAND_TABLE_ROOTS is not set)")]
-    if "\0" in location or not Path(location).is_absolute():
-        return [FieldProblem(field, "must be the whole path of a folder, such as /lake/scores")]
+    if is_in_store(location):
+        address = _ADDRESS.fullmatch(location)
+        if address is None or not {".", ".."}.isdisjoint(address[1].split("/")):
+            return [FieldProblem(field, f"must be the plain address of a folder that begins with {STORES}, such as s3://bank/scores")]
+        is_allowed = any(f"{location}/".startswith(root.rstrip("/") + "/") for root in roots if isinstance(root, str))
+    elif "\0" in location or not Path(location).is_absolute():
+        return [FieldProblem(field, f"must be the whole path of a folder, such as /lake/scores, or an address that begins with {STORES}")]
+    else:
+        is_allowed = _is_within(Path(location), roots)
     # The problem does not say whether the folder exists: a caller must not learn about other files of the machine.
-    if not _is_within(Path(location), roots):
-        return [FieldProblem(field, "is not within the folders that the operator allows (EVENHAND_TABLE_ROOTS)")]
-    return []
+    return [] if is_allowed else [FieldProblem(field, "is not within the folders that the operator allows (EVENHAND_TABLE_ROOTS)")]
 
 
-def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Path], side: str) -> list[ListedFile]:
+def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[ListedFile]:
     """Returns the table's files by path. Names that begin with `.` or `_` are left out, as engines write unfinished files there.
 
     Of a table with a log only those that its newest version names.
@@ -50,29 +76,38 @@ def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Path], side:
     Raises:
         InvalidInput: the table cannot be read there, the location is not a folder, or holds a link that leads out of the allowed folders.
     """
+    return list_table(table, roots, side)[0]
+
+
+def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> tuple[list[ListedFile], "Dataset | None"]:
+    """Returns the files, and of a table with a log the dataset of its library.
+
+    Raises:
+        InvalidInput: as `list_files`, or the log names a file that is not there.
+        SetupError: the package that reads the log is not installed.
+    """
     location, field = table.location, f"{side}.location"
     problems = location_problems(table, roots, side)
     if problems:
         raise InvalidInput(problems)
-    folder = Path(location)
-    if not folder.is_dir():
+    is_folder = not is_in_store(location)
+    if is_folder and not Path(location).is_dir():
         raise InvalidInput.of(field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment")
-    reads_log = _LOGS.get(table.format)
-    named = None if reads_log is None else sorted(reads_log(location, field))
-    found = []
-    for file in sorted(folder.rglob(f"*{SUFFIX}")) if named is None else [folder / path for path in named]:
-        path = file.relative_to(folder)
-        if named is None and (any(part.startswith((".", "_")) for part in path.parts) or not file.is_file()):
-            continue
+    open_log = _LOGS.get(table.format)
+    # Before the listing, which then has every file that the log names.
+    logged = None if open_log is None else open_log(location, field)
+    listed = {file.path: file for file in (_list_folder(Path(location)) if is_folder else _list_store(location, field))}
+    if logged is None:
+        named = [path for path in listed if path.endswith(SUFFIX) and not any(part.startswith((".", "_")) for part in path.split("/"))]
+    else:
+        named = [fragment.path for fragment in logged.get_fragments()]
+    for path in named:
+        if path not in listed:
+            raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
         # Checked for each file: a link in an allowed folder may lead to any file that the worker can read.
-        if not _is_within(file, roots):
+        if is_folder and not _is_within(Path(location) / path, roots):
             raise InvalidInput.of(field, f"{path} in {location} is a link to a file outside the folders that the operator allows")
-        try:
-            status = file.stat()
-        except OSError as error:
-            raise InvalidInput.of(field, f"{path} in {location} cannot be read: {error}") from error
-        found.append(ListedFile(str(path), status.st_size, status.st_mtime_ns))
-    return found
+    return [listed[path] for path in sorted(named)], logged
 
 
 def batch_of(path: str, partition_by: str | None) -> str | None:
@@ -81,9 +116,35 @@ def batch_of(path: str, partition_by: str | None) -> str | None:
     return next((unquote(value) for name, is_pair, value in parts if is_pair and unquote(name) == partition_by), None)
 
 
-def _is_within(path: Path, roots: Sequence[Path]) -> bool:
+def _list_folder(folder: Path) -> Iterator[ListedFile]:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            status = file.stat()
+            yield ListedFile(str(file.relative_to(folder)), status.st_size, status.st_mtime_ns)
+
+
+def _list_store(location: str, field: str) -> list[ListedFile]:
+    """Returns the folder's objects, all of which were there at one moment.
+
+    A store lists many objects a page at a time: what came and went between two pages would be counted twice, or not at all.
+    """
+    found: list[ListedFile] = []
+    for _ in range(LISTINGS):
+        try:
+            infos = open_folder(location).get_file_info(fs.FileSelector("", recursive=True))
+        except FileNotFoundError as error:
+            raise InvalidInput.of(field, f"there is nothing at {location}; write the table there or change the deployment") from error
+        except (OSError, ValueError) as error:
+            raise InvalidInput.of(field, without_secrets(f"{location} cannot be listed: {error}")) from error
+        before, found = found, sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in infos if info.is_file)
+        if len(infos) < PAGE or found == before:
+            return found
+    raise InvalidInput.of(field, f"{location} changes while it is listed; it is listed again later")
+
+
+def _is_within(path: Path, roots: Sequence[Root]) -> bool:
     try:
         resolved = path.resolve()
-        return any(resolved.is_relative_to(root.resolve()) for root in roots)
+        return any(resolved.is_relative_to(root.resolve()) for root in roots if isinstance(root, Path))
     except (OSError, RuntimeError):  # a loop of links
         return False

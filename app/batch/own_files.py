@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..domain.tables_of_files import PayloadTable
+from ..errors import SetupError
 from .answers import OWN_FOLDER
 from .flags import FOLDER
-from .locations import SUFFIX, location_problems
+from .locations import SUFFIX, Root, location_problems
+from .stores import is_in_store
 
 _KIND = re.compile(r"[0-9a-f]{32}")
 """Name of a folder of answers to one kind of copy."""
@@ -22,19 +24,30 @@ _KIND = re.compile(r"[0-9a-f]{32}")
 class OwnPlaces:
     """The operator's folders in which tables may lie, and the one for answers, or None for each table's own."""
 
-    roots: tuple[Path, ...] = ()
+    roots: tuple[Root, ...] = ()
     answers: Path | None = None
 
     def folder(self, deployment_id: str, payload: PayloadTable) -> Path | None:
         """Returns the folder of a deployment's files; None where this machine may have none: its table lies where no table may."""
-        if self.answers is not None:
-            return self.answers / deployment_id
-        if location_problems(payload, self.roots, "payload"):
+        if self.answers is None and (is_in_store(payload.location) or location_problems(payload, self.roots, "payload")):
             return None
-        return Path(payload.location) / OWN_FOLDER
+        return own_folder(deployment_id, payload, self.answers)
 
 
 NO_PLACES = OwnPlaces()
+
+
+def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) -> Path:
+    """Returns the folder of a deployment's files: below that for answers, or in its table's own.
+
+    Raises:
+        SetupError: there is no folder for answers, and the table lies in an object store, which Evenhand only reads.
+    """
+    if answers is not None:
+        return answers / deployment_id
+    if is_in_store(payload.location):
+        raise SetupError(f"Answers to copies of records at {payload.location} need a folder: set EVENHAND_ANSWERS_DIR for workers.")
+    return Path(payload.location) / OWN_FOLDER
 
 
 def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from ..domain.deployments import RecordSchema
 from ..domain.tables_of_files import PayloadTable
 from ..domain.values import Scalar
 from ..store.records.window import VALUE_PREFIX, WindowQuery
+from .locations import Root
 from .pieces import BATCH_ROWS, FilePiece
 from .stored_form import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
 from .table_files import WHOLE, TableFiles, TablePart, has_id
@@ -94,7 +94,7 @@ class PayloadFiles:
         self,
         deployment: FiledSchema,
         table: PayloadTable,
-        roots: Sequence[Path],
+        roots: Sequence[Root],
         part: TablePart = WHOLE,
     ) -> None:
         self._deployment = deployment

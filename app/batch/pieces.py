@@ -1,6 +1,8 @@
 """Pieces of a table that are read by themselves, wherever an engine works on them: row groups of its files."""
 
+import pickle
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ import pyarrow.compute as pc
 
 from ..domain.checks import Span
 from ..errors import InvalidInput
+from .stores import open_folder
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -18,14 +21,19 @@ if TYPE_CHECKING:
 BATCH_ROWS = 131_072
 """Max rows of a batch: large enough for Arrow's speed, small enough for memory."""
 
+FOOTERS = 16
+"""Footers that are read at the same time."""
+
 
 class FilePiece(msgspec.Struct, frozen=True):
-    """A row group of a file (its whole path), and the times of its oldest and newest row by its footer.
+    """A row group of a file (its path below the table's folder), and the times of its oldest and newest row by its footer.
 
+    `partition` is what the dataset knows of all rows of the file, pickled: the values of columns that are in its path or in a log.
     `is_within`: all of its rows lie in the span that is asked for.
     """
 
     file: str
+    partition: bytes
     row_group: int
     rows: int
     oldest: datetime | None = None
@@ -44,17 +52,22 @@ class FilePiece(msgspec.Struct, frozen=True):
 
 def find_pieces(dataset: "ds.Dataset", time: str, span: Span) -> Iterator[FilePiece]:
     """Yields the pieces that may have rows in the span, by the footers of the files."""
-    for fragment in dataset.get_fragments():
+    fragments = list(dataset.get_fragments())
+    # Of an object store each footer takes a request or two.
+    with ThreadPoolExecutor(FOOTERS) as pool:
+        list(pool.map(lambda fragment: fragment.ensure_complete_metadata(), fragments))
+    for fragment in fragments:
+        partition = pickle.dumps(fragment.partition_expression)
         for group in fragment.row_groups:
             bounds = (group.statistics or {}).get(time)
             if not group.num_rows:
                 continue
             if bounds is None:
-                yield FilePiece(fragment.path, group.id, group.num_rows)
+                yield FilePiece(fragment.path, partition, group.id, group.num_rows)
             elif bounds["max"] >= span.start and bounds["min"] < span.end:
                 # A row without a time is in no span, and the bounds say nothing of it.
                 is_within = bounds["min"] >= span.start and bounds["max"] < span.end and _has_all(fragment, group.id, time)
-                yield FilePiece(fragment.path, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
+                yield FilePiece(fragment.path, partition, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
 
 
 def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) -> bool:
@@ -66,13 +79,13 @@ def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) ->
 
 @dataclass(frozen=True, slots=True)
 class PieceReader:
-    """Reads pieces of a table of that schema; `partition_base` is its folder if its paths hold a column, else None.
+    """Reads pieces of the table of that schema at that location.
 
     Columns of text come as codes with their distinct values: they are counted several times faster.
     """
 
     schema: pa.Schema
-    partition_base: str | None
+    location: str
     field: str
 
     def read(self, piece: FilePiece, columns: Sequence[str], time: str, span: Span) -> Iterator[pa.Table]:
@@ -87,13 +100,12 @@ class PieceReader:
         start, end = (pa.scalar(moment, kind) for moment in (span.start, span.end))
         within = None if piece.is_within else (pc.field(time) >= start) & (pc.field(time) < end)
         texts = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
-        partitioning = None if self.partition_base is None else ds.partitioning(flavor="hive")
         try:
             of_parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=texts))
-            opened = ds.dataset([piece.file], format=of_parquet, partitioning=partitioning, partition_base_dir=self.partition_base)
-            coded = {name for name in texts if name in opened.schema.names}
+            known = pickle.loads(piece.partition)  # noqa: S301 - written by `find_pieces`
+            fragment = of_parquet.make_fragment(piece.file, open_folder(self.location), known, row_groups=[piece.row_group])
+            coded = {name for name in texts if name in fragment.physical_schema.names}
             wanted = pa.schema([_coded(field) if field.name in coded else field for field in self.schema])
-            fragment = next(opened.get_fragments()).subset(row_group_ids=[piece.row_group])
             scanned = fragment.to_batches(
                 schema=wanted,
                 columns=list(dict.fromkeys(columns)),
@@ -106,7 +118,7 @@ class PieceReader:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
-            raise InvalidInput.of(f"{self.field}.location", f"{piece.file} cannot be read: {error}") from error
+            raise InvalidInput.of(f"{self.field}.location", f"{piece.file} in {self.location} cannot be read: {error}") from error
 
 
 def _coded(field: pa.Field) -> pa.Field:

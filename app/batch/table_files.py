@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,8 +12,9 @@ from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..errors import InvalidInput
 from . import pieces
-from .locations import batch_of, list_files
+from .locations import Root, batch_of, list_table
 from .pieces import FilePiece, PieceReader, find_pieces
+from .stores import open_folder
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -41,24 +41,28 @@ class TableFiles:
         InvalidInput: the location is not allowed or is not a folder, or a file is not Parquet.
     """
 
-    def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Path], field: str, part: TablePart) -> None:
+    def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str, part: TablePart) -> None:
         self._field = field
-        listed = list_files(table, roots, field)
-        listed = listed if part.only is None else [one for one in listed if one.path in part.only]
-        self.files = [one for one in listed if part.batch is None or batch_of(one.path, table.partition_by) == part.batch]
         self._location = table.location
-        self._partition_base = None if table.partition_by is None else table.location
+        listed, logged = list_table(table, roots, field)
+        listed = listed if part.only is None else [file for file in listed if file.path in part.only]
+        self.files = [file for file in listed if part.batch is None or batch_of(file.path, table.partition_by) == part.batch]
         self._dataset: Dataset | None = None
-        paths = [str(Path(table.location) / one.path) for one in self.files if one.bytes]
-        if paths:
-            from pyarrow import dataset as arrow_dataset  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few have files
+        paths = [file.path for file in self.files if file.bytes]
+        if not paths:
+            return
+        from pyarrow import dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few have files
 
-            partitioning = None if table.partition_by is None else arrow_dataset.partitioning(flavor="hive")
-            try:
-                opened = arrow_dataset.dataset(paths, format="parquet", partitioning=partitioning, partition_base_dir=table.location)
-                self._dataset = opened.replace_schema(_find_types(opened))
-            except (pa.ArrowInvalid, OSError) as error:
-                raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {error}") from error
+        if logged is not None:
+            kept = [fragment for fragment in logged.get_fragments() if fragment.path in set(paths)]
+            self._dataset = ds.FileSystemDataset(kept, logged.schema, logged.format, logged.filesystem)
+            return
+        partitioning = None if table.partition_by is None else ds.partitioning(flavor="hive")
+        try:
+            opened = ds.dataset(paths, format="parquet", partitioning=partitioning, filesystem=open_folder(table.location))
+            self._dataset = opened.replace_schema(_find_types(opened))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {error}") from error
 
     def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
         """Returns if the table has the columns `names` by what they are for; `time` is one of these.
@@ -115,7 +119,7 @@ class TableFiles:
 
     def reader(self) -> PieceReader:
         """Returns the reader of the pieces."""
-        return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._partition_base, self._field)
+        return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._location, self._field)
 
     def count(self, time: str, span: Span) -> int:
         """Returns the number of rows in the span, by the footers of the files as far as they say it.

@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..batch.answers import OWN_FOLDER, KeptAnswers
+from ..batch.answers import KeptAnswers
 from ..batch.engines import Engine, LocalEngine
 from ..batch.feedback_files import FeedbackFiles
+from ..batch.locations import Root
+from ..batch.own_files import own_folder
 from ..batch.payload_files import PayloadFiles
 from ..batch.table_files import TablePart
 from ..domain.checks import Span
@@ -84,7 +86,7 @@ class TablePlaces:
     `engine` reads and counts what is larger than memory.
     """
 
-    roots: tuple[Path, ...] = ()
+    roots: tuple[Root, ...] = ()
     answers: Path | None = None
     engine: Engine = field(default_factory=LocalEngine)
 
@@ -107,7 +109,7 @@ class FiledRecords:
         self.files = PayloadFiles(deployment, payload, places.roots)
         self.counted = self.files if batch is None else PayloadFiles(deployment, payload, places.roots, TablePart(batch=batch))
         self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
-        self.kept = KeptAnswers(Path(payload.location) / OWN_FOLDER if places.answers is None else places.answers / deployment.id)
+        self.kept = KeptAnswers(own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..batch.listing import Changes, find_changes, read_hours
+from ..batch.locations import Root
 from ..domain.checks import Span
 from ..domain.monitors import Schedule
 from ..domain.tables_of_files import PayloadTable, TableFormat
@@ -34,7 +34,7 @@ SECONDS_BETWEEN_LOOKS = 60
 log = structlog.get_logger(__name__)
 
 
-def look_for_late_files(database: Database, roots: Sequence[Path]) -> int:
+def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
     """Lists every table and queues the checks of what has changed; returns the number of checks.
 
     A table that cannot be listed is left as it was: its checks say why. If the database is away, the next call tries again.
@@ -54,7 +54,7 @@ def look_for_late_files(database: Database, roots: Sequence[Path]) -> int:
     return queued
 
 
-def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Path]) -> int:
+def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Root]) -> int:
     with database.transaction() as session:
         known = stored_files(session, deployment.no, side)
         counted_until = last_counted(session, deployment.no)

@@ -1,0 +1,40 @@
+"""Folders of object stores and of this machine as file systems of PyArrow. Who may read a store is said by its vendor's variables."""
+
+import os
+from functools import cache
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+STORES = "s3://, gs:// or abfs://"
+
+PATIENCE_SECONDS = 30
+"""Max time for which a request to Google is repeated [s]; Arrow's own is a quarter of an hour."""
+
+
+def is_in_store(location: str) -> bool:
+    """Returns whether this is an address in an object store, and no folder of this machine."""
+    return "://" in location
+
+
+def open_folder(location: str) -> fs.FileSystem:
+    """Returns the folder as a file system of its own, in which paths are below the folder."""
+    if not is_in_store(location):
+        return fs.SubTreeFileSystem(location, fs.LocalFileSystem())
+    address = urlsplit(location)
+    container, _, host = address.netloc.partition("@")
+    return fs.SubTreeFileSystem(container + address.path, _open_store(address.scheme, container, host.partition(".")[0]))
+
+
+@cache
+def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
+    if scheme in {"s3", "gs"}:
+        # By address: so Arrow finds the region of the bucket, and reads the variable of another server.
+        patience = f"?retry_limit_seconds={PATIENCE_SECONDS}" if scheme == "gs" else ""
+        return fs.FileSystem.from_uri(f"{scheme}://{container}{patience}")[0]
+    # Of the variables of Azure, Arrow reads those of identities. These are of those that deltalake reads.
+    options = {"account_key": os.environ.get("AZURE_STORAGE_ACCOUNT_KEY"), "sas_token": os.environ.get("AZURE_STORAGE_SAS_TOKEN")}
+    endpoint = urlsplit(os.environ.get("AZURE_STORAGE_ENDPOINT", ""))
+    for service in ("blob", "dfs"):
+        options |= {f"{service}_storage_authority": endpoint.netloc, f"{service}_storage_scheme": endpoint.scheme}
+    return fs.AzureFileSystem(account, **{name: value for name, value in options.items() if value})
