@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import deltalake
-import pyarrow as pa
 import pytest
 
 from app.batch.locations import list_files
@@ -14,15 +12,9 @@ from app.errors import InvalidInput
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.figures import assert_same_payload
-from tests.builders.lakes import TIMES, lake_of
+from tests.builders.lakes import lake_of
+from tests.builders.log_tables import as_table
 from tests.scenes import NOON, scene
-
-
-def as_table(rows: list[dict[str, Any]]) -> pa.Table:
-    columns = {name: [row.get(name) for row in rows] for name in ("id", "sex", "income", "age", "prediction", "probability")}
-    columns["probability"] = pa.array(columns["probability"], pa.float64())
-    stamped = {"scored_at": pa.array([NOON] * len(rows), TIMES), "revision": ["1"] * len(rows)}
-    return pa.table(columns | stamped)
 
 
 def test_the_newest_version_of_a_delta_table_gives_the_figures_of_its_rows(database: Database, tmp_path: Path) -> None:

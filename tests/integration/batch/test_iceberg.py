@@ -1,12 +1,8 @@
 """Iceberg tables: the current snapshot counts, and what its files do not hold as it is is refused."""
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from app.batch.locations import list_files
@@ -15,32 +11,11 @@ from app.errors import InvalidInput
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.figures import assert_same_payload
-from tests.builders.lakes import TIMES, lake_of
+from tests.builders.lakes import lake_of
+from tests.builders.log_tables import as_table, iceberg
 from tests.scenes import NOON, scene
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the catalog that writes the tables
-
-
-def as_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    columns = {name: [row.get(name) for row in rows] for name in ("id", "sex", "income", "age", "prediction", "probability")}
-    columns["probability"] = pa.array(columns["probability"], pa.float64())
-    return pa.table(columns | {"scored_at": pa.array([NOON] * len(rows), TIMES), "revision": ["1"] * len(rows)})
-
-
-@contextmanager
-def written(folder: Path, *parts: Sequence[dict[str, Any]]) -> Iterator[Any]:
-    """Yields an Iceberg table in that folder, to which these rows were appended one after the other; its catalog is open in the block."""
-    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415 - what it warns of fails a collection
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    address = {"uri": f"sqlite:///{folder.parent}/{folder.name}.db", "warehouse": f"file://{folder.parent}"}
-    # Python 3.13 warns of a database that nobody closes, in whichever test runs when it is collected.
-    with closing(SqlCatalog("test", **address)) as catalog:
-        catalog.create_namespace("lake")
-        table = catalog.create_table("lake.scores", as_table(parts[0]).schema, location=str(folder))
-        for rows in parts:
-            table.append(as_table(rows))
-        yield table
 
 
 def files_of(folder: Path) -> list[str]:
@@ -55,7 +30,7 @@ def test_the_current_snapshot_gives_the_figures_of_its_rows(database: Database, 
     stage.log(rows, NOON)
     lake = lake_of(stage, tmp_path, format=TableFormat.ICEBERG)
     (tmp_path / "payload").rmdir()
-    with written(tmp_path / "payload", applicants(9, 9)) as table:
+    with iceberg(tmp_path / "payload", applicants(9, 9)) as table:
         table.overwrite(as_table(rows[:30]))
         table.append(as_table(rows[30:]))
 
@@ -69,12 +44,12 @@ def test_what_the_files_do_not_hold_as_it_is_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="has no metadata"):
         files_of(tmp_path / "none")
 
-    with written(tmp_path / "renamed", applicants(3, 3)) as table, table.update_schema() as change:
+    with iceberg(tmp_path / "renamed", applicants(3, 3)) as table, table.update_schema() as change:
         change.rename_column("income", "earnings")
     with pytest.raises(InvalidInput, match="earnings and income"):
         files_of(tmp_path / "renamed")
 
-    with written(tmp_path / "twice", applicants(3, 3)):
+    with iceberg(tmp_path / "twice", applicants(3, 3)):
         pass
     newest = max((tmp_path / "twice" / "metadata").glob("*.metadata.json"))
     (newest.parent / f"{newest.name.split('-')[0]}-other.metadata.json").write_bytes(newest.read_bytes())
@@ -85,7 +60,7 @@ def test_what_the_files_do_not_hold_as_it_is_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_that_names_files_of_other_folders_is_refused(tmp_path: Path) -> None:
-    with written(tmp_path / "moved", applicants(3, 3)):
+    with iceberg(tmp_path / "moved", applicants(3, 3)):
         pass
     newest = max((tmp_path / "moved" / "metadata").glob("*.metadata.json"))
     for elsewhere in ("s3://bucket/snap.avro", f"{tmp_path}/moved/../secret.avro", "/etc/passwd"):

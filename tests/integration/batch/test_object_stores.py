@@ -6,6 +6,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 
 from app.batch import locations
@@ -21,7 +22,8 @@ from app.metrics.catalogue import CATALOGUE
 from app.settings import Settings
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
-from tests.builders.lakes import Lake, lake_of
+from tests.builders.lakes import lake_of
+from tests.builders.log_tables import as_table, iceberg
 from tests.builders.stores import BUCKET, S3, s3
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -70,3 +72,41 @@ def test_a_check_of_files_on_s3_is_that_of_the_same_files_in_a_folder(
     assert figures(found) == figures(again) == figures(expected)
     assert (found.run.window or {})["records"] == 80
     assert Path((found.run.window or {})["flag_file"]).is_relative_to(tmp_path / "answers")
+
+
+def write_delta(folder: Path, rows: list[dict[str, Any]]) -> None:
+    deltalake.write_deltalake(str(folder), as_table(applicants(9, 9)), partition_by=["sex"])
+    deltalake.write_deltalake(str(folder), as_table(rows[:30]), mode="overwrite", partition_by=["sex"])
+    deltalake.write_deltalake(str(folder), as_table(rows[30:]), mode="append", partition_by=["sex"])
+
+
+def test_the_newest_version_of_a_delta_table_on_s3_gives_the_same(database: Database, store: S3, tmp_path: Path) -> None:
+    # The column is in the log and not in the files.
+    monitor = monitor_of(ANYBODY, metrics=tuple(CATALOGUE))
+    lake = lake_of(scene(database, APPLICANT, monitor, endpoint=None), tmp_path / "lake", format=TableFormat.DELTA)
+    write_delta(tmp_path / "lake" / "payload", [row | {"sex": f"x {row['sex']}%"} for row in people(40)])
+    there = store.copied(lake, tmp_path / "answers", deployment_id="delta-in-store")
+
+    expected, found = lake.check(NOON), there.check(NOON)
+
+    assert (expected.run.window or {})["records"] == 80
+    assert figures(found) == figures(expected)
+
+
+def test_the_current_snapshot_of_an_iceberg_table_on_s3_gives_the_same(database: Database, store: S3, tmp_path: Path) -> None:
+    lake = lake_of(scene(database, APPLICANT, monitor_of(SEX), endpoint=None), tmp_path / "lake", format=TableFormat.ICEBERG)
+    rows = people(40)
+    there = store.copied(lake, tmp_path / "answers", deployment_id="iceberg-in-store")
+    address = there.deployment.payload.location  # type: ignore[union-attr]
+    on_s3 = {"s3.endpoint": store.url, "s3.region": "us-east-1"}
+    for location, properties in ((None, {}), (address, on_s3)):
+        with iceberg(
+            tmp_path / ("lake" if location is None else "s3") / "payload", applicants(9, 9), location=location, **properties
+        ) as table:
+            table.overwrite(as_table(rows[:30]))
+            table.append(as_table(rows[30:]))
+
+    expected, found = lake.check(NOON), there.check(NOON)
+
+    assert (expected.run.window or {})["records"] == 80
+    assert figures(found) == figures(expected)
