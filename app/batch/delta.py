@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, SetupError
-from ..telemetry.secrets import without_secrets
-from .stores import open_folder
+from .stores import open_folder, text_of
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -29,7 +28,7 @@ def open_delta(location: str, field: str) -> "Dataset":
         table = DeltaTable(location)
         opened: Dataset = table.to_pyarrow_dataset(filesystem=open_folder(location))
     except (DeltaError, OSError, ValueError) as error:
-        raise InvalidInput.of(field, without_secrets(f"{location} cannot be read as a Delta table: {error}")) from error
+        raise InvalidInput.of(field, f"{location} cannot be read as a Delta table: {text_of(error)}") from error
     if table.metadata().configuration.get(MAPPING, "none") != "none":
         raise InvalidInput.of(field, f"{location} is a Delta table with columnMapping, which Evenhand does not read; write it without")
     return opened

@@ -8,8 +8,7 @@ from urllib.parse import unquote
 from pyarrow import fs
 
 from ..errors import InvalidInput, SetupError
-from ..telemetry.secrets import without_secrets
-from .stores import is_in_store, open_folder
+from .stores import is_in_store, open_folder, text_of
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -37,7 +36,7 @@ def open_iceberg(location: str, field: str) -> "Dataset":
     try:
         return _open(location, field)
     except (ValidationError, ValueError, KeyError, OSError) as error:
-        raise InvalidInput.of(field, without_secrets(f"{location} cannot be read as an Iceberg table: {error}")) from error
+        raise InvalidInput.of(field, f"{location} cannot be read as an Iceberg table: {text_of(error)}") from error
 
 
 def _open(location: str, field: str) -> "Dataset":

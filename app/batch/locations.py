@@ -11,10 +11,9 @@ from pyarrow import fs
 
 from ..domain.tables_of_files import NOT_READ, FeedbackTable, PayloadTable, TableFormat
 from ..errors import FieldProblem, InvalidInput
-from ..telemetry.secrets import without_secrets
 from .delta import open_delta
 from .iceberg import open_iceberg
-from .stores import STORES, is_in_store, open_folder
+from .stores import STORES, is_in_store, open_folder, text_of
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -135,7 +134,7 @@ def _list_store(location: str, field: str) -> list[ListedFile]:
         except FileNotFoundError as error:
             raise InvalidInput.of(field, f"there is nothing at {location}; write the table there or change the deployment") from error
         except (OSError, ValueError) as error:
-            raise InvalidInput.of(field, without_secrets(f"{location} cannot be listed: {error}")) from error
+            raise InvalidInput.of(field, f"{location} cannot be listed: {text_of(error)}") from error
         before, found = found, sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in infos if info.is_file)
         if len(infos) < PAGE or found == before:
             return found

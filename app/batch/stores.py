@@ -1,10 +1,13 @@
 """Folders of object stores and of this machine as file systems of PyArrow. Who may read a store is said by its vendor's variables."""
 
 import os
+import re
 from functools import cache
 from urllib.parse import urlsplit
 
 from pyarrow import fs
+
+from ..telemetry.secrets import without_secrets
 
 STORES = "s3://, gs:// or abfs://"
 
@@ -38,3 +41,8 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
     for service in ("blob", "dfs"):
         options |= {f"{service}_storage_authority": endpoint.netloc, f"{service}_storage_scheme": endpoint.scheme}
     return fs.AzureFileSystem(account, **{name: value for name, value in options.items() if value})
+
+
+def text_of(error: Exception) -> str:
+    """Returns what a library says of an error in one line, without secrets; deltalake writes several, in colours."""
+    return without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split()))

@@ -47,7 +47,7 @@ class S3:
 
     def refuse(self, *, after: float) -> None:
         """Lets as many requests pass, and answers all others that these keys are unknown; infinity: none is refused."""
-        asked = urllib.request.Request(f"{self.url}/moto-api/reset-auth", f"{after}".encode(), method="POST")  # noqa: S310
+        asked = urllib.request.Request(f"{self.url}/moto-api/reset-auth", f"{after}".encode(), {"Content-Type": "text/plain"})  # noqa: S310
         with urllib.request.urlopen(asked):  # noqa: S310
             pass
 

@@ -1,18 +1,19 @@
 """Tables in an object store give the figures of the same files in a folder, and what cannot be read is said by name."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow.parquet as pq
 import pytest
 
 from app.batch import locations
 from app.batch.listing import find_changes
 from app.batch.locations import list_files, location_problems
 from app.batch.payload_files import PayloadFiles
+from app.checks.sources import TablePlaces
 from app.domain.checks import CheckState, Span
 from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
@@ -110,3 +111,135 @@ def test_the_current_snapshot_of_an_iceberg_table_on_s3_gives_the_same(database:
 
     assert (expected.run.window or {})["records"] == 80
     assert figures(found) == figures(expected)
+
+
+def put_parquet(store: S3, folder: Path, prefix: str, *sizes: int) -> PayloadTable:
+    """A table of so many files of so many records each, at `allowed/` and the prefix."""
+    for no, size in enumerate(sizes):
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(as_table([row | {"id": f"{no}-{row['id']}"} for row in people(size)]), folder / f"part-{no}.parquet")
+    return PayloadTable(location=store.put(folder, f"allowed/{prefix}"))
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        f"s3://{BUCKET}/allowed-not/x",
+        f"s3://{BUCKET}/allowed/../x",
+        f"s3://{BUCKET}/allowed/%2e%2e/x",
+        f"s3://{BUCKET}/allowed/x?endpoint_override=elsewhere.example",
+        f"s3://key:secret@{BUCKET}/allowed/x",
+        f"s3://{BUCKET}/allowed//x",
+        f"S3://{BUCKET}/allowed/x",
+        f"gs://{BUCKET}/allowed/x",
+        f"http://{BUCKET}/allowed/x",
+        f"abfs://{BUCKET}/allowed/x",
+        f"file://{BUCKET}/allowed/x",
+    ],
+)
+def test_only_plain_addresses_below_the_allowed_ones_are_read(location: str) -> None:
+    assert location_problems(PayloadTable(location=location), ROOTS, "payload")
+    assert not location_problems(PayloadTable(location=f"s3://{BUCKET}/allowed/day=1 a/"), ROOTS, "payload")
+    assert not location_problems(
+        PayloadTable(location="abfs://lake@bank.dfs.core.windows.net/x"), ["abfs://lake@bank.dfs.core.windows.net"], "payload"
+    )
+
+
+def test_an_object_store_needs_a_folder_for_answers(database: Database, store: S3, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="only reads"):
+        Settings(table_roots=f"/lake,s3://{BUCKET}/allowed")
+    assert Settings(table_roots=f"/lake,s3://{BUCKET}/x", answers_dir=tmp_path).table_folders == (Path("/lake"), f"s3://{BUCKET}/x")
+    lake = lake_of(scene(database, APPLICANT, monitor_of(SEX), endpoint=None), tmp_path / "lake")
+    lake.write(people(9), NOON)
+    there = store.copied(lake, tmp_path / "answers", deployment_id="no-answers")
+    there.places = TablePlaces(there.places.roots)
+
+    with pytest.raises(SetupError, match="EVENHAND_ANSWERS_DIR"):
+        there.check(NOON)
+
+
+def test_keys_that_the_store_does_not_know_are_said_by_name(store: S3, tmp_path: Path) -> None:
+    table = put_parquet(store, tmp_path / "parquet", "keys", 5)
+    write_delta(tmp_path / "delta", people(40))
+    tables = [table, PayloadTable(location=store.put(tmp_path / "delta", "allowed/keys-delta"), format=TableFormat.DELTA)]
+    tables.append(PayloadTable(location=table.location, format=TableFormat.ICEBERG))
+    store.refuse(after=0)
+    try:
+        for each in tables:
+            with pytest.raises(
+                InvalidInput, match=rf"payload.location: {each.location} cannot be .*(ACCESS_DENIED|INVALID_ACCESS|InvalidAccessKeyId)"
+            ) as found:
+                list_files(each, ROOTS, "payload")
+            assert "testing" not in str(found.value)
+    finally:
+        store.refuse(after=inf)
+    assert len(list_files(table, ROOTS, "payload")) == 1
+
+
+def test_what_is_not_there_is_said_by_name(store: S3, tmp_path: Path) -> None:
+    for location in (f"s3://{BUCKET}/allowed/none", "s3://nobody/none"):
+        with pytest.raises(InvalidInput, match=f"there is nothing at {location}|{location} cannot be listed"):
+            list_files(PayloadTable(location=location), [location], "payload")
+    write_delta(tmp_path / "delta", people(40))
+    delta = PayloadTable(location=store.put(tmp_path / "delta", "allowed/lost"), format=TableFormat.DELTA)
+    lost = list_files(delta, ROOTS, "payload")[0].path
+    store.files.delete_file(f"{BUCKET}/allowed/lost/{lost}")
+
+    with pytest.raises(InvalidInput, match=f"names the file {lost}, which is not there"):
+        list_files(delta, ROOTS, "payload")
+
+
+def test_an_object_that_goes_while_it_is_read_or_is_written_in_part_ends_the_check(database: Database, store: S3, tmp_path: Path) -> None:
+    deployment = scene(database, APPLICANT, monitor_of(SEX), endpoint=None).deployment
+    table, span = put_parquet(store, tmp_path / "table", "goes", 5, 6), Span(start=NOON, end=NOON + HOUR)
+    files = PayloadFiles(deployment, table, ROOTS)
+    assert files.count(span) == 22
+    pieces, reader = files.pieces(span), files.files.reader()
+    place = f"{BUCKET}/allowed/goes/part-1.parquet"
+    with store.files.open_input_stream(place) as opened:
+        whole = opened.read()
+    known = {file.path: file for file in find_changes(table, ROOTS, "payload", {}).new}
+    store.files.delete_file(place)
+
+    with pytest.raises(InvalidInput, match=r"part-1\.parquet"):
+        files.ids(span)
+    with pytest.raises(InvalidInput, match=r"part-1\.parquet"):
+        [list(reader.read(piece, ["id"], "scored_at", span)) for piece in pieces]
+
+    with store.files.open_output_stream(place) as stream:
+        stream.write(whole[: len(whole) // 2])
+    changes = find_changes(table, ROOTS, "payload", known)
+    assert changes.files == ()  # it is listed once it can be read
+    with pytest.raises(InvalidInput, match=r"part-1\.parquet"):
+        PayloadFiles(deployment, table, ROOTS).count(span)
+
+
+def test_a_listing_that_changes_between_its_pages_is_repeated(store: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moto.s3.models import S3Backend, s3_backends  # noqa: PLC0415 - what it imports warns
+
+    table = put_parquet(store, tmp_path / "table", "pages", 1)
+    backend = s3_backends["123456789012"]["aws"]
+    for no in range(locations.PAGE):
+        backend.put_object(BUCKET, f"allowed/pages/b-{no:04}.parquet", b"")
+    list_page, moves = S3Backend.list_objects_v2, iter(["a", "z", "a"])
+
+    def page(*asked: Any, **others: Any) -> Any:  # noqa: ANN401 - of moto
+        found = list_page(*asked, **others)
+        # After a first page, the file that it ends or begins with gets a name at the other end.
+        if found[1] and (name := next(moves, None)):
+            other = {"a": "z", "z": "a"}[name]
+            backend.put_object(BUCKET, f"allowed/pages/{other}.parquet", b"")
+            backend.delete_object(BUCKET, f"allowed/pages/{name}.parquet")
+        return found
+
+    backend.put_object(BUCKET, "allowed/pages/a.parquet", b"")
+    monkeypatch.setattr(S3Backend, "list_objects_v2", page)
+
+    paths = [file.path for file in list_files(table, ROOTS, "payload")]
+
+    assert {"a.parquet", "z.parquet"} & set(paths) == {"z.parquet"}
+    assert len(paths) == locations.PAGE + 2
+    monkeypatch.setattr(locations, "LISTINGS", 2)
+    moves = iter(["z", "a"])
+    with pytest.raises(InvalidInput, match="changes while it is listed"):
+        list_files(table, ROOTS, "payload")
