@@ -29,7 +29,7 @@ PAGE = 1000
 LISTINGS = 5
 """Max listings of a folder that changes meanwhile."""
 
-_ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+@[\w.-]+)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
+_ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+(?:@[\w.-]+)?)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
 """An address without what its readers would decode, or take for settings."""
 
 _LOGS = {TableFormat.DELTA: open_delta, TableFormat.ICEBERG: open_iceberg}

@@ -40,6 +40,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
     endpoint = urlsplit(os.environ.get("AZURE_STORAGE_ENDPOINT", ""))
     for service in ("blob", "dfs"):
         options |= {f"{service}_storage_authority": endpoint.netloc, f"{service}_storage_scheme": endpoint.scheme}
+    account = account or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     return fs.AzureFileSystem(account, **{name: value for name, value in options.items() if value})
 
 

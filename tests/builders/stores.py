@@ -1,13 +1,20 @@
-"""An S3 on this machine (moto), and lakes that are copied to it."""
+"""Object stores on this machine (moto, gcp-storage-emulator, azurite), and lakes that are copied to them."""
 
+import json
 import os
+import shutil
+import subprocess
+import time
 import urllib.request
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from pyarrow import fs
 
 from app.batch import stores
@@ -17,39 +24,34 @@ from app.domain.definitions import definition_of
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
 from tests.builders.lakes import Lake
+from tests.ports import free_port
 from tests.scenes import PlainSealer, Scene
 
 BUCKET = "bank"
 
-CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "testing",
-    "AWS_SECRET_ACCESS_KEY": "testing",
-    "AWS_REGION": "us-east-1",
-    "AWS_ALLOW_HTTP": "true",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
-
 GIVEN_URL = "EVENHAND_TEST_S3_URL"
 """Variable for an address that a cluster's executors know already, as `scripts/spark` has told them."""
 
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""That of azurite's only account, known to all."""
+
 
 @dataclass(frozen=True)
-class S3:
-    """A running server with the bucket `bank`, which the variables of this process name."""
+class Store:
+    """A running server with the bucket `bank`, the one of that address. The variables of this process name the server."""
 
+    root: str
     url: str
-    files: fs.FileSystem
+
+    @property
+    def files(self) -> fs.FileSystem:
+        """The bucket."""
+        return stores.open_folder(self.root)
 
     def put(self, folder: Path, prefix: str) -> str:
         """Copies the folder to that place in the bucket; returns its address."""
-        fs.copy_files(str(folder), f"{BUCKET}/{prefix}", destination_filesystem=self.files)
-        return f"s3://{BUCKET}/{prefix}"
-
-    def refuse(self, *, after: float) -> None:
-        """Lets as many requests pass, and answers all others that these keys are unknown; infinity: none is refused."""
-        asked = urllib.request.Request(f"{self.url}/moto-api/reset-auth", f"{after}".encode(), {"Content-Type": "text/plain"})  # noqa: S310
-        with urllib.request.urlopen(asked):  # noqa: S310
-            pass
+        fs.copy_files(str(folder), prefix, destination_filesystem=self.files)
+        return f"{self.root}/{prefix}"
 
     def copied(self, lake: Lake, answers: Path, engine: Engine | None = None, *, deployment_id: str = "in-store") -> Scene:
         """A deployment of the same content and monitor, whose files are copies of those of the lake."""
@@ -63,13 +65,13 @@ class S3:
             definition = replace(known, payload=payload, feedback=feedback)
             deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, definition)
             put_monitor(session, deployment.no, lake.stage.monitor())
-        places = TablePlaces((f"s3://{BUCKET}",), answers, engine or LocalEngine())
+        places = TablePlaces((self.root,), answers, engine or LocalEngine())
         return Scene(lake.stage.database, deployment, places=places)
 
 
 @contextmanager
-def s3() -> Iterator[S3]:
-    """A new server, with variables of this process that name it."""
+def s3() -> Iterator[Store]:
+    """An S3, by moto."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from moto.server import ThreadedMotoServer  # noqa: PLC0415 - it takes a second, and what it imports warns
@@ -78,15 +80,79 @@ def s3() -> Iterator[S3]:
     server = ThreadedMotoServer("127.0.0.1", int(given.rpartition(":")[2]) if given else 0, verbose=False)
     server.start()
     url = "http://{}:{}".format(*server.get_host_and_port())
-    before = dict(os.environ)
-    os.environ.update(CREDENTIALS | {"AWS_ENDPOINT_URL": url})
-    stores._open_store.cache_clear()  # noqa: SLF001 - a process keeps its variables otherwise
+    keys = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_REGION": "us-east-1"}
     try:
-        files = fs.S3FileSystem(endpoint_override=url, allow_bucket_creation=True)
-        files.create_dir(BUCKET)
-        yield S3(url, files)
+        with _variables(keys | {"AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_EC2_METADATA_DISABLED": "true"}):
+            fs.S3FileSystem(endpoint_override=url, allow_bucket_creation=True).create_dir(BUCKET)
+            yield Store(f"s3://{BUCKET}", url)
+    finally:
+        server.stop()
+
+
+def refuse_keys(store: Store, *, after: float) -> None:
+    """Lets the S3 answer as many requests, and say of all others that it does not know their keys; infinity: it knows them."""
+    asked = urllib.request.Request(f"{store.url}/moto-api/reset-auth", f"{after}".encode(), {"Content-Type": "text/plain"})  # noqa: S310
+    with urllib.request.urlopen(asked):  # noqa: S310
+        pass
+
+
+@contextmanager
+def google(folder: Path) -> Iterator[Store]:
+    """A Google Cloud Storage, by gcp-storage-emulator; the folder is for the file of an account."""
+    from gcp_storage_emulator.server import create_server  # noqa: PLC0415 - few tests need it
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    account = {
+        "type": "service_account",
+        "client_email": "reader@bank.example",
+        "private_key_id": "1",
+        "private_key": key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+    }
+    (folder / "account.json").write_text(json.dumps(account))
+    port = free_port()
+    server, url = create_server("127.0.0.1", port, in_memory=True, default_bucket=BUCKET), f"http://127.0.0.1:{port}"
+    server.start()
+    try:
+        with _variables({"GOOGLE_APPLICATION_CREDENTIALS": str(folder / "account.json"), "CLOUD_STORAGE_EMULATOR_ENDPOINT": url}):
+            yield Store(f"gs://{BUCKET}", url)
+    finally:
+        server.stop()
+
+
+@contextmanager
+def azure() -> Iterator[Store]:
+    """A Blob Storage of Azure, by azurite; the calling test is skipped where it is not installed."""
+    azurite = shutil.which("azurite-blob")
+    if azurite is None:
+        pytest.skip("azurite is not installed: npm install -g azurite")
+    port = free_port()
+    options = ["--blobPort", str(port), "--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry"]
+    server, url = subprocess.Popen([azurite, *options], stdout=subprocess.DEVNULL), f"http://127.0.0.1:{port}/devstoreaccount1"
+    named = {"AZURE_STORAGE_ENDPOINT": url, "AZURE_STORAGE_ACCOUNT_NAME": "devstoreaccount1", "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY}
+    try:
+        with _variables(named | {"AZURE_ALLOW_HTTP": "true"}):
+            container = stores.open_folder(f"abfs://{BUCKET}").base_fs
+            while True:
+                try:
+                    container.create_dir(BUCKET)
+                    break
+                except OSError:
+                    assert server.poll() is None
+                    time.sleep(0.1)
+            yield Store(f"abfs://{BUCKET}", url)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@contextmanager
+def _variables(named: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(named)
+    stores._open_store.cache_clear()  # noqa: SLF001 - the variables of a process stay as they are otherwise
+    try:
+        yield
     finally:
         os.environ.clear()
         os.environ.update(before)
         stores._open_store.cache_clear()  # noqa: SLF001
-        server.stop()

@@ -25,7 +25,7 @@ from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
 from tests.builders.log_tables import as_table, iceberg
-from tests.builders.stores import BUCKET, S3, s3
+from tests.builders.stores import BUCKET, Store, azure, google, refuse_keys, s3
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Result, scene
@@ -35,7 +35,7 @@ ANYBODY = MonitoredAttribute(feature="sex", monitored=("female",))
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[S3]:
+def store() -> Iterator[Store]:
     with s3() as server:
         yield server
 
@@ -53,7 +53,7 @@ def people(size: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("max_records", [1000, 30], ids=["in-memory", "in-pieces"])
 def test_a_check_of_files_on_s3_is_that_of_the_same_files_in_a_folder(
-    database: Database, store: S3, tmp_path: Path, max_records: int
+    database: Database, store: Store, tmp_path: Path, max_records: int
 ) -> None:
     with serve(RuleScorer()) as server:
         monitor = monitor_of(ANYBODY, AGE, metrics=tuple(CATALOGUE), max_records=max_records)
@@ -81,7 +81,7 @@ def write_delta(folder: Path, rows: list[dict[str, Any]]) -> None:
     deltalake.write_deltalake(str(folder), as_table(rows[30:]), mode="append", partition_by=["sex"])
 
 
-def test_the_newest_version_of_a_delta_table_on_s3_gives_the_same(database: Database, store: S3, tmp_path: Path) -> None:
+def test_the_newest_version_of_a_delta_table_on_s3_gives_the_same(database: Database, store: Store, tmp_path: Path) -> None:
     # The column is in the log and not in the files.
     monitor = monitor_of(ANYBODY, metrics=tuple(CATALOGUE))
     lake = lake_of(scene(database, APPLICANT, monitor, endpoint=None), tmp_path / "lake", format=TableFormat.DELTA)
@@ -94,7 +94,7 @@ def test_the_newest_version_of_a_delta_table_on_s3_gives_the_same(database: Data
     assert figures(found) == figures(expected)
 
 
-def test_the_current_snapshot_of_an_iceberg_table_on_s3_gives_the_same(database: Database, store: S3, tmp_path: Path) -> None:
+def test_the_current_snapshot_of_an_iceberg_table_on_s3_gives_the_same(database: Database, store: Store, tmp_path: Path) -> None:
     lake = lake_of(scene(database, APPLICANT, monitor_of(SEX), endpoint=None), tmp_path / "lake", format=TableFormat.ICEBERG)
     rows = people(40)
     there = store.copied(lake, tmp_path / "answers", deployment_id="iceberg-in-store")
@@ -113,7 +113,22 @@ def test_the_current_snapshot_of_an_iceberg_table_on_s3_gives_the_same(database:
     assert figures(found) == figures(expected)
 
 
-def put_parquet(store: S3, folder: Path, prefix: str, *sizes: int) -> PayloadTable:
+@pytest.mark.parametrize("vendor", ["google", "azure"])
+def test_a_check_of_files_at_google_and_azure_is_that_of_the_same_files_in_a_folder(
+    database: Database, tmp_path: Path, vendor: str
+) -> None:
+    lake, rows = lake_of(scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=None), tmp_path / "lake", partition_by="day"), people(40)
+    lake.write(rows[:50], NOON, path="day=one%20day")
+    lake.write(rows[50:], NOON + HOUR / 2, path="day=2")
+    with google(tmp_path) if vendor == "google" else azure() as store:
+        there = store.copied(lake, tmp_path / "answers", deployment_id=vendor)
+
+        expected, found = lake.check(NOON), there.check(NOON)
+    assert (expected.run.window or {})["records"] == 80
+    assert figures(found) == figures(expected)
+
+
+def put_parquet(store: Store, folder: Path, prefix: str, *sizes: int) -> PayloadTable:
     """A table of so many files of so many records each, at `allowed/` and the prefix."""
     for no, size in enumerate(sizes):
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +148,7 @@ def put_parquet(store: S3, folder: Path, prefix: str, *sizes: int) -> PayloadTab
         f"S3://{BUCKET}/allowed/x",
         f"gs://{BUCKET}/allowed/x",
         f"http://{BUCKET}/allowed/x",
-        f"abfs://{BUCKET}/allowed/x",
+        f"abfs://{BUCKET}@elsewhere.dfs.core.windows.net/allowed/x",
         f"file://{BUCKET}/allowed/x",
     ],
 )
@@ -145,7 +160,7 @@ def test_only_plain_addresses_below_the_allowed_ones_are_read(location: str) -> 
     )
 
 
-def test_an_object_store_needs_a_folder_for_answers(database: Database, store: S3, tmp_path: Path) -> None:
+def test_an_object_store_needs_a_folder_for_answers(database: Database, store: Store, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="only reads"):
         Settings(table_roots=f"/lake,s3://{BUCKET}/allowed")
     assert Settings(table_roots=f"/lake,s3://{BUCKET}/x", answers_dir=tmp_path).table_folders == (Path("/lake"), f"s3://{BUCKET}/x")
@@ -158,12 +173,12 @@ def test_an_object_store_needs_a_folder_for_answers(database: Database, store: S
         there.check(NOON)
 
 
-def test_keys_that_the_store_does_not_know_are_said_by_name(store: S3, tmp_path: Path) -> None:
+def test_keys_that_the_store_does_not_know_are_said_by_name(store: Store, tmp_path: Path) -> None:
     table = put_parquet(store, tmp_path / "parquet", "keys", 5)
     write_delta(tmp_path / "delta", people(40))
     tables = [table, PayloadTable(location=store.put(tmp_path / "delta", "allowed/keys-delta"), format=TableFormat.DELTA)]
     tables.append(PayloadTable(location=table.location, format=TableFormat.ICEBERG))
-    store.refuse(after=0)
+    refuse_keys(store, after=0)
     try:
         for each in tables:
             with pytest.raises(
@@ -172,30 +187,30 @@ def test_keys_that_the_store_does_not_know_are_said_by_name(store: S3, tmp_path:
                 list_files(each, ROOTS, "payload")
             assert "testing" not in str(found.value)
     finally:
-        store.refuse(after=inf)
+        refuse_keys(store, after=inf)
     assert len(list_files(table, ROOTS, "payload")) == 1
 
 
-def test_what_is_not_there_is_said_by_name(store: S3, tmp_path: Path) -> None:
+def test_what_is_not_there_is_said_by_name(store: Store, tmp_path: Path) -> None:
     for location in (f"s3://{BUCKET}/allowed/none", "s3://nobody/none"):
         with pytest.raises(InvalidInput, match=f"there is nothing at {location}|{location} cannot be listed"):
             list_files(PayloadTable(location=location), [location], "payload")
     write_delta(tmp_path / "delta", people(40))
     delta = PayloadTable(location=store.put(tmp_path / "delta", "allowed/lost"), format=TableFormat.DELTA)
     lost = list_files(delta, ROOTS, "payload")[0].path
-    store.files.delete_file(f"{BUCKET}/allowed/lost/{lost}")
+    store.files.delete_file(f"allowed/lost/{lost}")
 
     with pytest.raises(InvalidInput, match=f"names the file {lost}, which is not there"):
         list_files(delta, ROOTS, "payload")
 
 
-def test_an_object_that_goes_while_it_is_read_or_is_written_in_part_ends_the_check(database: Database, store: S3, tmp_path: Path) -> None:
+def test_an_object_that_goes_or_is_written_in_part_is_named(database: Database, store: Store, tmp_path: Path) -> None:
     deployment = scene(database, APPLICANT, monitor_of(SEX), endpoint=None).deployment
     table, span = put_parquet(store, tmp_path / "table", "goes", 5, 6), Span(start=NOON, end=NOON + HOUR)
     files = PayloadFiles(deployment, table, ROOTS)
     assert files.count(span) == 22
     pieces, reader = files.pieces(span), files.files.reader()
-    place = f"{BUCKET}/allowed/goes/part-1.parquet"
+    place = "allowed/goes/part-1.parquet"
     with store.files.open_input_stream(place) as opened:
         whole = opened.read()
     known = {file.path: file for file in find_changes(table, ROOTS, "payload", {}).new}
@@ -214,7 +229,7 @@ def test_an_object_that_goes_while_it_is_read_or_is_written_in_part_ends_the_che
         PayloadFiles(deployment, table, ROOTS).count(span)
 
 
-def test_a_listing_that_changes_between_its_pages_is_repeated(store: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_that_changes_between_its_pages_is_repeated(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from moto.s3.models import S3Backend, s3_backends  # noqa: PLC0415 - what it imports warns
 
     table = put_parquet(store, tmp_path / "table", "pages", 1)

@@ -3,6 +3,7 @@
 Runs where pyspark and Java are there: `scripts/spark test` sets them up, with a master and two workers.
 """
 
+import os
 import shutil
 import sys
 import uuid
@@ -14,6 +15,7 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +25,7 @@ from app.batch.engines import Engine
 from app.checks.sources import TablePlaces
 from app.domain.deployments import Endpoint, EndpointSource
 from app.domain.monitors import MonitoredAttribute
+from app.domain.tables_of_files import TableFormat
 from app.errors import InvalidInput, ScoringFailed, SetupError
 from app.metrics.catalogue import CATALOGUE
 from app.outbound.egress import EgressPolicy
@@ -31,7 +34,9 @@ from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_o
 from tests.builders.divided import DividedRecords, assert_same_everywhere
 from tests.builders.figures import assert_same_payload, payload_figures
 from tests.builders.lakes import Lake, lake_of
+from tests.builders.log_tables import as_table
 from tests.builders.spark_engines import SPARK_WARNINGS, require_spark, spark_engine
+from tests.builders.stores import GIVEN_URL, s3
 from tests.models.mlflow_stub import save_rule_model
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -127,6 +132,31 @@ def test_copies_are_asked_by_the_executors_once_and_give_the_same_figures(databa
         assert server.counts.rows == once
     for result in (found, again):
         assert all_figures(result) == all_figures(expected)
+
+
+@pytest.mark.skipif(GIVEN_URL not in os.environ, reason="the executors do not know the S3 of this test; scripts/spark test runs it")
+@pytest.mark.parametrize("format_", [TableFormat.PARQUET, TableFormat.DELTA])
+def test_files_on_s3_give_the_figures_of_the_same_files_in_a_folder(
+    database: Database, engine: Engine, tmp_path: Path, format_: TableFormat
+) -> None:
+    monitor = monitor_of(ANYBODY, AGE, intersections=TOGETHER, metrics=tuple(CATALOGUE), max_records=30)
+    rows = [row | {"id": f"{no:05}"} for no, row in enumerate(applicants(60, 60, 7))]
+    with serve(RuleScorer()) as server, s3() as store:
+        stage = scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url))
+        lake = lake_of(stage, tmp_path / "lake", format=format_, partition_by="day")
+        for start in range(0, len(rows), 50):
+            part = rows[start : start + 50]
+            if format_ is TableFormat.DELTA:
+                deltalake.write_deltalake(str(lake.folder / "payload"), as_table(part), mode="append", partition_by=["sex"])
+            else:
+                lake.write(part, NOON, path=f"day={start} a")
+        lake.label([(row["id"], int(no % 3 == 0)) for no, row in enumerate(rows)], NOON + HOUR / 2)
+        expected, there = lake.check(NOON), store.copied(lake, tmp_path / "answers", engine)
+
+        found = there.check(NOON)
+
+    assert (found.run.window or {})["records"] == 120
+    assert all_figures(found) == all_figures(expected)
 
 
 def test_a_failure_on_an_executor_is_that_of_the_check(database: Database, engine: Engine, tmp_path: Path) -> None:
