@@ -51,8 +51,8 @@ class FilePiece(msgspec.Struct, frozen=True):
 
 
 def find_pieces(dataset: "ds.Dataset", time: str, span: Span) -> Iterator[FilePiece]:
-    """Yields the pieces that may have rows in the span, by the footers of the files."""
-    fragments = list(dataset.get_fragments())
+    """Yields the pieces that may have rows in the span, by what a log says of the files and by their footers."""
+    fragments = list(dataset.get_fragments(in_span(dataset.schema, time, span)))
     # Of an object store each footer takes a request or two.
     with ThreadPoolExecutor(FOOTERS) as pool:
         list(pool.map(lambda fragment: fragment.ensure_complete_metadata(), fragments))
@@ -68,6 +68,12 @@ def find_pieces(dataset: "ds.Dataset", time: str, span: Span) -> Iterator[FilePi
                 # A row without a time is in no span, and the bounds say nothing of it.
                 is_within = bounds["min"] >= span.start and bounds["max"] < span.end and _has_all(fragment, group.id, time)
                 yield FilePiece(fragment.path, partition, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
+
+
+def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
+    """Returns the condition that the column `time` lies in the span."""
+    start, end = (pa.scalar(moment, schema.field(time).type) for moment in (span.start, span.end))
+    return (pc.field(time) >= start) & (pc.field(time) < end)
 
 
 def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) -> bool:
@@ -96,9 +102,7 @@ class PieceReader:
         """
         import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
 
-        kind = self.schema.field(time).type
-        start, end = (pa.scalar(moment, kind) for moment in (span.start, span.end))
-        within = None if piece.is_within else (pc.field(time) >= start) & (pc.field(time) < end)
+        within = None if piece.is_within else in_span(self.schema, time, span)
         texts = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
         try:
             of_parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=texts))

@@ -13,7 +13,7 @@ from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..errors import InvalidInput
 from . import pieces
 from .locations import Root, batch_of, list_table
-from .pieces import FilePiece, PieceReader, find_pieces
+from .pieces import FilePiece, PieceReader, find_pieces, in_span
 from .stores import open_folder
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class TableFiles:
         listed = listed if part.only is None else [file for file in listed if file.path in part.only]
         self.files = [file for file in listed if part.batch is None or batch_of(file.path, table.partition_by) == part.batch]
         self._dataset: Dataset | None = None
-        paths = [file.path for file in self.files if file.bytes]
+        # An empty file is still being written, unless a log says that it is whole.
+        paths = [file.path for file in self.files if file.bytes or logged is not None]
         if not paths:
             return
         from pyarrow import dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few have files
@@ -88,9 +89,7 @@ class TableFiles:
         """
         if self._dataset is None:
             return
-        kind = self._dataset.schema.field(time).type
-        start, end = (pa.scalar(moment, kind) for moment in (span.start, span.end))
-        within = (pc.field(time) >= start) & (pc.field(time) < end)
+        within = in_span(self._dataset.schema, time, span)
         try:
             batches = self._dataset.to_batches(
                 columns=list(dict.fromkeys(columns)),

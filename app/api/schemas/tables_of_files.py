@@ -7,7 +7,9 @@ from pydantic import BeforeValidator, Field
 from ...domain.tables_of_files import FILE_FORMATS, FeedbackColumns, FeedbackTable, PayloadColumns, PayloadTable, TableFormat
 from .base import In, Out, example
 
-_LOCATION = "A folder, given by its whole path, within the folders that the operator allows (`EVENHAND_TABLE_ROOTS`)."
+_LOCATION = (
+    "A folder, given by its whole path or its address in an object store, within those that the operator allows (`EVENHAND_TABLE_ROOTS`)."
+)
 _PARTITION = "A column that is part of the files' paths, as in `day=2026-07-01/part-0.parquet`."
 _PAYLOAD_EXAMPLE = {
     "source": "table",

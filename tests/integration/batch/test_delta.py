@@ -1,5 +1,6 @@
 """Delta tables: the newest version counts, and what its files do not hold as it is is refused."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,3 +40,22 @@ def test_a_folder_without_a_log_and_deleted_rows_in_files_are_refused(tmp_path: 
     deltalake.write_deltalake(str(tmp_path / "vectors"), as_table(applicants(3, 3)), configuration=vectors)
     with pytest.raises(InvalidInput, match="deletionVectors"):
         list_files(replace(table, location=str(tmp_path / "vectors")), [tmp_path], "payload")
+
+
+def test_names_of_columns_that_the_files_may_not_have_and_files_elsewhere_are_refused(tmp_path: Path) -> None:
+    table = PayloadTable(location=str(tmp_path / "mapped"), format=TableFormat.DELTA)
+    deltalake.write_deltalake(table.location, as_table(applicants(3, 3)))
+    (log,) = (tmp_path / "mapped" / "_delta_log").glob("*.json")
+    written = log.read_text()
+    # The second protocol maps columns and names no features.
+    old = re.sub('"protocol":{[^}]*}', '"protocol":{"minReaderVersion":2,"minWriterVersion":5}', written)
+    log.write_text(old.replace('"configuration":{', '"configuration":{"delta.columnMapping.mode":"name"'))
+    with pytest.raises(InvalidInput, match="columnMapping"):
+        list_files(table, [tmp_path], "payload")
+
+    deltalake.write_deltalake(str(tmp_path / "other"), as_table(applicants(3, 3)))
+    (other,) = (tmp_path / "other").glob("*.parquet")
+    for elsewhere in (other.as_uri(), f"../other/{other.name}"):
+        log.write_text(re.sub('"path":"[^"]*"', f'"path":"{elsewhere}"', written))
+        with pytest.raises(InvalidInput, match=r"which is not there|cannot be read"):
+            list_files(table, [tmp_path], "payload")

@@ -12,7 +12,9 @@ import pytest
 from app.batch import locations
 from app.batch.listing import find_changes
 from app.batch.locations import list_files, location_problems
+from app.batch.own_files import OwnPlaces
 from app.batch.payload_files import PayloadFiles
+from app.batch.table_files import WHOLE, TableFiles
 from app.checks.sources import TablePlaces
 from app.domain.checks import CheckState, Span
 from app.domain.deployments import Endpoint
@@ -98,7 +100,7 @@ def test_the_current_snapshot_of_an_iceberg_table_on_s3_gives_the_same(database:
     lake = lake_of(scene(database, APPLICANT, monitor_of(SEX), endpoint=None), tmp_path / "lake", format=TableFormat.ICEBERG)
     rows = people(40)
     there = store.copied(lake, tmp_path / "answers", deployment_id="iceberg-in-store")
-    address = there.deployment.payload.location  # type: ignore[union-attr]
+    address = f"{store.root}/iceberg-in-store/payload"
     on_s3 = {"s3.endpoint": store.url, "s3.region": "us-east-1"}
     for location, properties in ((None, {}), (address, on_s3)):
         with iceberg(
@@ -169,6 +171,10 @@ def test_an_object_store_needs_a_folder_for_answers(database: Database, store: S
     there = store.copied(lake, tmp_path / "answers", deployment_id="no-answers")
     there.places = TablePlaces(there.places.roots)
 
+    payload = there.deployment.payload
+    assert payload is not None
+    assert OwnPlaces(there.places.roots).folder("no-answers", payload) is None
+
     with pytest.raises(SetupError, match="EVENHAND_ANSWERS_DIR"):
         there.check(NOON)
 
@@ -198,6 +204,10 @@ def test_what_is_not_there_is_said_by_name(store: Store, tmp_path: Path) -> None
     write_delta(tmp_path / "delta", people(40))
     delta = PayloadTable(location=store.put(tmp_path / "delta", "allowed/lost"), format=TableFormat.DELTA)
     lost = list_files(delta, ROOTS, "payload")[0].path
+    with store.files.open_output_stream(f"allowed/lost/{lost}"):
+        pass
+    with pytest.raises(InvalidInput, match=lost):
+        list(TableFiles(delta, ROOTS, "payload", WHOLE).read(["id"], "scored_at", Span(start=NOON, end=NOON + HOUR)))
     store.files.delete_file(f"allowed/lost/{lost}")
 
     with pytest.raises(InvalidInput, match=f"names the file {lost}, which is not there"):
