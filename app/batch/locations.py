@@ -1,7 +1,8 @@
 """Where tables may lie: only within folders and prefixes of object stores that the operator allows, whatever links lie in folders."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -95,18 +96,21 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
     open_log = _LOGS.get(table.format)
     # Before the listing, which then has every file that the log names.
     logged = None if open_log is None else open_log(location, field)
-    listed = {file.path: file for file in (_list_folder(Path(location)) if is_folder else _list_store(location, field))}
-    if logged is None:
-        named = [path for path in listed if path.endswith(SUFFIX) and not any(part.startswith((".", "_")) for part in path.split("/"))]
-    else:
-        named = [fragment.path for fragment in logged.get_fragments()]
-    for path in named:
-        if path not in listed:
-            raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
+    named = None if logged is None else {fragment.path for fragment in logged.get_fragments()}
+    is_wanted = _is_data if named is None else named.__contains__
+    try:
+        listed = sorted(_list_folder(Path(location), is_wanted) if is_folder else _list_store(location, is_wanted, field))
+    except FileNotFoundError as error:
+        raise InvalidInput.of(field, f"there is nothing at {location}; write the table there or change the deployment") from error
+    except (OSError, ValueError) as error:
+        raise InvalidInput.of(field, f"{location} cannot be listed: {text_of(error)}") from error
+    for path in sorted((named or set()) - {file.path for file in listed}):
+        raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
+    for file in listed if is_folder else []:
         # Checked for each file: a link in an allowed folder may lead to any file that the worker can read.
-        if is_folder and not _is_within(Path(location) / path, roots):
-            raise InvalidInput.of(field, f"{path} in {location} is a link to a file outside the folders that the operator allows")
-    return [listed[path] for path in sorted(named)], logged
+        if not _is_within(Path(location) / file.path, roots):
+            raise InvalidInput.of(field, f"{file.path} in {location} is a link to a file outside the folders that the operator allows")
+    return listed, logged
 
 
 def batch_of(path: str, partition_by: str | None) -> str | None:
@@ -115,27 +119,29 @@ def batch_of(path: str, partition_by: str | None) -> str | None:
     return next((unquote(value) for name, is_pair, value in parts if is_pair and unquote(name) == partition_by), None)
 
 
-def _list_folder(folder: Path) -> Iterator[ListedFile]:
+def _is_data(path: str) -> bool:
+    return path.endswith(SUFFIX) and not any(part.startswith((".", "_")) for part in path.split("/"))
+
+
+def _list_folder(folder: Path, is_wanted: Callable[[str], bool]) -> Iterator[ListedFile]:
     for file in folder.rglob("*"):
-        if file.is_file():
-            status = file.stat()
-            yield ListedFile(str(file.relative_to(folder)), status.st_size, status.st_mtime_ns)
+        path = file.relative_to(folder).as_posix()
+        if is_wanted(path) and file.is_file():
+            with suppress(FileNotFoundError):  # it has just gone
+                status = file.stat()
+                yield ListedFile(path, status.st_size, status.st_mtime_ns)
 
 
-def _list_store(location: str, field: str) -> list[ListedFile]:
-    """Returns the folder's objects, all of which were there at one moment.
+def _list_store(location: str, is_wanted: Callable[[str], bool], field: str) -> list[ListedFile]:
+    """Returns the folder's objects that are wanted, all of which were there at one moment.
 
     A store lists many objects a page at a time: what came and went between two pages would be counted twice, or not at all.
     """
     found: list[ListedFile] = []
     for _ in range(LISTINGS):
-        try:
-            infos = open_folder(location).get_file_info(fs.FileSelector("", recursive=True))
-        except FileNotFoundError as error:
-            raise InvalidInput.of(field, f"there is nothing at {location}; write the table there or change the deployment") from error
-        except (OSError, ValueError) as error:
-            raise InvalidInput.of(field, f"{location} cannot be listed: {text_of(error)}") from error
-        before, found = found, sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in infos if info.is_file)
+        infos = open_folder(location).get_file_info(fs.FileSelector("", recursive=True))
+        objects = [info for info in infos if info.is_file and is_wanted(info.path)]
+        before, found = found, sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in objects)
         if len(infos) < PAGE or found == before:
             return found
     raise InvalidInput.of(field, f"{location} changes while it is listed; it is listed again later")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..domain.checks import Span
 from ..errors import InvalidInput
-from .stores import open_folder
+from .stores import open_folder, text_of
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -122,7 +122,7 @@ class PieceReader:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
-            raise InvalidInput.of(f"{self.field}.location", f"{piece.file} in {self.location} cannot be read: {error}") from error
+            raise InvalidInput.of(f"{self.field}.location", f"{piece.file} in {self.location} cannot be read: {text_of(error)}") from error
 
 
 def _coded(field: pa.Field) -> pa.Field:

@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from . import pieces
 from .locations import Root, batch_of, list_table
 from .pieces import FilePiece, PieceReader, find_pieces, in_span
-from .stores import open_folder
+from .stores import open_folder, text_of
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -63,7 +63,7 @@ class TableFiles:
             opened = ds.dataset(paths, format="parquet", partitioning=partitioning, filesystem=open_folder(table.location))
             self._dataset = opened.replace_schema(_find_types(opened))
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {error}") from error
+            raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {text_of(error)}") from error
 
     def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
         """Returns if the table has the columns `names` by what they are for; `time` is one of these.
@@ -103,7 +103,7 @@ class TableFiles:
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
             # By turns: a damaged file, columns of other types than the first file has, an encoding that Arrow lacks, a file that vanished.
-            raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {error}") from error
+            raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
 
     def pieces(self, time: str, span: Span) -> list[FilePiece]:
         """Returns the pieces that may have rows whose time lies in the span.
@@ -114,7 +114,7 @@ class TableFiles:
         try:
             return [] if self._dataset is None else list(find_pieces(self._dataset, time, span))
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {error}") from error
+            raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
 
     def reader(self) -> PieceReader:
         """Returns the reader of the pieces."""

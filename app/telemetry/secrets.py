@@ -11,7 +11,7 @@ _SECRET_NAME = re.compile(r"passw|secret|authorization|api[_-]?key|credential|to
 _API_KEY = re.compile(r"(evk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+")  # the public prefix stays: it says which key
 _SIGNING_SECRET = re.compile(r"(whsec_)[A-Za-z0-9+/=_-]+")
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*):[^\s/@]+@")
-_URL_TOKEN = re.compile(r"([;?&](?:access_)?token=)[^;?&\s)'\"]+", re.IGNORECASE)
+_URL_TOKEN = re.compile(r"([;?&](?:(?:access_)?token|sig)=)[^;?&\s)'\"]+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 
 

@@ -3,12 +3,14 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
+import sys
 import time
 import urllib.request
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -99,8 +101,6 @@ def refuse_keys(store: Store, *, after: float) -> None:
 @contextmanager
 def google(folder: Path) -> Iterator[Store]:
     """A Google Cloud Storage, by gcp-storage-emulator; the folder is for the file of an account."""
-    from gcp_storage_emulator.server import create_server  # noqa: PLC0415 - few tests need it
-
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     account = {
         "type": "service_account",
@@ -110,13 +110,14 @@ def google(folder: Path) -> Iterator[Store]:
     }
     (folder / "account.json").write_text(json.dumps(account))
     port = free_port()
-    server, url = create_server("127.0.0.1", port, in_memory=True, default_bucket=BUCKET), f"http://127.0.0.1:{port}"
-    server.start()
-    try:
-        with _variables({"GOOGLE_APPLICATION_CREDENTIALS": str(folder / "account.json"), "CLOUD_STORAGE_EMULATOR_ENDPOINT": url}):
-            yield Store(f"gs://{BUCKET}", url)
-    finally:
-        server.stop()
+    url = f"http://127.0.0.1:{port}"
+    # Not in this process: Arrow waits for it without letting another thread of Python work.
+    options = ["--host=127.0.0.1", f"--port={port}", "--in-memory", f"--default-bucket={BUCKET}"]
+    with (
+        _running([str(Path(sys.executable).with_name("gcp-storage-emulator")), "start", *options], port),
+        _variables({"GOOGLE_APPLICATION_CREDENTIALS": str(folder / "account.json"), "CLOUD_STORAGE_EMULATOR_ENDPOINT": url}),
+    ):
+        yield Store(f"gs://{BUCKET}", url)
 
 
 @contextmanager
@@ -127,19 +128,23 @@ def azure() -> Iterator[Store]:
         pytest.skip("azurite is not installed: npm install -g azurite")
     port = free_port()
     options = ["--blobPort", str(port), "--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry"]
-    server, url = subprocess.Popen([azurite, *options], stdout=subprocess.DEVNULL), f"http://127.0.0.1:{port}/devstoreaccount1"
+    url = f"http://127.0.0.1:{port}/devstoreaccount1"
     named = {"AZURE_STORAGE_ENDPOINT": url, "AZURE_STORAGE_ACCOUNT_NAME": "devstoreaccount1", "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY}
+    with _running([azurite, *options], port), _variables(named | {"AZURE_ALLOW_HTTP": "true"}):
+        stores.open_folder(f"abfs://{BUCKET}").base_fs.create_dir(BUCKET)
+        yield Store(f"abfs://{BUCKET}", url)
+
+
+@contextmanager
+def _running(command: Sequence[str], port: int) -> Iterator[None]:
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        with _variables(named | {"AZURE_ALLOW_HTTP": "true"}):
-            container = stores.open_folder(f"abfs://{BUCKET}").base_fs
-            while True:
-                try:
-                    container.create_dir(BUCKET)
-                    break
-                except OSError:
-                    assert server.poll() is None
-                    time.sleep(0.1)
-            yield Store(f"abfs://{BUCKET}", url)
+        while True:
+            assert server.poll() is None, command
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.1)
+        yield
     finally:
         server.terminate()
         server.wait()

@@ -44,6 +44,7 @@ def test_counts_keep_their_value_whatever_their_name() -> None:
         ("postgresql://user:hunter2@host/db", "postgresql://user:***@host/db"),
         ("Authorization: Basic dXNlcjpodW50ZXIy", "Authorization: Basic ***"),
         ("signed with whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "signed with whsec_***"),
+        ("https://a.blob.core.windows.net/c?se=2030&sig=aB%2Bc%3D&sp=r 403", "https://a.blob.core.windows.net/c?se=2030&sig=***&sp=r 403"),
         ("http://127.0.0.1:8000/docs", "http://127.0.0.1:8000/docs"),
     ],
 )
