@@ -38,7 +38,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
     # Of the variables of Azure, Arrow reads those of identities. These are of those that deltalake reads.
     options = {"account_key": os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")}
     if token := os.environ.get("AZURE_STORAGE_SAS_TOKEN"):
-        options["sas_token"] = f"?{token.removeprefix('?')}"  # Arrow puts it behind the address as it is
+        options["sas_token"] = f"?{token.removeprefix('?')}"  # Arrow adds it to the address as it is
     endpoint = urlsplit(os.environ.get("AZURE_STORAGE_ENDPOINT", ""))
     for service in ("blob", "dfs"):
         options |= {f"{service}_storage_authority": endpoint.netloc, f"{service}_storage_scheme": endpoint.scheme}
