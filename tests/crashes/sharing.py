@@ -36,7 +36,8 @@ class WorkerProcess:
     def ended_checks(self) -> list[str]:
         """The ids of the checks that it says it has ended."""
         lines = [json.loads(line) for line in self._log.read_text().splitlines() if line.startswith("{")]
-        return [line["check"] for line in lines if line["event"] == "check_ended"]
+        # Lines of the audit, which are printed as well, have no event of the log.
+        return [line["check"] for line in lines if line.get("event") == "check_ended"]
 
 
 @contextmanager
