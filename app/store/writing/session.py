@@ -39,7 +39,13 @@ class WriteSession:
         """Returns a session whose writes may take so many seconds each."""
         options = f"{SESSION_OPTIONS} -c statement_timeout={round(seconds * 1000)} -c client_min_messages=error"
         connection = await psycopg.AsyncConnection.connect(
-            url, autocommit=True, options=options, application_name="evenhand ingest", connect_timeout=_CONNECT_SECONDS
+            url,
+            autocommit=True,
+            options=options,
+            application_name="evenhand ingest",
+            connect_timeout=_CONNECT_SECONDS,
+            # Once psycopg has prepared a statement by itself, a ROLLBACK deallocates all of them, and ours as well.
+            prepare_threshold=None,
         )
         session = cls(connection, seconds)
         try:

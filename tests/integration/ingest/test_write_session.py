@@ -180,6 +180,21 @@ def test_a_changed_deployment_gets_no_record_and_the_connection_goes_on(database
     assert rows(database, "SELECT sum(records) FROM record_counts") == [(1,)]
 
 
+def test_a_connection_goes_on_after_the_same_statement_many_times_and_a_rollback(database: Database, target: Target) -> None:
+    """The driver prepares a statement that it has sent five times, and at the next ROLLBACK it deallocates all that is prepared."""
+
+    async def work(session: WriteSession) -> None:
+        for _ in range(12):
+            async with session.transaction([batch(target, "a")]):
+                await session.commit(b"")
+        with pytest.raises(StaleTarget):
+            await write_payload(session, [batch(target, "a", row_version="1")])
+        await write_payload(session, [batch(target, "b")])
+
+    with_session(database, work)
+    assert rows(database, "SELECT record_id FROM payload_records") == [("b",)]
+
+
 @pytest.mark.nightly
 def test_a_broken_connection_is_noticed_even_if_the_event_loop_never_tells(database: Database) -> None:
     """An event loop may drop the watch on a socket that breaks (uvloop does): the wait must end all the same."""
