@@ -137,13 +137,13 @@ def _list_store(location: str, is_wanted: Callable[[str], bool], field: str) -> 
 
     A store lists many objects a page at a time: what came and went between two pages would be counted twice, or not at all.
     """
-    found: list[ListedFile] = []
+    listed: list[ListedFile] = []
     for _ in range(LISTINGS):
         infos = open_folder(location).get_file_info(fs.FileSelector("", recursive=True))
         objects = [info for info in infos if info.is_file and is_wanted(info.path)]
-        before, found = found, sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in objects)
-        if len(infos) < PAGE or found == before:
-            return found
+        before, listed = listed, sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in objects)
+        if len(infos) < PAGE or listed == before:
+            return listed
     raise InvalidInput.of(field, f"{location} changes while it is listed; it is listed again later")
 
 

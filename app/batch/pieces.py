@@ -106,8 +106,8 @@ class PieceReader:
         texts = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
         try:
             of_parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=texts))
-            known = pickle.loads(piece.partition)  # noqa: S301 - written by `find_pieces`
-            fragment = of_parquet.make_fragment(piece.file, open_folder(self.location), known, row_groups=[piece.row_group])
+            partition = pickle.loads(piece.partition)  # noqa: S301 - written by `find_pieces`
+            fragment = of_parquet.make_fragment(piece.file, open_folder(self.location), partition, row_groups=[piece.row_group])
             coded = {name for name in texts if name in fragment.physical_schema.names}
             wanted = pa.schema([_coded(field) if field.name in coded else field for field in self.schema])
             scanned = fragment.to_batches(

@@ -55,8 +55,8 @@ class TableFiles:
         from pyarrow import dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few have files
 
         if logged is not None:
-            kept = [fragment for fragment in logged.get_fragments() if fragment.path in set(paths)]
-            self._dataset = ds.FileSystemDataset(kept, logged.schema, logged.format, logged.filesystem)
+            fragments = [fragment for fragment in logged.get_fragments() if fragment.path in set(paths)]
+            self._dataset = ds.FileSystemDataset(fragments, logged.schema, logged.format, logged.filesystem)
             return
         partitioning = None if table.partition_by is None else ds.partitioning(flavor="hive")
         try:

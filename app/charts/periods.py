@@ -157,9 +157,9 @@ def format_moment(moment: datetime) -> str:
 
 def _reach(moments: Sequence[datetime], rollup: Period | None, events: Sequence[datetime] = ()) -> Span:
     """Returns the time of the points and events: a point of a check is about the hour before it, one of a period about that after it."""
-    found = moments or events or [ORIGIN]
+    marked = moments or events or [ORIGIN]
     before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _LENGTHS[rollup])
-    return Span(start=min(found) - before, end=max([max(found) + after, *events]))
+    return Span(start=min(marked) - before, end=max([max(marked) + after, *events]))
 
 
 def _axis(span: Span) -> TimeAxis:
@@ -186,13 +186,13 @@ def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> T
 
 
 def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *, has_alerts: bool) -> str:
-    known = DATA_TITLES[series.data]
+    data_title = DATA_TITLES[series.data]
     per = f"one bar a {'check' if series.rollup is None else series.rollup.value}"
     if step > HOUR:
         per = f"each bar from the lowest to the highest check of {_count_step(step)}"
     return " ".join(
         (
-            f"{known[0].upper()}{known[1:]}; {per}, in the colour of the verdict. Grey: 95 % intervals; shaded: the fair range.",
+            f"{data_title[0].upper()}{data_title[1:]}; {per}, in the colour of the verdict. Grey: 95 % intervals; shaded: the fair range.",
             *(["Hollow: carried forward."] if any(picture.carried for picture in pictures) else []),
             *(["Dark at the bottom: checks without figures."] if series.gaps else []),
             *(["Triangle: alert opened."] if has_alerts else []),

@@ -47,9 +47,9 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         lower_priority()
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-            found = versions_of_month(reader, kind, deployment.no, span)
-            schema = schemas_of(session, deployment.no)[_choose_version(kind, found, version, f"{month} of {deployment_id}")]
-            details = {"rows": found[schema.version], "schema_version": schema.version}
+            records = versions_of_month(reader, kind, deployment.no, span)
+            schema = schemas_of(session, deployment.no)[_choose_version(kind, records, version, f"{month} of {deployment_id}")]
+            details = {"rows": records[schema.version], "schema_version": schema.version}
             record_activity(session, COMMAND_LINE, f"{kind.value}_records.exported", deployment=deployment, subject=month, details=details)
         head = ExportHead(
             kind=kind,
@@ -65,12 +65,12 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
     typer.echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
 
 
-def _choose_version(kind: LogKind, found: Mapping[int, int], version: int | None, place: str) -> int:
-    if version is None and len(found) > 1:
-        listed = ", ".join(f"{one} ({records:,} records)" for one, records in found.items())
+def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, place: str) -> int:
+    if version is None and len(records) > 1:
+        listed = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
         raise InvalidInput.of("--schema-version", f"must be one of those that {place} has: {listed}. Write a file of each")
-    chosen = version or next(iter(found), None)
-    if chosen is None or chosen not in found:
+    chosen = version or next(iter(records), None)
+    if chosen is None or chosen not in records:
         raise NotFound(f"{kind.value} record in the database of", place if version is None else f"{place} under schema version {version}")
     return chosen
 

@@ -183,8 +183,8 @@ def _read_column(found: Mapping[str, Any]) -> Column:
     sent = FieldType(storage["sent"] if storage else found["type"])
     is_number = sent in (FieldType.INTEGER, FieldType.NUMBER)
     kind = (FieldKind.NUMERIC if is_number else FieldKind.CATEGORICAL) if storage else FieldKind(found["kind"])
-    kept = Storage(kind=StorageKind(storage["kind"]), sent=sent) if storage else None
-    return Column(name=found["name"], type=sent, kind=kind, storage=kept)
+    column_storage = Storage(kind=StorageKind(storage["kind"]), sent=sent) if storage else None
+    return Column(name=found["name"], type=sent, kind=kind, storage=column_storage)
 
 
 def _members(response: httpx.Response) -> dict[str, Any]:

@@ -279,9 +279,9 @@ def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Meas
         charts.append(Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}", chart, problem))
 
     def add_series(title: str, metric: str, data: DataSet, attribute: str | None) -> None:
-        asked = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup)
+        request = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup)
         query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute})}
-        add(title, "series", query, lambda: series_chart(rename_series(words, series_of(session, number, asked)), PAGE, alerts=alerts))
+        add(title, "series", query, lambda: series_chart(rename_series(words, series_of(session, number, request)), PAGE, alerts=alerts))
 
     for attribute in dict.fromkeys(figure.attribute for figure in about):
         name = CATALOGUE[metric].title

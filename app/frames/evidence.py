@@ -127,7 +127,7 @@ def follow_frame(
     ]
     comparisons = sum(len(one.figure.limits) for one in compared)
     return Evidence(
-        comparisons=tuple(evidence for one in compared for evidence in _look_at(one, comparisons, budget_hours)),
+        comparisons=tuple(evidence for figure in compared for evidence in _look_at(figure, comparisons, budget_hours)),
         hours=hours.hours,
         first=hours.first,
         records=int(counted.sum()),

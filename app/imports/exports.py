@@ -42,7 +42,7 @@ class ExportHead(Struct, frozen=True, kw_only=True):
     def columns(self) -> list[str]:
         """Returns the names of the columns that the schema gives."""
         # A feature may be called `id`.
-        return [f"features.{one.name}" for one in self.schema.features] + [f"meta.{one.name}" for one in self.schema.meta]
+        return [f"features.{column.name}" for column in self.schema.features] + [f"meta.{column.name}" for column in self.schema.meta]
 
     def registration(self, deployment_id: str) -> dict[str, Any]:
         """Returns the body that registers a deployment for the records, each column with the type that is in the file."""
@@ -86,9 +86,9 @@ def read_head(file: InputFile) -> ExportHead | None:
     Raises:
         InvalidInput: the head was changed, or is of another version, or the file is damaged.
     """
-    found = file.parquet_metadata().get(_HEAD)
+    encoded = file.parquet_metadata().get(_HEAD)
     try:
-        return None if found is None else msgspec.json.decode(found, type=ExportHead)
+        return None if encoded is None else msgspec.json.decode(encoded, type=ExportHead)
     except msgspec.MsgspecError as error:
         reason = f"has a head of `evenhand export` that was changed, or is of another version of Evenhand ({error})"
         raise InvalidInput.of(file.name, reason) from error

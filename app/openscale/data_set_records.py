@@ -95,11 +95,11 @@ class DataSetRecords:
         if not limit:
             return []
         if self.data_set.kind == FEEDBACK:
-            rows = [self._feedback(one) for one in list_feedback(session, no, wanted, offset=offset, limit=limit)]
+            rows = [self._feedback(record) for record in list_feedback(session, no, wanted, offset=offset, limit=limit)]
         elif wanted.is_plain:
-            rows = [self._payload(one) for one in self._newest(wanted, offset, limit)]
+            rows = [self._payload(record) for record in self._newest(wanted, offset, limit)]
         else:
-            rows = [self._payload(one) for one in list_payload(session, no, wanted, offset=offset, limit=limit)]
+            rows = [self._payload(record) for record in list_payload(session, no, wanted, offset=offset, limit=limit)]
         # Tables of the SDK have the names of the first record, and the values of each by position.
         names = dict.fromkeys(name for row in rows for name in row.values)
         return [ListedRecord(row.id, {name: row.values.get(name) for name in names}) for row in rows]

@@ -209,10 +209,10 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - httpcore's signature
         if info == _IS_ANSWERED:
             return self._is_answered
-        found = self._stream.get_extra_info(info)
-        if info == _IS_READABLE and not found and (tls := self._stream.get_extra_info("ssl_object")) is not None:
+        value = self._stream.get_extra_info(info)
+        if info == _IS_READABLE and not value and (tls := self._stream.get_extra_info("ssl_object")) is not None:
             return _holds_more(tls)
-        return found
+        return value
 
 
 def _holds_more(tls: ssl.SSLObject) -> bool:

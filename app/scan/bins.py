@@ -38,11 +38,11 @@ class Bins:
         """Returns the division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records are not kept."""
         numbers = [value for value in counts if isinstance(value, int | float) and not isinstance(value, bool)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
-            known = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
-            edges = np.unique(np.quantile(known, np.arange(1, BINS) / BINS, method="inverted_cdf"))
-            edges = edges[edges < known.max()]
+            values_of_records = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
+            edges = np.unique(np.quantile(values_of_records, np.arange(1, BINS) / BINS, method="inverted_cdf"))
+            edges = edges[edges < values_of_records.max()]
             if not len(edges):  # most records have the largest number
-                edges = known[known < known.max()].max(keepdims=True)
+                edges = values_of_records[values_of_records < values_of_records.max()].max(keepdims=True)
             return cls(feature, edges=tuple(edges.tolist()))
         texts: Counter[str] = Counter()
         for value, count in counts.items():
@@ -89,5 +89,5 @@ class Bins:
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Returns the position [N] of each of these canonical texts among the kept values."""
-        known = {text: place for place, text in enumerate(self.kept)}
-        return np.array([known.get(text, len(self.kept)) for text in texts], dtype=np.int64)
+        positions = {text: place for place, text in enumerate(self.kept)}
+        return np.array([positions.get(text, len(self.kept)) for text in texts], dtype=np.int64)

@@ -76,7 +76,7 @@ def search_groups(
             others_favourable=of_all - scan.favourable,
         )
     return SearchResult(
-        features=tuple(one.feature for one in bins),
+        features=tuple(binned.feature for binned in bins),
         direction=direction,
         records=records,
         favourable=of_all,
@@ -96,8 +96,8 @@ def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
     p_value, group = f"p = {result.p_value:.3f}", result.group
     if group is not None:
         rates = f"{group.rate:.1%} of its {group.records:,} records are favourable, of all others {group.others_rate:.1%}"
-        found = f"One {does} by more than chance explains ({p_value}): {group.rule.label}"
-        return f"{searched}. {found}. {rates.replace('%', ' %')}."
+        finding = f"One {does} by more than chance explains ({p_value}): {group.rule.label}"
+        return f"{searched}. {finding}. {rates.replace('%', ' %')}."
     if result.p_value <= MAX_P_VALUE:
         too_few = f"it, or all others together, has fewer than {MIN_RECORDS} records"
         return f"{searched}. The one that {does_most} ({p_value}) is not shown: {too_few}."

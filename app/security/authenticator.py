@@ -74,9 +74,9 @@ class Authenticator:
         if self._bearers is not None and is_of_issuer(sent):
             return await self._authenticate_bearer(sent, self._bearers)
         text, secret_hash = _parse_key(authorization, with_tokens=self._tokens is not None)
-        known = self._recall(secret_hash)
-        if known is not None:
-            return known
+        recalled = self._recall(secret_hash)
+        if recalled is not None:
+            return recalled
 
         # An answer to a question asked too long ago is not current: such a look-up is left to its own callers.
         task, current_until = self._under_way.get(secret_hash, (None, 0.0))
@@ -95,14 +95,14 @@ class Authenticator:
             Unavailable: the database does not answer.
         """
         hashed = token_hash(token)
-        known = self._recall(hashed)
-        return known if known is not None else await asyncio.to_thread(self._look_up_session, hashed)
+        recalled = self._recall(hashed)
+        return recalled if recalled is not None else await asyncio.to_thread(self._look_up_session, hashed)
 
     async def _authenticate_bearer(self, token: str, bearers: BearerTokens) -> Principal:
         hashed = hash_key(token)
-        known = self._recall(hashed)
-        if known is not None:
-            return known
+        recalled = self._recall(hashed)
+        if recalled is not None:
+            return recalled
         asked_at = self._clock()
         identity, expires_at = await bearers.read(token)
         principal = await asyncio.to_thread(self._look_up_identity, identity, expires_at)

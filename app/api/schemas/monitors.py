@@ -103,7 +103,7 @@ class ConditionIn(In):
         return Condition(
             feature=self.feature,
             values=tuple(self.values),
-            intervals=tuple(NumberInterval(above=one.above, up_to=one.up_to) for one in self.intervals),
+            intervals=tuple(NumberInterval(above=interval.above, up_to=interval.up_to) for interval in self.intervals),
             excluded=None if self.excluded is None else tuple(self.excluded),
             or_missing=self.or_missing,
         )

@@ -30,8 +30,8 @@ _NUMBER: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
 def versions_of_month(reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span) -> Mapping[int, int]:
     """Returns the number of the month's records by the version of their schema, the first version first."""
     statement = f"SELECT schema_version::int AS version, count(*) AS n {_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
-    found = reader.table(statement)
-    return dict(zip(found["version"].to_pylist(), found["n"].to_pylist(), strict=True))
+    counts = reader.table(statement)
+    return dict(zip(counts["version"].to_pylist(), counts["n"].to_pylist(), strict=True))
 
 
 def rows_of_month(
@@ -43,9 +43,9 @@ def rows_of_month(
         for source, columns in (("features", schema.features), ("meta", schema.meta))
         for position, column in enumerate(columns)
     )
-    wanted = f"{_FIXED[kind]}, features IS NOT NULL AS has_features, meta IS NOT NULL AS has_meta{values}"
+    selected = f"{_FIXED[kind]}, features IS NOT NULL AS has_features, meta IS NOT NULL AS has_meta{values}"
     of_version = f"{_of_month(kind, deployment_no, month)} AND schema_version = {schema.version:d}"
-    return reader.batches(f"SELECT {wanted} {of_version} ORDER BY {_TIME[kind]}, {_NUMBER[kind]}")
+    return reader.batches(f"SELECT {selected} {of_version} ORDER BY {_TIME[kind]}, {_NUMBER[kind]}")
 
 
 def _of_month(kind: LogKind, deployment_no: int, month: Span) -> str:

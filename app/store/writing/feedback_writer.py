@@ -54,6 +54,6 @@ async def write_feedback(session: WriteSession, batches: Sequence[FeedbackBatch]
     await session.run(_STAGE)
     async with session.transaction(batches):
         await session.copy("feedback_staged", columns, b"".join([batch.lines for batch in batches]))
-        found = await session.commit(arrivals.with_sources(_MERGE, batches) + (_NOTE_HOURS if batches[0].historical else b""))
-    is_same: dict[int, bool] = dict(found)
+        merged = await session.commit(arrivals.with_sources(_MERGE, batches) + (_NOTE_HOURS if batches[0].historical else b""))
+    is_same: dict[int, bool] = dict(merged)
     return [outcome_of(batch, is_same) for batch in batches]

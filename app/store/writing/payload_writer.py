@@ -81,9 +81,9 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
     await session.run(_STAGE)
     async with session.transaction(batches):
         await session.copy("payload_staged", RECORD_COLUMNS + extra, b"".join([batch.records for batch in batches]))
-        found = await session.commit(_note_hours(batches) + arrivals.with_sources(_MERGE, batches))
+        repeated = await session.commit(_note_hours(batches) + arrivals.with_sources(_MERGE, batches))
 
-    clashes = {number: (same, same_time) for number, same, same_time in found}
+    clashes = {number: (same, same_time) for number, same, same_time in repeated}
     outcomes = []
     for batch in batches:
         # A record that was sent without a time got that of its first arrival, so another time is no difference.

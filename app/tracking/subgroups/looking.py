@@ -16,8 +16,8 @@ def read_result(scan: SubgroupScan) -> SearchResult | None:
     stored, bins = scan.result, scan.bins
     if stored is None or bins is None:
         return None
-    known: dict[str, Any] = {"group": None, "features": [one["feature"] for one in bins], "direction": scan.direction}
-    return msgspec.convert(known | stored, SearchResult)
+    defaults: dict[str, Any] = {"group": None, "features": [binned["feature"] for binned in bins], "direction": scan.direction}
+    return msgspec.convert(defaults | stored, SearchResult)
 
 
 def say_scan(scan: SubgroupScan) -> str:

@@ -85,7 +85,7 @@ def _run(database: Database, scan: SubgroupScan) -> None:
         raise Conflict(f"Fewer than {2 * MIN_RECORDS} records with these features count in the scanned hours; a scan needs that many.")
     # A feature keeps its values from scan to scan, so that a group that is found again has the same rule.
     bins = [stored.get(name) or Bins.choose(name, count_values([part.columns[name] for part in parts])) for name in names]
-    codes = np.concatenate([np.column_stack([encode(one, part.columns[one.feature]) for one in bins]) for part in parts])
+    codes = np.concatenate([np.column_stack([encode(binned, part.columns[binned.feature]) for binned in bins]) for part in parts])
     while codes.shape[1] > 1 and len(np.unique(codes, axis=0)) > MAX_CELLS:
         bins, codes = bins[:-1], codes[:, :-1]
     result = search_groups(bins, codes, favourable, direction=UnfairSide(scan.direction), seed=scan.no)
@@ -96,7 +96,7 @@ def _run(database: Database, scan: SubgroupScan) -> None:
             state="succeeded",
             span_start=span.start,
             span_end=span.end,
-            bins=[one.to_json() for one in bins],
+            bins=[binned.to_json() for binned in bins],
             result=msgspec.to_builtins(result),
         )
 
@@ -114,4 +114,4 @@ def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list
         names = scan.features or _default_features(followed)
         people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
         parts = list(read_features(reader, followed, names, span, people))
-        return span, names, parts, {one["feature"]: Bins.from_json(one) for one in last_bins(session, scan.deployment_no)}
+        return span, names, parts, {binned["feature"]: Bins.from_json(binned) for binned in last_bins(session, scan.deployment_no)}

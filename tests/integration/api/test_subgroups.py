@@ -116,7 +116,7 @@ def watch(service: RunningService, scan_id: str, **body: object) -> httpx.Respon
 
 def test_a_planted_subgroup_is_found_as_the_rule_of_an_attribute(watched: RunningService, found: dict[str, Any]) -> None:
     group = found["group"]
-    inside = [one for one in make(planted=0.3) if one["features"]["age"] <= 33 and one["features"]["region"] == "north"]
+    inside = [record for record in make(planted=0.3) if record["features"]["age"] <= 33 and record["features"]["region"] == "north"]
 
     assert (found["state"], found["records"], found["p_value"], found["direction"]) == ("succeeded", HOURS * RECORDS, 0.005, "below")
     assert group["rule"]["any_of"][0][1] == {
@@ -328,7 +328,7 @@ def test_watching_a_group_leaves_other_evidence_as_it_is_and_begins_its_own_with
     assert {row["hour"] for row in rows if "hour" in row} == {next_hour}
     assert {row["first_hour"] for row in evidence_rows(watched, "sex") if "first_hour" in row} == {START}
     comparisons = watched.client.get(f"{PATH}/evidence").json()["comparisons"]
-    begins = {one["attribute"]: one["starts_at"] for one in comparisons}
+    begins = {comparison["attribute"]: comparison["starts_at"] for comparison in comparisons}
     assert begins == {"sex": None, "the young of the north": next_hour.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 

@@ -46,9 +46,9 @@ def test_the_chart_of_a_view_has_the_shares_of_the_view(reported: Reported) -> N
     picture = ET.fromstring(reported.text(f"{reported.address}/charts/payload_perturbed.svg"))  # noqa: S314 - our own picture
     view = reported.service.client.get(f"/v1/deployments/a-model{reported.address}/views/payload_perturbed").json()
 
-    bars = [one.text or "" for one in picture.iter(f"{SVG}title")]
+    bars = [title.text or "" for title in picture.iter(f"{SVG}title")]
     (sex,) = [one for one in view["attributes"] if one["attribute"] == "sex"]
-    assert [bar.partition(" %")[0] for bar in bars] == [f"{one['group']}: {100 * one['share']:.1f}" for one in sex["groups"]]
+    assert [bar.partition(" %")[0] for bar in bars] == [f"{group['group']}: {100 * group['share']:.1f}" for group in sex["groups"]]
 
 
 def test_parts_of_a_view_and_rolled_up_series_are_charts_too(reported: Reported) -> None:

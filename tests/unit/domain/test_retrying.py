@@ -65,7 +65,7 @@ def notification(event: Event, created_at: datetime) -> Notification:
 
 def test_a_scheduled_check_is_tried_again_after_each_pause_and_then_no_more() -> None:
     attempts = range(1, CHECK_POLICY.max_attempts + 1)
-    pauses = [CHECK_POLICY.retry_after(check(Trigger.SCHEDULE, one)) for one in attempts]
+    pauses = [CHECK_POLICY.retry_after(check(Trigger.SCHEDULE, attempt)) for attempt in attempts]
 
     assert pauses == [*CHECK_POLICY.retry_delays, None]
 
