@@ -1,4 +1,4 @@
-"""Attacks its own service on loopback, and says whether others were still served: heads, half-open requests, reports, bodies.
+"""Attacks its own service on loopback, and says whether others were still served: heads, silence, pipelining, reports, bodies.
 
     .venv/bin/python scripts/security_doors.py [--code FOLDER]
 
@@ -27,9 +27,14 @@ import httpx
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 HOST = "127.0.0.1"
+CROWD = "127.0.0.2"
+"""Address of those who attack: each address has a number of connections of its own."""
 
 CONNECTIONS = 200
 HEAD_BYTES = 1_000_000
+SILENT = 2_000
+PIPELINING, PIPELINED = 50, 14_400
+"""Connections that send requests without waiting for answers, and the requests of each."""
 GOOD_REQUESTS = 20
 MAX_GROWTH_MB = 50
 REPORTS = 40
@@ -107,6 +112,8 @@ async def _attack_all(service: Service) -> int:
     for attack, name, is_memory_bounded in (
         (large_heads, f"{CONNECTIONS} connections send {HEAD_BYTES // 1000} kB of headers", True),
         (half_open, f"{CONNECTIONS} half-open requests stay", True),
+        (silent, f"{SILENT:,} silent connections", True),
+        (pipelined, f"{PIPELINING} connections pipeline {PIPELINED:,} requests", True),
         (slow_bodies, f"{BODIES} slow bodies of {round(BODY_BYTES / 2**20)} MiB of one key", False),
     ):
         outcomes.append(await measured(service, name, attack, is_memory_bounded=is_memory_bounded))
@@ -144,6 +151,21 @@ async def large_heads(service: Service) -> AsyncIterator[Callable[[], Awaitable[
 async def half_open(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
     """Sends the beginnings of heads."""
     async with _crowd(service, CONNECTIONS, [b"GET /v1/me HTTP/1.1\r\nhost: a\r\nx: "]), _asking(service) as ask:
+        yield ask
+
+
+@asynccontextmanager
+async def silent(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """Opens connections that never say anything, until the service closes them."""
+    async with _crowd(service, SILENT, []), _asking(service) as ask:
+        yield ask
+
+
+@asynccontextmanager
+async def pipelined(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """Sends many requests behind one another without waiting for answers."""
+    requests = [b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n" * PIPELINED]
+    async with _crowd(service, PIPELINING, requests), _asking(service) as ask:
         yield ask
 
 
@@ -201,7 +223,7 @@ async def _asking(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool
 @asynccontextmanager
 async def _crowd(service: Service, count: int, parts: list[bytes]) -> AsyncIterator[None]:
     """Opens connections that send the parts, or as much of them as is accepted; they stay open until the block ends."""
-    connections = await asyncio.gather(*(asyncio.open_connection(HOST, service.port) for _ in range(count)))
+    connections = await asyncio.gather(*(asyncio.open_connection(HOST, service.port, local_addr=(CROWD, 0)) for _ in range(count)))
     try:
         await asyncio.gather(*(_send(writer, parts) for _, writer in connections))
         yield

@@ -1,0 +1,324 @@
+"""Compares the service of another checkout with this one's: two services at once, asked in turns, on one Postgres server with fsync on.
+
+    scripts/bench commits --before FOLDER [--rounds 7] [--scale 1.0] [--only NAMES]
+
+FOLDER is a checkout with an environment in `.venv` (`scripts/run --once` makes one). Each side is `evenhand serve` with a database of its
+own. Of each round the sides' ratio is taken, and of the ratios the median: a machine is faster at one time than at another. Sides:
+
+- raw COPY of similar rows, and payload records, 1,000 and 1 a request (4 and 64 connections);
+- a whole check of 500 and of 100,000 records, from its start to its end in the table of checks, with a model that adds two columns;
+- calls of that model through the gateway, by one caller and by 32;
+- memory of the idle processes; Postgres is not among them.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import psycopg
+import uvicorn
+import uvloop
+from bench_ingest import DEPLOYMENT, NAMES, NUMBERS, TEXTS, WORDS, copy_rows, make_request, make_rows, native_body
+from bench_lines import Line, show_lines
+from bench_load import Load, drive
+from bench_service import IDLE_SECONDS
+
+from app.embedded import embedded_postgres
+
+ROOT = Path(__file__).resolve().parents[1]
+START_SECONDS = 180
+CUT_OFF = 0.5
+CHECK_SIZES = (500, 100_000)
+FIRST, SECOND = NAMES.index(NUMBERS[0]), NAMES.index(NUMBERS[1])
+CALL = json.dumps({"fields": NAMES, "values": [[*(WORDS[0] for _ in TEXTS), *(1 for _ in NAMES[len(TEXTS) :])]]}).encode()
+
+_CHECKED = """
+SELECT state::text, extract(epoch FROM finished_at - started_at)::float, ("window" ->> 'copies_to_score')::int FROM checks WHERE id = %s
+"""
+
+
+@dataclass
+class Side:
+    """A running service, and what was measured of it by the name of the measurement."""
+
+    port: int
+    url: str
+    process: psutil.Process
+    key: str = ""
+    figures: dict[str, list[float]] = field(default_factory=dict)
+    p99: dict[str, list[float]] = field(default_factory=dict)
+
+    def note(self, name: str, figure: float, load: Load | None = None) -> None:
+        """Keeps a figure of a round, and the p99 of the latencies in milliseconds."""
+        self.figures.setdefault(name, []).append(figure)
+        if load is not None:
+            self.p99.setdefault(name, []).append(statistics.quantiles(load.latencies_ms, n=100)[98])
+
+
+def main() -> None:
+    """Runs all measurements in turns and prints the table; the exit status says whether every limit was kept."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", type=Path, metavar="FOLDER")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")
+    parser.add_argument("--only", nargs="+", default=[], help="beginnings of names of measurements")
+    parser.add_argument("--model", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.model:
+        _serve_model()
+        return
+    if options.before is None:
+        parser.error("--before is missing: the folder of the other checkout")
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-bench-")))
+        folder.chmod(0o711)  # the database may run as another account
+        server = stack.enter_context(embedded_postgres(folder / "postgres"))
+        model = stack.enter_context(_model())
+        before, now = (
+            stack.enter_context(_running(code, folder / name, server, name, model))
+            for name, code in (("before", options.before.resolve()), ("now", ROOT))
+        )
+        for side in (before, now):
+            side.note("memory of the idle processes, MB", _memory(side.process))
+        measurements = {
+            name: measure
+            for name, measure in _measurements(options.scale).items()
+            if not options.only or name.startswith(tuple(options.only))
+        }
+        for number in range(options.rounds):
+            for name, measure in measurements.items():
+                print(f"round {number + 1} of {options.rounds}: {name} …", file=sys.stderr, flush=True)
+                for side in (before, now) if number % 2 else (now, before):
+                    measure(side, name)
+    sys.exit(0 if _report(before, now) else 1)
+
+
+def _measurements(scale: float) -> dict[str, Callable[[Side, str], None]]:
+    def post(size: int, count: int, connections: int) -> Callable[[Side, str], None]:
+        def measure(side: Side, name: str) -> None:
+            requests = [make_request(side.key, native_body(make_rows(size))) for _ in range(max(connections, int(count * scale)))]
+            load = uvloop.run(drive(side.port, requests, connections))
+            _require(load, f'{{"sent":{size},"accepted":{size},'.encode())
+            side.note(name, load.requests * size / load.seconds, load)
+
+        return measure
+
+    def copy(side: Side, name: str) -> None:
+        with psycopg.connect(side.url) as connection:
+            row = connection.execute("SELECT no FROM deployments WHERE id = 'twin'").fetchone()
+        side.note(name, copy_rows(side.url, row[0] if row else 0, max(1, int(150 * scale))))
+
+    def check(size: int) -> Callable[[Side, str], None]:
+        return lambda side, name: side.note(name, _check(side, size))
+
+    def call(callers: int, count: int) -> Callable[[Side, str], None]:
+        def measure(side: Side, name: str) -> None:
+            head = f"POST /v1/deployments/{DEPLOYMENT}/predictions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {side.key}\r\n"
+            head += f"Content-Type: application/json\r\nContent-Length: {len(CALL)}\r\n\r\n"
+            load = uvloop.run(drive(side.port, [head.encode() + CALL] * max(100, int(count * scale)), callers))
+            _require(load, b'{"fields"')
+            side.note(name, statistics.median(load.latencies_ms), load)
+
+        return measure
+
+    return {
+        "raw COPY, records/s": copy,
+        "1,000 a request, records/s": post(1000, 200, 4),
+        "1 a request, records/s": post(1, 30_000, 64),
+        **{f"check of {size:,}, s": check(size) for size in CHECK_SIZES},
+        "gateway, 1 caller, p50 ms": call(1, 400),
+        "gateway, 32 callers, p50 ms": call(32, 3000),
+    }
+
+
+def _report(before: Side, now: Side) -> bool:
+    lines: list[Line] = []
+    limits = {
+        "1,000 a request, records/s": (0.9, False),
+        **{f"check of {size:,}, s": (1.15, True) for size in CHECK_SIZES},
+    }
+    print(f"{'median':36}{'before':>12}{'now':>12}{'ratio':>8}  p99 ms before, now; ratios of the rounds")
+    for name, figures in now.figures.items():
+        ratios = [mine / theirs for mine, theirs in zip(figures, before.figures[name], strict=True)]
+        p99 = ", ".join(f"{statistics.median(side.p99[name]):.1f}" for side in (before, now) if name in side.p99)
+        rounds = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        print(
+            f"{name:36}{statistics.median(before.figures[name]):12,.2f}{statistics.median(figures):12,.2f}{statistics.median(ratios):8.3f}"
+            f"  {p99}; {rounds}"
+        )
+        if name in limits:
+            limit, is_most = limits[name]
+            lines.append(Line(f"commits: {name.rpartition(',')[0]}, now / before", statistics.median(ratios), limit, is_most=is_most))
+    large, raw = now.figures.get("1,000 a request, records/s"), now.figures.get("raw COPY, records/s")
+    if large and raw:
+        share = statistics.median(mine / bare for mine, bare in zip(large, raw, strict=True))
+        lines.append(Line("commits: 1,000 a request / raw COPY", share, 0.75))
+    return show_lines(lines)
+
+
+def _require(load: Load, beginning: bytes) -> None:
+    wrong = [answer for answer in load.bodies if not answer.startswith(beginning)]
+    if wrong:
+        sys.exit(f"{len(wrong)} of {load.requests} requests were not accepted; one answer: {wrong[0][:500]!r}")
+
+
+def _check(side: Side, size: int) -> float:
+    """Logs as many records, all new to the check that follows; returns the seconds of that check."""
+    deployment = f"checked-{size}"
+    batches = [make_request(side.key, native_body(make_rows(500)), deployment) for _ in range(0, size, 500)]
+    _require(uvloop.run(drive(side.port, batches, 4)), b'{"sent":500,"accepted":500,')
+    with psycopg.connect(side.url, autocommit=True) as connection:
+        answer = httpx.post(f"{_address(side)}/deployments/{deployment}/checks", headers=_headers(side), timeout=START_SECONDS)
+        answer.raise_for_status()
+        while True:
+            row = connection.execute(_CHECKED, [answer.json()["id"]]).fetchone()
+            if row and row[1] is not None:
+                if row[0] != "succeeded" or not row[2]:
+                    sys.exit(f"a check of {size:,} records ended as {row[0]} with {row[2]} copies")
+                return float(row[1])
+            time.sleep(0.05)
+
+
+def _address(side: Side) -> str:
+    return f"http://127.0.0.1:{side.port}/v1"
+
+
+def _headers(side: Side) -> dict[str, str]:
+    return {"Authorization": f"Bearer {side.key}"}
+
+
+def _memory(service: psutil.Process) -> float:
+    """Returns the proportional memory of the service's processes in MB, once they have nothing to do; Postgres is another server."""
+    processes = [service, *service.children(recursive=True)]
+    used, earlier = 0.0, -1.0
+    while used - earlier > IDLE_SECONDS:
+        time.sleep(2)
+        used, earlier = sum(sum(process.cpu_times()[:2]) for process in processes), used
+    return float(sum(process.memory_full_info().pss for process in processes)) / 1e6
+
+
+@contextlib.contextmanager
+def _running(code: Path, folder: Path, server: str, name: str, model: str) -> Iterator[Side]:
+    """Yields the service of that code with its deployments and, of those that are checked, their records."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE bench_{name}")
+        port = int(connection.info.port)
+    url = psycopg.conninfo.make_conninfo(server, dbname=f"bench_{name}")
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    address = f"postgresql://{parts['user']}@/{parts['dbname']}?host={parts['host']}&port={port}"
+    folder.mkdir()
+    interpreter = str(code / ".venv" / "bin" / "python")
+    own = {variable: value for variable, value in os.environ.items() if not variable.startswith(("EVENHAND_", "PYTHONPATH"))}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        number = int(free.getsockname()[1])
+    environment = own | {
+        "DATABASE_URL": address,
+        "EVENHAND_DATA_DIR": str(folder),
+        "EVENHAND_PORT": str(number),
+        "EVENHAND_LOG_LEVEL": "WARNING",
+    }
+    serve = [interpreter, "-m", "app.cli", "serve"]
+    process = subprocess.Popen(serve, cwd=code, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 - ours
+    try:
+        side = Side(number, address, psutil.Process(process.pid))
+        deadline = time.monotonic() + START_SECONDS
+        while not _is_ready(number):
+            if time.monotonic() > deadline or process.poll() is not None:
+                sys.exit(f"the service of {code} did not start")
+            time.sleep(0.2)
+        create = [interpreter, "-m", "app.cli", "keys", "create", "--role", "admin", "--name", "bench"]
+        side.key = subprocess.run(create, cwd=code, env=environment, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603 - ours
+        _prepare(side, model)
+        yield side
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(START_SECONDS)
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/health/ready").is_success
+    except httpx.HTTPError:
+        return False
+
+
+def _prepare(side: Side, model: str) -> None:
+    features = [{"name": name, "type": "string" if name in TEXTS else "number" if name in NUMBERS else "integer"} for name in NAMES]
+    with httpx.Client(base_url=_address(side), headers=_headers(side), timeout=START_SECONDS) as client:
+        for deployment in (DEPLOYMENT, "twin", *(f"checked-{size}" for size in CHECK_SIZES)):
+            body: dict[str, Any] = {
+                "id": deployment,
+                "name": deployment,
+                "problem_type": "binary",
+                "features": features,
+                "outputs": {"prediction": "prediction", "probability": "probability", "label": "label"},
+                "model_revision": "1",
+                "endpoint": {"url": model, "payload_format": "fields_values"},
+            }
+            client.post("/deployments", json=body).raise_for_status()
+        for size in CHECK_SIZES:
+            monitor = {
+                "favourable": ["Risk"],
+                "unfavourable": ["No Risk"],
+                "attributes": [
+                    {"feature": TEXTS[0], "monitored": [WORDS[0]], "reference": [WORDS[1]], "threshold": 0.8},
+                    {"feature": TEXTS[1], "monitored": [WORDS[0]], "reference": [WORDS[1], WORDS[2]], "threshold": 0.8},
+                ],
+                "max_records": size,
+                "min_records": size,
+                "schedule": "off",
+            }
+            client.put(f"/deployments/checked-{size}/fairness-monitor", json=monitor).raise_for_status()
+
+
+@contextlib.contextmanager
+def _model() -> Iterator[str]:
+    """Yields the address of the model, which runs in a process of its own."""
+    with subprocess.Popen([sys.executable, __file__, "--model"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
+        try:
+            port = process.stdout.readline().strip() if process.stdout else ""
+            yield f"http://127.0.0.1:{port}/score"
+        finally:
+            process.terminate()
+
+
+def _serve_model() -> None:
+    """Serves the model until terminated; prints its port."""
+
+    async def answer(_scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        values = []
+        for row in json.loads(body)["values"]:
+            probability = (row[FIRST] + row[SECOND]) / 2
+            is_risk = probability > CUT_OFF
+            values.append([int(is_risk), [1 - probability, probability], "Risk" if is_risk else "No Risk"])
+        answered = json.dumps({"fields": ["prediction", "probability", "label"], "values": values}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answered)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answered})
+
+    config = uvicorn.Config(answer, host="127.0.0.1", port=0, log_level="error", lifespan="off", loop="uvloop")
+    listener = config.bind_socket()
+    print(listener.getsockname()[1], flush=True)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()
