@@ -29,6 +29,7 @@ from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
+from tests.builders.check_results import read_results
 from tests.builders.openscale_figures import find_differences, find_differences_from_published
 from tests.builders.workers import running
 from tests.models.custom_provider import custom_provider
@@ -142,7 +143,7 @@ def run_tutorials(version: str, folder: Path, more: list[str]) -> int:
         print(f"\nibm-watson-openscale {version}")
         differing = 0
         for name, read in json.loads(lines[-1]).items():
-            check = ready.service.client.get(f"/v1/deployments/{read['subscription']}/checks/{read['run']}").json()
+            check = read_results(ready.service.client, f"/v1/deployments/{read['subscription']}/checks/{read['run']}")
             found = list(find_differences(read["values"], check))
             if name == "binary":
                 found += find_differences_from_published(read["sources"])

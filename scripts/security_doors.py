@@ -163,7 +163,7 @@ async def silent(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]
 
 @asynccontextmanager
 async def pipelined(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """Sends many requests behind one another without waiting for answers."""
+    """Sends many requests one after another without waiting for answers."""
     requests = [b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n" * PIPELINED]
     async with _crowd(service, PIPELINING, requests), _asking(service) as ask:
         yield ask

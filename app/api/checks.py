@@ -1,5 +1,6 @@
 """Routes of checks: request, list, read, cancel. They only write to the queue; the worker runs the checks in it."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -8,13 +9,17 @@ from ..checks.requests import request_check, request_check_of, request_check_of_
 from ..domain.checks import CheckState
 from ..errors import Conflict, NotFound
 from ..store.checks.checks import current_time, get, page, request_cancel
-from ..store.checks.results import measurements_of, tables_of
+from ..store.checks.measurements import series
+from ..store.checks.results import headline_measurements_of, tables_of
 from ..store.people.activities import record_activity
 from ..views.check_advice import outlook_of
+from ..views.headlines import headlines
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from .answers import Answers, problems_of_deployment, problems_with_body
-from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage
+from .measurements import FilteredFigures
+from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
+from .schemas.measurements import CheckMeasurementPage, MeasurementOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
@@ -66,7 +71,7 @@ def list_checks(
     state: Annotated[CheckState | None, Query(description="Only checks in this state.")] = None,
     limit: Limit = 100,
 ) -> CheckPage:
-    """Returns the deployment's checks, newest first. Tables and measurements are in the single check."""
+    """Returns the deployment's checks, newest first. The single check has its headline figures as well."""
     found = page(session, deployment.no, limit=limit + 1, state=state, before_no=before_no or None)
     checks, next_cursor = cut(found, limit, lambda check: check.no)
     outlook = outlook_of(session, deployment.no)
@@ -75,10 +80,37 @@ def list_checks(
 
 @router.get("/{check_id}", operation_id="readCheck", responses=problems_of_deployment())
 def read_check(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> CheckDetailsOut:
-    """Returns one check: its state or result, the records it read, its count tables and measurements."""
+    """Returns one check: its state, the records that it read, and of each attribute the figures that it is judged by.
+
+    All figures are in `…/measurements`, the counts that they were computed from in `…/tables`.
+    """
     check = get(session, deployment.no, check_id)
-    tables, measurements = tables_of(session, check.no), measurements_of(session, check.no)
-    return CheckDetailsOut.with_results(check, outlook_of(session, deployment.no), tables=tables, measurements=measurements)
+    shown = headlines(headline_measurements_of(session, check.no), check.window)
+    return CheckDetailsOut.with_headlines(check, outlook_of(session, deployment.no), shown)
+
+
+@router.get("/{check_id}/measurements", operation_id="listCheckMeasurements", responses=problems_of_deployment())
+def list_check_measurements(
+    deployment: ReadableDeployment,
+    check_id: CheckId,
+    session: SessionIn,
+    figures: FilteredFigures,
+    after_no: Annotated[int, Depends(read_number_cursor)],
+    limit: Limit = 100,
+) -> CheckMeasurementPage:
+    """Returns the measurements of a check in the order in which they were measured; none while it has not succeeded."""
+    check = get(session, deployment.no, check_id)
+    points = series(session, deployment.no, replace(figures, check_no=check.no), after_no=after_no, limit=limit + 1)
+    page, next_cursor = cut(points, limit, lambda point: point.no)
+    measurements = [MeasurementOut.from_object(point.measurement) for point in page]
+    return CheckMeasurementPage(measurements=measurements, next_cursor=next_cursor)
+
+
+@router.get("/{check_id}/tables", operation_id="listCheckTables", responses=problems_of_deployment())
+def list_check_tables(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> TablesOut:
+    """Returns the count tables of a check: how many records of each group had which outcome."""
+    check = get(session, deployment.no, check_id)
+    return TablesOut(tables=[TableOut.from_object(table) for table in tables_of(session, check.no)])
 
 
 @router.post("/{check_id}/cancellation", status_code=202, operation_id="cancelCheck", responses=problems_of_deployment(Conflict))

@@ -30,25 +30,34 @@ MOST_TABLES = 20_000
 Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
-def wanted_series(
+def filter_figures(
     *,
     metric: Annotated[str | None, Query(max_length=100, examples=["disparate_impact"])] = None,
     data: DataSet | None = None,
     scope: Scope | None = None,
     attribute: Text = None,
     group: Text = None,
-    since: Moment = None,
-    until: Moment = None,
 ) -> SeriesFilter:
-    """Returns the filter that an address asks for.
+    """Returns the filter of figures that an address asks for.
+
+    Raises:
+        InvalidInput: an unknown metric.
+    """
+    if metric is not None and metric not in CATALOGUE:
+        raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
+    return SeriesFilter(metric=metric, data=data, scope=scope, attribute=attribute, group=group)
+
+
+FilteredFigures = Annotated[SeriesFilter, Depends(filter_figures)]
+
+
+def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment = None) -> SeriesFilter:
+    """Returns the filter of a series that an address asks for.
 
     Raises:
         InvalidInput: an unknown metric, or a time that cannot be expressed in UTC.
     """
-    if metric is not None and metric not in CATALOGUE:
-        raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
-    times = {"since": in_utc("since", since), "until": in_utc("until", until)}
-    return SeriesFilter(metric=metric, data=data, scope=scope, attribute=attribute, group=group, **times)
+    return replace(figures, since=in_utc("since", since), until=in_utc("until", until))
 
 
 Wanted = Annotated[SeriesFilter, Depends(wanted_series)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timezone, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import urlencode
 
 import typer
 from rich.console import Console
@@ -189,7 +190,12 @@ def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[
         check = service.ask("GET", f"/checks/{check['id']}")
     if check["state"] != CheckState.SUCCEEDED:
         raise SetupError(f"The check of {span['from']} to {span['to']} ended {check['state']}: {check.get('reason') or 'see its page'}.")
-    measurements: list[dict[str, Any]] = check["measurements"]
+    address = f"/checks/{check['id']}/measurements"
+    page = service.ask("GET", address)
+    measurements: list[dict[str, Any]] = page["measurements"]
+    while page["next_cursor"] is not None:
+        page = service.ask("GET", f"{address}?{urlencode({'cursor': page['next_cursor']})}")
+        measurements += page["measurements"]
     return measurements
 
 

@@ -13,7 +13,7 @@ from ..clock import utc_now
 from .applicants import applicants
 from .client import Evenhand, Http, ModelClient, Stopped
 from .results import results_table
-from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, register
+from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, measurements_of, register
 from .stream import Stream
 from .telling import Steps
 
@@ -58,7 +58,8 @@ class Performance:
             try:
                 steps.done("Began a live stream of applicants, scored and logged one by one")
                 stream.expect(catch_up(scene, hours, utc_now()))
-                self._console.print("", results_table(check_now(scene)), "", sep="\n")
+                check = check_now(scene)
+                self._console.print("", results_table(check, measurements_of(scene, check)), "", sep="\n")
                 self._print_addresses(key)
                 if not once:
                     with self._console.status("") as status:

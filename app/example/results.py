@@ -45,9 +45,9 @@ class CheckFigures:
         return [(point["attribute"], point["group"]) for point in rates]
 
 
-def results_table(check: Mapping[str, Any]) -> Table:
+def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
     """Builds a table of each monitored group's figures, as logged and with all else held equal, each also debiased; references last."""
-    figures = CheckFigures(check["measurements"])
+    figures = CheckFigures(measurements)
     records = check["window"]["records"] + check["window"]["additional_records"]
     accuracy = _format_number(figures.of("accuracy", "feedback", None, scope="overall"))
     table = Table(

@@ -121,7 +121,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
 
 
 def check_now(scene: Scene) -> dict[str, Any]:
-    """Checks the present hour up to now, and returns the ended check with its measurements."""
+    """Checks the present hour up to now, and returns the ended check."""
     with scene.steps.bar("Checking the present hour"):
         check = _await_end(scene, scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks"))
     if check["state"] != "succeeded":
@@ -131,10 +131,16 @@ def check_now(scene: Scene) -> dict[str, Any]:
     return check
 
 
+def measurements_of(scene: Scene, check: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the figures of the check, of which the example's monitor has fewer than a page."""
+    page = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}/measurements", limit="1000")
+    measurements: list[dict[str, Any]] = page["measurements"]
+    return measurements
+
+
 def _await_end(scene: Scene, check: dict[str, Any]) -> dict[str, Any]:
-    """Waits for the end of the check and returns it with its results."""
-    # The answer to a POST has no measurements, even of a check that has ended by then.
-    while check["state"] in {"queued", "running"} or "measurements" not in check:
+    """Waits for the end of the check and returns it."""
+    while check["state"] in {"queued", "running"}:
         check = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}")
         if check["state"] in {"queued", "running"} and scene.stop.wait(POLL_SECONDS):
             raise Stopped

@@ -10,6 +10,7 @@ from app.checks.check import perform_check
 from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
 from app.store.database.engine import Database
+from tests.builders.check_results import read_results
 from tests.progress import wait_until
 from tests.scenes import PlainSealer
 from tests.service import RunningService
@@ -37,12 +38,7 @@ def working(database: Database) -> Iterator[None]:
 
 
 def ended(service: RunningService, address: str, check: dict[str, Any]) -> dict[str, Any]:
-    """The check, once it is over."""
-    found: dict[str, Any] = {}
-
-    def is_over() -> bool:
-        found.update(service.client.get(f"{address}/checks/{check['id']}").json())
-        return found["state"] not in {"queued", "running"}
-
-    wait_until(is_over, "the check is over")
-    return found
+    """The check, once it is over, with its figures and tables."""
+    own = f"{address}/checks/{check['id']}"
+    wait_until(lambda: service.client.get(own).json()["state"] not in {"queued", "running"}, "the check is over")
+    return read_results(service.client, own)

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from tests.builders.check_results import read_results
 from tests.crashes.checking import create, deployment, monitor
 from tests.crashes.clients import applicant
 from tests.crashes.model import ModelProcess, model_process
@@ -60,13 +61,13 @@ class Case:
 
     def ended(self, check_id: str) -> dict[str, Any]:
         """The check with its results once it has ended."""
+        address = f"{self.path}/{check_id}"
 
-        def read() -> dict[str, Any]:
-            found: dict[str, Any] = self.http.get(f"{self.path}/{check_id}").raise_for_status().json()
-            return found
+        def is_over() -> bool:
+            return self.http.get(address).raise_for_status().json()["state"] not in ("queued", "running")
 
-        wait_until(lambda: read()["state"] not in ("queued", "running"), f"the check of {self.trouble.name} has ended")
-        return read()
+        wait_until(is_over, f"the check of {self.trouble.name} has ended")
+        return read_results(self.http, address)
 
     def mend(self) -> None:
         """The model is well again; the one that was down on the same port."""

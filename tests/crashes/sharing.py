@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from tests.builders.check_results import read_results
 from tests.crashes.checking import create, deployment, monitor
 from tests.crashes.model import ModelProcess, model_process
 from tests.crashes.report import Report
@@ -145,7 +146,7 @@ def _tell_answers(report: Report, https: list[httpx.Client], names: list[str], h
         if len(of_hour) != 1 or len(good) != 1:
             report.violations.append(f"{name} has {[(run['state'], run['attempts'], run['reason']) for run in of_hour]} for the hour")
             continue
-        read = https[no % 2].get(f"/v1/deployments/{name}/checks/{good[0]['id']}").raise_for_status().json()
+        read = read_results(https[no % 2], f"/v1/deployments/{name}/checks/{good[0]['id']}")
         measurements.add((len(read["measurements"]), len(read["tables"])))
     report.add("deployments with one succeeded check, first attempt", f"{succeeded} of {len(names)}")
     report.add("(measurements, tables) of a check", ", ".join(map(str, sorted(measurements))))

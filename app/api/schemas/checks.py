@@ -1,14 +1,15 @@
 """Checks as bodies."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from pydantic import AliasPath, Field, model_validator
 
-from ...domain.checks import CheckRun, CheckState, DataSet, Measurement, Span, Trigger
-from ...store.checks.results import StoredTable
+from ...domain.checks import CheckRun, CheckState, DataSet, Span, Trigger
 from ...views.causes import Cause, Outlook
 from ...views.check_advice import advice_on_check
+from ...views.headlines import Headline
 from ...web.texts import Timestamp
 from .base import In, Out, example
 from .measurements import MEASUREMENT, MeasurementOut
@@ -56,6 +57,8 @@ _TABLE: dict[str, Any] = {
         "other": 9,
     },
 }
+
+_HEADLINE: dict[str, Any] = {"attribute": "Sex", "figures": [MEASUREMENT], "reading": None, "notes": []}
 
 
 class RangeIn(In):
@@ -156,21 +159,51 @@ class TableOut(Out):
     cells: dict[str, Any] = Field(description="Counts by group and outcome (unfavourable, favourable), in the order of `groups`.")
 
 
-class CheckDetailsOut(CheckOut):
-    """One check with all it has stored."""
+class TablesOut(Out):
+    """The count tables of a check."""
 
-    model_config = example({**_CHECK, "tables": [_TABLE], "measurements": [MEASUREMENT]})
+    model_config = example({"tables": [_TABLE]})
 
     tables: list[TableOut]
-    measurements: list[MeasurementOut]
+
+
+class HeadlineOut(Out):
+    """Headline of one attribute, or of several together: the monitored group furthest out, as logged and counterfactual."""
+
+    model_config = example(_HEADLINE)
+
+    attribute: str
+    figures: list[MeasurementOut] = Field(
+        description="Of each data set the disparate impact, or the first metric with a limit where the monitor does not pick it."
+    )
+    reading: str | None = Field(
+        description="What the two figures mean together; null where one is missing or the model does not see the attribute."
+    )
+    notes: list[str] = Field(description="What the counterfactual figure means where the model does not see the attribute.")
+
+
+class CheckDetailsOut(CheckOut):
+    """One check with its headline figures."""
+
+    model_config = example({**_CHECK, "headlines": [_HEADLINE]})
+
+    headlines: list[HeadlineOut] = Field(
+        description="Attributes in the order of the monitor, intersections last; empty until it has succeeded."
+    )
 
     @classmethod
-    def with_results(
-        cls, check: CheckRun, outlook: Outlook, *, tables: list[StoredTable], measurements: list[Measurement]
-    ) -> "CheckDetailsOut":
-        """Returns the body of a stored check with its results."""
-        results = {"tables": tables, "measurements": measurements}
-        return cls.from_object(check, **_advice_members(check, outlook), **results)
+    def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline]) -> "CheckDetailsOut":
+        """Returns the body of a stored check with its headlines."""
+        bodies = [
+            HeadlineOut(
+                attribute=headline.attribute,
+                figures=[MeasurementOut.from_object(part.figure.measurement) for part in headline.parts if part.figure is not None],
+                reading=headline.reading,
+                notes=list(headline.notes),
+            )
+            for headline in shown
+        ]
+        return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies)
 
 
 class CheckPage(Out):

@@ -161,6 +161,15 @@ class MeasurementOut(Out):
         return own | {"attribute": found.attribute, "details": found.details.to_json()} | derive_members(found)
 
 
+class CheckMeasurementPage(Out):
+    """Measurements of a check."""
+
+    model_config = example({"measurements": [MEASUREMENT], "next_cursor": None})
+
+    measurements: list[MeasurementOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+
+
 class _MomentFirst(Out):
     # A body has its members in the order of the classes that declare them first: points of a series begin with their moment.
     at: datetime

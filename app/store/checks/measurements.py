@@ -29,6 +29,7 @@ class SeriesFilter:
     group: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    check_no: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
         MeasurementRow.scope: wanted.scope,
         MeasurementRow.attribute: wanted.attribute,
         MeasurementRow.group: wanted.group,
+        MeasurementRow.check_no: wanted.check_no,
     }
     conditions = [MeasurementRow.deployment_no == deployment_no]
     conditions += [] if wanted.since is None else [MeasurementRow.at >= wanted.since]

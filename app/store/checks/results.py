@@ -127,6 +127,13 @@ def measurements_of(session: Session, check_no: int, *, metrics: Collection[str]
     return [measurement_from(row) for row in session.scalars(wanted.order_by(MeasurementRow.no))]
 
 
+def headline_measurements_of(session: Session, check_no: int) -> list[Measurement]:
+    """Returns what a check's headlines are made of: of each comparison the group furthest out, as logged and counterfactual."""
+    chosen = (MeasurementRow.check_no == check_no, MeasurementRow.scope == Scope.WORST)
+    rows = select(MeasurementRow).where(*chosen, MeasurementRow.data.in_((DataSet.PAYLOAD, DataSet.BALANCED)))
+    return [measurement_from(row) for row in session.scalars(rows.order_by(MeasurementRow.no))]
+
+
 def measurements_of_checks(
     session: Session, check_nos: Collection[int], *, metrics: Collection[str], scopes: Collection[Scope]
 ) -> dict[int, list[Measurement]]:

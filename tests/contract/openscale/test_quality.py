@@ -17,6 +17,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 from sklearn import metrics as oracle
 
 from app.store.database.engine import Database
+from tests.builders.check_results import read_results
 from tests.builders.openscale import read
 from tests.builders.openscale_figures import find_differences, find_differences_from_published
 from tests.builders.openscale_replay import Replay
@@ -45,7 +46,7 @@ class Read:
 def read_tutorial(client: httpx.Client, subscription: str) -> Read:
     # The newest: the first run of the instance begins by itself.
     run = read(client, f"monitor_instances/fairness.{subscription}/runs")["runs"][0]
-    check = client.get(f"/v1/deployments/{subscription}/checks/{run['metadata']['id']}").json()
+    check = read_results(client, f"/v1/deployments/{subscription}/checks/{run['metadata']['id']}")
     instances = read(client, "monitor_instances", **{"target.target_id": subscription})["monitor_instances"]
     values: dict[str, Any] = {}
     sources: list[Any] = []

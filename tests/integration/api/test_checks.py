@@ -11,6 +11,7 @@ from app.security.principals import Role
 from app.store.checks.leases import VersionsUsed, claim, fail, finish, renew
 from app.store.checks.results import StoredTable, store_measurements, store_tables
 from tests.builders.bodies import deployment, monitor
+from tests.builders.check_results import read_results
 from tests.service import RunningService
 
 CHECKS = "/v1/deployments/credit-risk/checks"
@@ -48,7 +49,7 @@ def test_check_now_queues_the_hour_so_far_and_says_where_to_look(watched: Runnin
 
     assert asked.status_code == 202
     check = read.json()
-    assert (check["state"], check["trigger"], check["tables"], check["measurements"]) == ("queued", "request", [], [])
+    assert (check["state"], check["trigger"], check["headlines"]) == ("queued", "request", [])
     assert moment(check["from"]) == moment(check["to"]).replace(minute=0, second=0, microsecond=0)
     assert abs(moment(check["to"]) - before) < timedelta(minutes=1)
     assert {key: check[key] for key in asked.json()} == asked.json()
@@ -138,7 +139,7 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
         finish(session, check, state=CheckState.SUCCEEDED, window={"records": 400}, alerts_due=True, versions=versions)
         store_tables(session, check.no, [StoredTable(DataSet.PAYLOAD, Comparison(("Sex",)), "span", {"n": [1, 2]})])
         store_measurements(session, check.no, check.deployment_no, [measurement])
-    ended = watched.client.get(address).json()
+    ended = read_results(watched.client, address)
 
     assert (running["state"], running["attempts"], running["progress"]) == (
         "running",

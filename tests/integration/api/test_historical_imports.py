@@ -13,6 +13,7 @@ from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.due import queue_due_checks
 from app.store.checks.leases import claim
 from app.tracking.updating import update_evidence
+from tests.builders.check_results import read_results
 from tests.scenes import HOUR, PlainSealer
 from tests.service import RunningService
 
@@ -66,8 +67,7 @@ def run_next(loans: RunningService) -> dict[str, Any]:
         run = claim(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
     assert run is not None
     perform(loans, run)
-    details: dict[str, Any] = loans.client.get(f"{ADDRESS}/checks/{run.id}").raise_for_status().json()
-    return details
+    return read_results(loans.client, f"{ADDRESS}/checks/{run.id}")
 
 
 def perform(loans: RunningService, run: CheckRun) -> None:

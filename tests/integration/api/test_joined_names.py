@@ -11,6 +11,7 @@ from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
+from tests.builders.check_results import read_results
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 from tests.service import RunningService
 
@@ -65,7 +66,7 @@ def test_series_and_roll_ups_are_found_by_the_label(checked: Result, reader: htt
 
     assert [(one["measurements"][0]["attribute"], one["measurements"][0]["value"]) for one in found] == [(BOTH, 0.2)] * 2
     assert "columns_compared" not in str(found)
-    detail = reader.get(f"{PATH}/checks/{checked.run.id}").json()
+    detail = read_results(reader, f"{PATH}/checks/{checked.run.id}")
     assert {one["attribute"] for one in detail["tables"]} == {FIRST, SECOND, BOTH}
     assert "columns_compared" not in str(detail)
 

@@ -10,12 +10,15 @@ from app.domain.deployments import Endpoint
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
+from tests.builders.check_results import read_measurements
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 from tests.service import RunningService, running_service
 
 ADDRESS = "/v1/deployments/a-model/measurements"
+LIGHT_BYTES = 20_000
+"""Max bytes of a check, which programs poll."""
 
 
 @pytest.fixture
@@ -57,13 +60,35 @@ def test_a_series_is_filtered_oldest_first_and_every_point_can_be_traced(measure
 
 def test_a_measurement_says_in_words_what_its_value_says(measured: RunningService) -> None:
     point = found(measured, metric="disparate_impact", data="payload", scope="group")[0]
-    listed = measured.client.get(f"/v1/deployments/a-model/checks/{point['check_id']}").json()["measurements"]
+    listed = read_measurements(measured.client, f"/v1/deployments/a-model/checks/{point['check_id']}")
 
     assert point["sentence"].startswith("Of every 100 records of female, 10 were predicted favourable; of every 100 of male, 100")
     assert point["sentence"] in [one["sentence"] for one in listed]
     assert all(one["sentence"].endswith(".") for one in listed)
     missing = next(one for one in listed if one["metric"] == "accuracy")
     assert missing["sentence"] == "Accuracy cannot be computed: no labelled record is there."
+
+
+def test_a_check_is_light_and_its_figures_are_filtered_as_a_series_is(measured: RunningService) -> None:
+    address = f"/v1/deployments/a-model/checks/{found(measured, metric='disparate_impact')[0]['check_id']}"
+    answer = measured.client.get(address)
+    everything = read_measurements(measured.client, address)
+
+    (headline,) = answer.json()["headlines"]
+    assert (headline["attribute"], [(one["metric"], one["data"]) for one in headline["figures"]]) == (
+        "sex",
+        [("disparate_impact", "payload"), ("disparate_impact", "balanced")],
+    )
+    assert all(figure in everything for figure in headline["figures"])
+    assert "measurements" not in answer.json()
+    assert len(answer.content) <= LIGHT_BYTES
+    assert read_measurements(measured.client, address, limit="7") == everything
+    chosen = read_measurements(measured.client, address, metric="disparate_impact", data="payload", scope="group", group="female")
+    assert chosen == [one for one in everything if (one["metric"], one["data"], one["scope"]) == ("disparate_impact", "payload", "group")]
+    assert {one["data"] for one in measured.client.get(f"{address}/tables").json()["tables"]} > {"payload", "balanced"}
+    for refused in ("since", "rollup"):
+        problem = measured.client.get(f"{address}/measurements", params={refused: "2026-03-02T14:00:00+00:00"})
+        assert (problem.status_code, [error["field"] for error in problem.json()["errors"]]) == (422, [refused])
 
 
 def test_times_are_half_open(measured: RunningService) -> None:

@@ -116,7 +116,7 @@ def test_a_check_that_is_asked_for_fails_by_name(service: RunningService, databa
         check = ended(service, address, queued)
 
     assert (check["state"], check["reason"]) == ("failed", SAID)
-    assert check["measurements"] == []
+    assert check["headlines"] == []
 
 
 @pytest.mark.usefixtures("foreign")

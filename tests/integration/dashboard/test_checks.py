@@ -16,6 +16,7 @@ from app.security.principals import Role
 from app.store.checks.check_runs import read_run
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.check_results import read_measurements
 from tests.builders.statements import counted
 from tests.builders.training import put_training
 from tests.integration.dashboard.check_pages import CHECKS, HOSTILE, checked, figures, words
@@ -145,7 +146,7 @@ def test_every_figure_of_a_view_opens_with_its_formula_and_counts(check_after_tr
 
 @pytest.mark.nightly
 def test_every_measurement_of_the_check_is_listed_and_opens(check: CheckRun, service: RunningService, reader: httpx.Client) -> None:
-    measured = service.client.get(f"/v1{CHECKS}/{check.id}").json()["measurements"]
+    measured = read_measurements(service.client, f"/v1{CHECKS}/{check.id}")
 
     text = reader.get(f"{CHECKS}/{check.id}").text.partition('id="measurements"')[2]
     rows = text.partition("<tbody>")[2].partition("</tbody>")[0]

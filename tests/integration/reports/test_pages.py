@@ -14,6 +14,7 @@ from app.reports.document import Made
 from app.reports.making import Form, Order, make_report
 from app.views.forest import read_forest
 from app.views.forest_headline import word_forest
+from tests.builders.check_results import read_results
 from tests.builders.pdf_files import page_count
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
@@ -87,7 +88,7 @@ def test_the_data_change_with_an_alert_that_is_acknowledged_and_hold_no_secret(r
 
 def test_the_trace_has_every_measurement_with_its_formula_and_counts(reported: Reported) -> None:
     rows = list(csv.DictReader(io.StringIO(reported.text(f"{reported.address}/trace.csv"))))
-    details = reported.service.client.get(f"/v1/deployments/a-model{reported.address}").json()
+    details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
 
     assert [row["value"] for row in rows] == ["" if one["value"] is None else repr(one["value"]) for one in details["measurements"]]
     assert all(row["formula"] for row in rows)

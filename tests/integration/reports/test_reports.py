@@ -11,6 +11,7 @@ from app.domain.monitors import MonitoredAttribute
 from app.security.principals import Role
 from app.store.tables import AlertRow
 from tests.builders.applicants import applicants, monitor_of
+from tests.builders.check_results import read_results
 from tests.integration.reports.reported import HOSTILE, Reported
 from tests.scenes import HOUR, NOON
 
@@ -78,7 +79,7 @@ def test_a_strange_name_stands_in_a_report_as_it_is(reported: Reported) -> None:
 @pytest.mark.nightly
 def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> None:
     text = reported.text(f"{reported.address}/report.html", **ANNEX)
-    details = reported.service.client.get(f"/v1/deployments/a-model{reported.address}").json()
+    details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
 
     worst = [one for one in details["measurements"] if one["metric"] == "disparate_impact" and one["scope"] == "worst"]
     told = [one for one in worst if one["data"] in {"payload", "balanced"}]
@@ -212,7 +213,7 @@ def test_whoever_may_only_log_gets_no_report(reported: Reported) -> None:
 def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(reported: Reported) -> None:
     of_check = _rows(reported.text(f"{reported.address}/measurements.csv"))
     of_period = _rows(reported.text("/measurements.csv", **PERIOD))
-    details = reported.service.client.get(f"/v1/deployments/a-model{reported.address}").json()
+    details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
 
     assert len(of_check) == len(details["measurements"])
     for row, one in zip(of_check, details["measurements"], strict=True):

@@ -12,6 +12,7 @@ from app.domain.values import Range
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.check_results import read_results
 from tests.builders.training import put_training
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -59,7 +60,7 @@ def test_every_view_can_be_read_with_the_same_numbers_as_the_check(service: Runn
 
     answer = service.client.get(views(stage, check.id, kind))
     assert answer.status_code == 200, answer.text
-    shown, details = answer.json(), service.client.get(f"/v1/deployments/{stage.deployment.id}/checks/{check.id}").json()
+    shown, details = answer.json(), read_results(service.client, f"/v1/deployments/{stage.deployment.id}/checks/{check.id}")
     assert (shown["kind"], shown["check_id"], shown["reason"]) == (kind, check.id, None)
     measured = {json.dumps(one, sort_keys=True) for one in details["measurements"]}
     women = shown["attributes"][0]["groups"][0]

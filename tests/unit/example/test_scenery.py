@@ -63,13 +63,13 @@ def test_the_table_has_a_line_for_what_could_not_be_measured() -> None:
         "deployment_id": "credit-risk",
         "to": "2030-01-01T13:00:00Z",
         "window": {"records": 3, "additional_records": 0},
-        "measurements": [
-            {**point, "metric": "favourable_rate", "data": "payload", "group": "female", "value": None},
-            {**point, "metric": "disparate_impact", "data": "payload", "group": "female", "value": None, "verdict": "not_computable"},
-        ],
     }
+    measurements = [
+        {**point, "metric": "favourable_rate", "data": "payload", "group": "female", "value": None},
+        {**point, "metric": "disparate_impact", "data": "payload", "group": "female", "value": None, "verdict": "not_computable"},
+    ]
     printed = StringIO()
-    Console(file=printed, width=80).print(results_table(check))
+    Console(file=printed, width=80).print(results_table(check, measurements))
 
     assert "not" in printed.getvalue()
     assert "None" not in printed.getvalue()
