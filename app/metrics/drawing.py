@@ -2,7 +2,7 @@
 
 The probabilities of a set's cells are drawn from their posterior under a multinomial of the records and Jeffreys' prior: gamma
 variates of the counts plus one half. Resampling the records themselves would give a cell that happens to be empty no chance at all,
-and intervals that are too narrow for small groups; with thousands of records the two agree (docs/adr/0015).
+and intervals that are too narrow for small groups; with thousands of records the two agree (docs/adr/0006).
 """
 
 import math
