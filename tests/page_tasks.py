@@ -1,4 +1,4 @@
-"""Five questions that people bring to the pages, answered by clicking, for a test and for `scripts/tasks`.
+"""Five questions that people bring to the pages, answered by clicking.
 
 Each begins on the overview, logged in. A click counts; reading, and the address bar, do not.
 """

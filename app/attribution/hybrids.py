@@ -20,10 +20,10 @@ MAX_PLAYERS = 62
 """Max players: a mask is a number of 64 bits."""
 
 PAIRS_OF_ALL_HYBRIDS = 500
-"""Default number of pairs where all hybrids are computed; standard errors are .007 to .019 in `scripts/attribution`."""
+"""Default number of pairs where all hybrids are computed; standard errors are .007 to .019 in `scripts/trial attribution`."""
 
 PAIRS_OF_ORDERS = 4_000
-"""Default number of pairs where two orders are computed for each pair; standard errors are .004 to .008 in `scripts/attribution`."""
+"""Default number of pairs where two orders are computed for each pair; standard errors are .004 to .008 in `scripts/trial attribution`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

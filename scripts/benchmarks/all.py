@@ -10,7 +10,6 @@ was measured. The exit status is 0 only if every benchmark ended and every figur
 import argparse
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,9 +17,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench_lines import MARK
+from scripts.benchmarks.lines import MARK
 
-SCRIPTS = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
 END_SECONDS = 20.0
 """Seconds that a benchmark has to stop its own Postgres and processes after it was asked to end."""
 
@@ -41,8 +40,7 @@ BRIEF: dict[str, tuple[str, ...]] = {
     "overview": ("--deployments", "15", "--records", "1000000", "--rounds", "20"),
     "pages": ("--deployments", "50", "--days", "7", "--rounds", "10"),
     "evidence": ("--rounds", "40", "--hours", "2000"),
-    "rescoring": ("--pages", "30", "--rounds", "3"),
-    "formats": (),
+    "rescoring": (),
     "gateway": ("--rounds", "2", "--requests", "300"),
     "mitigation": ("--rounds", "2", "--requests", "30"),
     "client": ("--records", "10000", "--rounds", "2"),
@@ -78,8 +76,6 @@ def main() -> None:
         for name in names:
             print("scripts/bench", name, *(f"'{one}'" if " " in one else one for one in BRIEF[name]))
         return
-    if "posts" in names and shutil.which("wrk") is None:
-        print("wrk is missing (apt-get install wrk): posts come from a client of our own, and look slower.", file=sys.stderr)
     outcomes: dict[str, Outcome] = {}
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
@@ -89,10 +85,10 @@ def main() -> None:
 
 
 def _run(name: str, arguments: tuple[str, ...], seconds: float) -> Outcome:
-    command = [sys.executable, str(SCRIPTS / f"bench_{name}.py"), *arguments]
+    command = [sys.executable, "-P", "-m", f"scripts.benchmarks.{name}", *arguments]
     began = time.monotonic()
     process = subprocess.Popen(  # noqa: S603 - a program of this repository
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=SCRIPTS.parent
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=ROOT
     )
     problem = ""
     try:

@@ -27,8 +27,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from bench_lines import Line, show_lines
-from spark_processes import ExecutorMemory, peak_megabytes
 
 from app.batch.engines import Engine, open_engine
 from app.batch.payload_files import PayloadFiles
@@ -40,6 +38,8 @@ from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.tables_of_files import PayloadColumns, PayloadTable
 from app.domain.values import Range
+from scripts.benchmarks.lines import Line, show_lines
+from scripts.trials.spark_processes import ExecutorMemory, peak_megabytes
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 RECORDS_A_FILE = 1_000_000
@@ -167,9 +167,7 @@ def measure(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
 
 def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
     """Runs one of the counts in a process of its own; with `spark`, the answer has the peaks of memory of its executors, too."""
-    # As this process was started: with `-P` only where PYTHONPATH has the folder of the scripts.
-    python = [sys.executable, *(["-P"] if sys.flags.safe_path else [])]
-    arguments = [*python, __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
+    arguments = [sys.executable, "-P", __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
     with ExecutorMemory() if "spark" in what else nullcontext() as memory:
         answer = subprocess.run(arguments, check=True, capture_output=True, text=True)  # noqa: S603 - this file
     found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])

@@ -33,10 +33,6 @@ from pathlib import Path
 
 import psycopg
 import uvloop
-from bench_ingest import make_request, make_rows, native_body, prepare_deployment
-from bench_lines import Line, show_lines
-from bench_load import drive
-from bench_service import postgres_seconds, service
 
 from app.cli.startup import lower_priority
 from app.clock import hour_of, utc_now
@@ -44,11 +40,14 @@ from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.embedded import embedded_postgres
-from app.embedded.spawn import tied_command
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
 from app.store.deployments.deployments import Deployments
+from scripts.benchmarks.ingest import make_request, make_rows, native_body, prepare_deployment
+from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.load import drive
+from scripts.benchmarks.service import postgres_seconds, service
 from tests.scenes import HOUR, PlainSealer, Scene, scene
 
 GOAL_GROWTH = 1.5
@@ -250,7 +249,7 @@ def _percentiles(milliseconds: list[float]) -> tuple[float, float]:
 def _started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Runs this program in another process, with those arguments, until the block ends."""
     # In a session of its own, as the worker of `evenhand serve`.
-    command = tied_command([sys.executable, __file__, *arguments], signal.SIGKILL)
+    command = [sys.executable, "-P", __file__, *arguments]
     process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own program
     try:
         yield process

@@ -22,8 +22,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from typing import Any
 
-from bench_lines import Line, show_lines
 from evenhand_client import Evenhand
+
+from scripts.benchmarks.lines import Line, show_lines
 
 ROW: dict[str, Any] = {f"amount_{number}": 1.5 * number for number in range(10)} | {f"kind_{number}": "a_value" for number in range(10)}
 GOAL_MICROSECONDS = 20

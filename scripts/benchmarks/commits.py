@@ -14,9 +14,6 @@ own. Of each round the sides' ratio is taken, and of the ratios the median: a ma
 import argparse
 import contextlib
 import json
-import os
-import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -32,14 +29,13 @@ import psutil
 import psycopg
 import uvicorn
 import uvloop
-from bench_ingest import DEPLOYMENT, NAMES, NUMBERS, TEXTS, WORDS, copy_rows, make_request, make_rows, native_body
-from bench_lines import Line, show_lines
-from bench_load import Load, drive
-from bench_service import IDLE_SECONDS
 
 from app.embedded import embedded_postgres
+from scripts.benchmarks.ingest import DEPLOYMENT, NAMES, NUMBERS, TEXTS, WORDS, copy_rows, make_request, make_rows, native_body
+from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.load import Load, drive
+from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes
 
-ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 180
 CUT_OFF = 0.5
 CHECK_SIZES = (500, 100_000)
@@ -58,7 +54,7 @@ class Side:
     port: int
     url: str
     process: psutil.Process
-    key: str = ""
+    key: str
     figures: dict[str, list[float]] = field(default_factory=dict)
     p99: dict[str, list[float]] = field(default_factory=dict)
 
@@ -93,7 +89,7 @@ def main() -> None:
             for name, code in (("before", options.before.resolve()), ("now", ROOT))
         )
         for side in (before, now):
-            side.note("memory of the idle processes, MB", _memory(side.process))
+            side.note("memory of the idle processes, MB", idle_megabytes(side.process))
         measurements = {
             name: measure
             for name, measure in _measurements(options.scale).items()
@@ -201,16 +197,6 @@ def _headers(side: Side) -> dict[str, str]:
     return {"Authorization": f"Bearer {side.key}"}
 
 
-def _memory(service: psutil.Process) -> float:
-    """Returns the proportional memory of the service's processes in MB, once they have nothing to do; Postgres is another server."""
-    processes = [service, *service.children(recursive=True)]
-    used, earlier = 0.0, -1.0
-    while used - earlier > IDLE_SECONDS:
-        time.sleep(2)
-        used, earlier = sum(sum(process.cpu_times()[:2]) for process in processes), used
-    return float(sum(process.memory_full_info().pss for process in processes)) / 1e6
-
-
 @contextlib.contextmanager
 def _running(code: Path, folder: Path, server: str, name: str, model: str) -> Iterator[Side]:
     """Yields the service of that code with its deployments and, of those that are checked, their records."""
@@ -221,39 +207,11 @@ def _running(code: Path, folder: Path, server: str, name: str, model: str) -> It
     parts = psycopg.conninfo.conninfo_to_dict(url)
     address = f"postgresql://{parts['user']}@/{parts['dbname']}?host={parts['host']}&port={port}"
     folder.mkdir()
-    interpreter = str(code / ".venv" / "bin" / "python")
-    own = {variable: value for variable, value in os.environ.items() if not variable.startswith(("EVENHAND_", "PYTHONPATH"))}
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number = int(free.getsockname()[1])
-    environment = own | {
-        "DATABASE_URL": address,
-        "EVENHAND_DATA_DIR": str(folder),
-        "EVENHAND_PORT": str(number),
-        "EVENHAND_LOG_LEVEL": "WARNING",
-    }
-    serve = [interpreter, "-m", "app.cli", "serve"]
-    process = subprocess.Popen(serve, cwd=code, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 - ours
-    try:
-        side = Side(number, address, psutil.Process(process.pid))
-        deadline = time.monotonic() + START_SECONDS
-        while not _is_ready(number):
-            if time.monotonic() > deadline or process.poll() is not None:
-                sys.exit(f"the service of {code} did not start")
-            time.sleep(0.2)
-        create = [interpreter, "-m", "app.cli", "keys", "create", "--role", "admin", "--name", "bench"]
-        side.key = subprocess.run(create, cwd=code, env=environment, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603 - ours
+    checkout = Checkout(code, code / ".venv" / "bin" / "python", address, folder)
+    with checkout.running("serve") as process:
+        side = Side(checkout.port, address, process, checkout.run("keys", "create", "--role", "admin", "--name", "bench"))
         _prepare(side, model)
         yield side
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(START_SECONDS)
-
-
-def _is_ready(port: int) -> bool:
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/health/ready").is_success
-    except httpx.HTTPError:
-        return False
 
 
 def _prepare(side: Side, model: str) -> None:
@@ -288,7 +246,7 @@ def _prepare(side: Side, model: str) -> None:
 @contextlib.contextmanager
 def _model() -> Iterator[str]:
     """Yields the address of the model, which runs in a process of its own."""
-    with subprocess.Popen([sys.executable, __file__, "--model"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
+    with subprocess.Popen([sys.executable, "-P", __file__, "--model"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
             yield f"http://127.0.0.1:{port}/score"

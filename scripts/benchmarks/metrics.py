@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench_lines import Line, show_lines
+from scripts.benchmarks.lines import Line, show_lines
 
 SIDES = Path(__file__).resolve().parent / "metric_sides"
 OURS = "evenhand, whole catalogue"
@@ -126,7 +126,7 @@ def _process(interpreter: str, side: Side, rows: int) -> subprocess.Popen[str]:
     command = [interpreter, str(SIDES / side.program), *side.arguments, "--rows", str(rows), "--seed", str(SEED)]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if side is OWN:
-        environment["PYTHONPATH"] = str(SIDES.parents[1])
+        environment["PYTHONPATH"] = str(SIDES.parents[2])
     errors = None if side is OWN else subprocess.DEVNULL  # the libraries warn about each other's absence
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)  # noqa: S603 - as asked
 

@@ -26,14 +26,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import msgspec
 import numpy as np
 import pandas as pd
 import uvicorn
-from bench_lines import Line, show_lines
-from bench_service import service
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -54,6 +50,8 @@ from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
+from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.service import service
 
 GOAL = 2.3
 GOAL_CALLS = 2
@@ -222,7 +220,7 @@ def calls_of(model_port: int) -> int:
 @contextlib.contextmanager
 def model() -> Iterator[int]:
     """Yields the port of the model, which runs in its own process until the end of the `with`."""
-    with subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
+    with subprocess.Popen([sys.executable, "-P", __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
             if not port:

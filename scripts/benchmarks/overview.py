@@ -19,11 +19,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import psycopg
-from bench_lines import Line, show_lines
-from bench_service import processor_seconds, service
 
 from app.clock import utc_now
 from app.dashboard.glyphs import CHECKS
@@ -33,6 +29,8 @@ from app.security.keys import create_key
 from app.security.principals import Role
 from app.store.database.engine import Database
 from app.views.overview import OverviewWanted, overview
+from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.service import processor_seconds, service
 from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 100

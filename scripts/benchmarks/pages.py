@@ -25,12 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import psutil
 import psycopg
-from bench_lines import Line, show_lines
-from bench_service import processor_seconds, service
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
@@ -46,6 +42,8 @@ from app.security.principals import Role
 from app.store.database.engine import Database
 from app.views.series import SeriesWanted, series_of, volume_of
 from app.views.timeline import TimelineWanted, choose_range, read_timeline
+from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.service import processor_seconds, service
 from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 200

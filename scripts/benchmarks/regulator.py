@@ -15,11 +15,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import psutil
 import psycopg
-from bench_lines import Line, show_lines
 
 from app.domain.checks import Span
 from app.domain.deployments import Column, FieldKind, FieldType
@@ -32,6 +29,7 @@ from app.reports.regulator.wanted import PeriodSheet, SheetsWanted
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
+from scripts.benchmarks.lines import Line, show_lines
 from tests.builders.applicants import monitor_of
 from tests.scenes import scene
 

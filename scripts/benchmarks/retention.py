@@ -1,6 +1,6 @@
 """Compares the latency of logging with and without retention at work, in one run.
 
-    scripts/retention [--rounds 3] [--records 200000] [--rate 400] [--seconds 15]
+    scripts/bench retention [--rounds 3] [--records 200000] [--rate 400] [--seconds 15]
 
 Starts its own Postgres (fsync on) and the real service. Callers send single records at a fixed rate; latency counts from the moment at
 which a request was due. Rounds take turns: nothing else; a month that is dropped; a month of two deployments of which one is erased in
@@ -21,8 +21,6 @@ from pathlib import Path
 
 import psycopg
 import uvloop
-from bench_load import Load, drive
-from bench_service import service
 
 from app.cli.startup import lower_priority
 from app.clock import utc_now
@@ -42,6 +40,8 @@ from app.store.database.partitions import ensure_coming_months, ensure_months
 from app.store.deployments.deployments import Deployments
 from app.store.retention.erasures import request_erasure
 from app.store.retention.policies import put_policy
+from scripts.benchmarks.load import Load, drive
+from scripts.benchmarks.service import service
 
 PERSON, EVERY = "c-1815", 100
 """The customer to erase, and how many records there are for one of this person's."""

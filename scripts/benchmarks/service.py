@@ -3,11 +3,13 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -15,10 +17,9 @@ import psycopg
 from sqlalchemy import text
 
 from app.cli.service import api_specs, listening
-from app.embedded.spawn import tied_command
 from app.store.database.engine import Database
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120
 IDLE_SECONDS = 0.05
 """Max processor time of a second in which the service does nothing."""
@@ -31,7 +32,7 @@ def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
     with listening("127.0.0.1", 0, processes=processes) as listeners:
         port = int(listeners[0].getsockname()[1])
         started = [
-            subprocess.Popen(tied_command(spec.command, signal.SIGKILL), cwd=ROOT, env=spec.environment, pass_fds=spec.inherited_files)  # noqa: S603 - our own program
+            subprocess.Popen(spec.command, cwd=ROOT, env=spec.environment, pass_fds=spec.inherited_files)  # noqa: S603 - our own program
             for spec in api_specs(listeners, environment=environment)
         ]
     try:
@@ -43,6 +44,63 @@ def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
             process.terminate()
         for process in started:
             process.wait(START_SECONDS)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Code in a folder with an interpreter that has its packages, a database and a data folder."""
+
+    code: Path
+    python: Path
+    url: str
+    data: Path
+    port: int = field(default_factory=_free_port)
+
+    def run(self, *arguments: str) -> str:
+        """Runs a command of `evenhand` to its end; returns what it prints."""
+        done = subprocess.run(self._command(arguments), cwd=self.code, env=self._environment(), check=True, capture_output=True, text=True)  # noqa: S603 - ours
+        return done.stdout.strip()
+
+    @contextlib.contextmanager
+    def running(self, *arguments: str, output: Path = Path(os.devnull)) -> Iterator[psutil.Process]:
+        """Runs a command of `evenhand` that serves until the block ends, which begins once the service is ready."""
+        with output.open("wb") as printed:
+            command = self._command(arguments)
+            process = subprocess.Popen(command, cwd=self.code, env=self._environment(), stdout=printed, start_new_session=True)  # noqa: S603 - ours
+        try:
+            _await_ready(self.port)
+            yield psutil.Process(process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(START_SECONDS)
+
+    def _command(self, arguments: tuple[str, ...]) -> list[str]:
+        return [str(self.python), "-m", "app.cli", *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("EVENHAND_")}
+        return inherited | {
+            "DATABASE_URL": self.url,
+            "EVENHAND_DATA_DIR": str(self.data),
+            "EVENHAND_PORT": str(self.port),
+            "EVENHAND_LOG_LEVEL": "WARNING",
+            "PYTHONPATH": str(self.code),
+        }
+
+
+def idle_megabytes(service: psutil.Process) -> float:
+    """Returns the proportional memory of the service's processes in MB, once they have nothing to do; Postgres is another server."""
+    processes = [service, *service.children(recursive=True)]
+    used, earlier = 0.0, -1.0
+    while used - earlier > IDLE_SECONDS:
+        time.sleep(2)
+        used, earlier = sum(sum(process.cpu_times()[:2]) for process in processes), used
+    return float(sum(process.memory_full_info().pss for process in processes)) / 1e6
 
 
 def processor_seconds(database: Database) -> float:
@@ -76,7 +134,7 @@ def _await_ready(port: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/live", timeout=2).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=2).close()
         except (urllib.error.URLError, OSError):
             if time.monotonic() > deadline:
                 raise

@@ -1,6 +1,7 @@
 """Counts how often the 95 % intervals hold the truth: draws windows from known chances, measures them, and compares.
 
-    scripts/coverage [--rounds 1000] [--windows 200 1000 10000] [--shares 0.5 0.1] [--scenarios moderate …] [--metric KEY …] [--by metric]
+    scripts/trial coverage [--rounds 1000] [--windows 200 1000 10000] [--shares 0.5 0.1] [--scenarios moderate …]
+                              [--metric KEY …] [--by metric]
 
 A window is a number of records, drawn independently: each has a group (the monitored one with the given share), a stratum, a label, a
 prediction and a score, and on balanced data the outcome of its counterfactual. The truth is the same metric of the chances themselves,

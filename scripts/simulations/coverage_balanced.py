@@ -1,6 +1,6 @@
 """Counts how often the 95 % intervals of balanced figures hold the truth, with several values and draws on a side.
 
-    scripts/coverage-balanced [--rounds 500] [--windows 100 1000] [--effects none small large] [--seed 1]
+    scripts/trial coverage-balanced [--rounds 500] [--windows 100 1000] [--effects none small large] [--seed 1]
 
 A window is a number of records, drawn independently. Each has a value of the attribute, and a merit that is uniform on [0, 1]. The model
 answers favourably where the merit is below the chance of the value; with several draws, below a chance that is drawn uniformly around

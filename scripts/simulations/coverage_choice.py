@@ -1,6 +1,6 @@
 """Counts how often the interval of the worst of several balanced figures holds the truth of the group that was chosen.
 
-    scripts/coverage-choice [--rounds 1000] [--groups 1 4 20] [--seed 1]
+    scripts/trial coverage-choice [--rounds 1000] [--groups 1 4 20] [--seed 1]
 
 A window is drawn from a known world, measured, and its worst group is chosen by the limits 0.8 to 1.25, as a check does. Two intervals of
 the chosen figure are compared with its true value: the one that allows for the choice, and its own, which does not. 95 of 100 are

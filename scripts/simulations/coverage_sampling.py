@@ -1,6 +1,6 @@
 """Counts how often the 95 % intervals of sampled records hold the truth, by the rule of the sample.
 
-    scripts/coverage-sampling [--windows 300] [--records 4000] [--seed 1] [--only payload,balanced,feedback]
+    scripts/trial coverage-sampling [--windows 300] [--records 4000] [--seed 1] [--only payload,balanced,feedback]
 
 Each window draws records of two groups with known chances, keeps each with the chance of its rule, and measures the kept ones with the
 weights 1/chance: rates of payload (intervals in closed form), balanced data (each record with one counterfactual), and labels (drawn

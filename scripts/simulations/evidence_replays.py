@@ -1,6 +1,6 @@
 """Replays public data hour by hour with a model that is swapped at hour 300, and prints when the detector says so and since when.
 
-    scripts/evidence replay [--runs 20] [--data FOLDER]
+    scripts/trial evidence-replays [--runs 20] [--data FOLDER]
 
 A logistic regression is fitted to one file of Adult and of the OpenScale credit data, and the rows of the other file come in random order,
 so many an hour. The first model approves women at 0.95 of the men's rate, the second at a lower ratio: it differs only in its cut-off for
@@ -21,7 +21,7 @@ from app.evidence.nulls import Limit, Scale, UnfairSide
 from tests.builders.evidence_hours import BELOW, follow_months
 from tests.builders.replays import ADULT, OPENSCALE, DataSource, Population, fit_and_score
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CHANGE = 300
 BEFORE = 0.95
 SIZES = (0.75, 0.70, 0.60, 0.50, 0.40)
@@ -53,13 +53,9 @@ CUTS = (
 
 def main() -> None:
     """Replays every cut and ends with 1 if a change is missed that must be found, or a model inside its limit raises an alarm."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/evidence replay", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20, help="random orders of each replay (default 20)")
-    parser.add_argument(
-        "--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data", help="folder of the data sets"
-    )
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")
     given = parser.parse_args()
     began, used, is_good = time.perf_counter(), time.process_time(), True
     for source in (ADULT, OPENSCALE):

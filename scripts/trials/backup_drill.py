@@ -1,6 +1,6 @@
 """Drills the loss of an installation: backup under load, restore in another place, comparison of every row.
 
-    scripts/backup-drill [--records 20000]
+    scripts/trial backup-drill [--records 20000]
 
 Starts a service on a Postgres of its own and logs records while `evenhand backup` runs. Then the installation is deleted, `evenhand
 restore` loads the backup into a fresh one, and SQL of this script compares: every record that was acknowledged before the backup began is
@@ -23,7 +23,6 @@ from pathlib import Path
 
 import httpx
 import psycopg
-from bench_service import service
 from psycopg import sql
 
 from app.embedded import embedded_postgres
@@ -31,8 +30,9 @@ from app.security.keys import create_key
 from app.security.principals import Role
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
+from scripts.benchmarks.service import service
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SECRET = "the key of this drill, kept apart from the backup"  # noqa: S105 - of nobody
 _GROWING = {"payload_records", "payload_keys", "record_counts", "arrivals", "key_use", "audit_events"}
 """Tables that callers write to while the backup runs; `payload_records` has the rows of its months."""

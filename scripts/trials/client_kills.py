@@ -1,6 +1,6 @@
-"""Kills programs that log with a spool at random moments, and counts what arrives; see `scripts/client-kills`.
+"""Kills programs that log with a spool at random moments, and counts what arrives: nothing that was on disk may be missing.
 
-    scripts/client-kills [--kills 50] [--seed N]
+    scripts/trial client-kills [--kills 50] [--seed N]
 
 Each program logs as fast as it can, with the real client and one spool folder for all, and says after each `flush(0)` how many of its
 records are on disk. It is killed (SIGKILL) at a random moment up to a second later, and the next one starts, which takes over the files
@@ -22,7 +22,8 @@ import time
 from pathlib import Path
 
 from evenhand_client import Evenhand
-from service_stand_in import Store, serve
+
+from scripts.trials.service_stand_in import Store, serve
 
 FEATURES = {"sex": "female", "age": 31, "income": 42_000.5}
 LONGEST_LIFE_SECONDS = 1.0
@@ -57,7 +58,7 @@ def main() -> None:
 
 def kill_one(name: str, url: str, folder: str, seconds: float) -> int:
     """Starts a program, kills it so long after its first records were on disk, and returns how many were."""
-    command = [sys.executable, __file__, "--log", name, url, folder]
+    command = [sys.executable, "-P", __file__, "--log", name, url, folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         lines = [process.stdout.readline()] if process.stdout else []
         time.sleep(seconds)

@@ -1,6 +1,6 @@
-"""Logs under load while the service is away, then lets it come back, and counts; see `scripts/client-outage`.
+"""Logs under load while the service is away, then lets it come back, and counts what arrives.
 
-    scripts/client-outage [--minutes 10] [--rate 200] [--kills 9]
+    scripts/trial client-outage [--minutes 10] [--rate 200] [--kills 9]
 
 Three programs log at that rate, with the real client, to a port at which nothing listens: one with a spool, one without (its queue
 overflows, by intention), and one with a spool that is killed (SIGKILL) and started again. After the minutes a stand-in for the service
@@ -27,7 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evenhand_client import Evenhand
-from service_stand_in import Store, serve
+
+from scripts.trials.service_stand_in import Store, serve
 
 FEATURES = {f"amount_{number}": 1.5 * number for number in range(10)} | {f"kind_{number}": "a_value" for number in range(10)}
 QUEUE = 20_000
@@ -117,7 +118,7 @@ def judge(store: Store, steady: list[Program], killed: list[Program]) -> bool:
 
 def begin(name: str, url: str, spool: str, seconds: float, rate: int) -> Program:
     """Starts a logging program and a thread that reads what it reports."""
-    arguments = [sys.executable, __file__, "--rate", str(rate), "--log", name, url, spool, str(seconds)]
+    arguments = [sys.executable, "-P", __file__, "--rate", str(rate), "--log", name, url, spool, str(seconds)]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)  # noqa: S603 - this file
     program = Program(name, arguments, process)
     threading.Thread(target=program.read, daemon=True).start()

@@ -1,6 +1,6 @@
-"""Runs the client in real programs and counts what arrives; see `scripts/client-programs`.
+"""Runs the client under gunicorn with pre-fork and under Ray Serve, and counts what arrives.
 
-    scripts/client-programs [--cache FOLDER] [--only gunicorn-wsgi,gunicorn-asgi,ray] [--calls 400]
+    scripts/trial client-programs [--cache FOLDER] [--only gunicorn-wsgi,gunicorn-asgi,ray] [--calls 400]
 
 Each program runs in an environment of its own with the released server: gunicorn that loads the application once and forks four workers
 (WSGI, and ASGI with uvicorn's worker), and Ray Serve with an ASGI ingress under a route prefix, two replicas. Eight callers call it, then
@@ -23,12 +23,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from server_environments import make_environment
-from server_processes import free_port
-from service_stand_in import Store, serve
+from scripts.trials.server_environments import make_environment
+from scripts.trials.server_processes import free_port
+from scripts.trials.service_stand_in import Store, serve
 
-ROOT = Path(__file__).resolve().parents[1]
-PROGRAMS = ROOT / "scripts" / "logging_programs"
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "scripts" / "trials" / "logging_programs"
 READY_SECONDS = 240.0
 STOP_SECONDS = 120.0
 CALLERS = 8

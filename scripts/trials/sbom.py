@@ -1,4 +1,4 @@
-"""Bill of materials of an installation, with licences, and a check of both; works offline.
+"""Writes a bill of materials (CycloneDX) of an installation, and checks licences and disclosed weaknesses; works offline.
 
 Names, versions and hashes are those of requirements.lock, licences those that the installed packages declare. With `--advisories`, a
 folder with advisories in the form of OSV (a copy of https://github.com/pypa/advisory-database as JSON), versions are compared with them.
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from packaging.version import InvalidVersion, Version
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 ALLOWED: Final = frozenset(
     {
@@ -153,7 +153,7 @@ def is_affected(version: str, affected: dict[str, Any]) -> bool:
 
 def main() -> int:
     """Writes the file and prints what was found; returns 1 if a licence is not allowed or a package has a known weakness."""
-    parser = argparse.ArgumentParser(prog="scripts/sbom", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lock", type=Path, default=REPOSITORY / "requirements.lock", help="lock file (default requirements.lock)")
     parser.add_argument("--output", type=Path, default=Path("sbom.cdx.json"), help="file to write (default sbom.cdx.json)")
     parser.add_argument("--advisories", type=Path, help="folder with advisories in the form of OSV; without it, none are compared")

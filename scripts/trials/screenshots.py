@@ -21,7 +21,7 @@ from tests.example_run import Example, running_example
 from tests.page_list import pages
 from tests.service import running_service
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 README_PICTURE = REPOSITORY / "docs" / "screenshot.png"
 FLEETS = (15, 500)
 """Deployments whose overview is taken."""

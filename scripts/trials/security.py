@@ -1,7 +1,11 @@
-"""`scripts/security`: attacks on a service of its own, on loopback only, bounded in number; status 1 if one of them succeeds."""
+"""Asks a service of its own, on loopback only, as everybody who may not: every route by every role, and made-up requests.
+
+    scripts/trial security [matrix] [fuzz] [openscale] [--examples 25]
+
+The exit status is 1 if an attack succeeds. `scripts/trial doors` attacks by raw sockets.
+"""
 
 import argparse
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,24 +22,10 @@ from tests.security.matrix import people_of, rules_of_people, try_every_operatio
 from tests.security.openscale_fuzzing import OpenScaleFuzzing
 from tests.service import RunningService, running_service
 
-_REPOSITORY = Path(__file__).resolve().parents[2]
-
-_DOORS = _REPOSITORY / "scripts" / "security_doors.py"
-"""Raw sockets against a service in processes of its own, whose memory it measures."""
-
-_ATTACKS = (
-    "tests/e2e/doors",
-    "tests/integration/ingest/test_bounds.py",
-    "tests/integration/api/test_page_sizes.py",
-    "tests/integration/dashboard/test_hostile_requests.py",
-    "tests/integration/reports/test_waiting.py",
-)
-"""Tests that attack without measuring: heads, trailers, connections, large values and pages, foreign pages, log-ins, reports."""
-
 
 def main() -> int:
     """Runs the parts named on the command line, all by default."""
-    parser = argparse.ArgumentParser(prog="scripts/security", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[*_PARTS, []], help=f"{', '.join(_PARTS)}; all by default")
     parser.add_argument("--examples", type=int, default=25, help="how many examples of each operation the fuzzer tries (default 25)")
     options = parser.parse_args()
@@ -55,13 +45,6 @@ def _matrix(_examples: int) -> list[str]:
     asked = f"{of_keys.asked} requests with keys or none, {of_people.asked} with sessions, people of an issuer and their tokens"
     sys.stdout.write(f"{of_keys.operations} operations of the OpenAPI document, {asked}\n")
     return of_keys.faults + of_people.faults
-
-
-def _doors(_examples: int) -> list[str]:
-    measured = subprocess.run([sys.executable, str(_DOORS)], check=False)
-    tried = subprocess.run([sys.executable, "-m", "pytest", "-q", *_ATTACKS], cwd=_REPOSITORY, check=False)
-    faults = ["an attack got through, see the table"] if measured.returncode else []
-    return faults + (["an attack got through, see the failed tests"] if tried.returncode else [])
 
 
 def _fuzz(examples: int) -> list[str]:
@@ -98,7 +81,7 @@ def _service(**settings: object) -> Iterator[tuple[RunningService, Path]]:
             database.close()
 
 
-_PARTS: dict[str, Callable[[int], list[str]]] = {"matrix": _matrix, "doors": _doors, "fuzz": _fuzz, "openscale": _openscale}
+_PARTS: dict[str, Callable[[int], list[str]]] = {"matrix": _matrix, "fuzz": _fuzz, "openscale": _openscale}
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from app.payloads.registry import PayloadFormat
 from tests.models.speaking import MAPPING
 
 PROGRAMS = Path(__file__).resolve().parent / "model_servers"
-REPOSITORY = PROGRAMS.parents[1]
+REPOSITORY = PROGRAMS.parents[2]
 READY_SECONDS = 240.0
 
 TYPES = {

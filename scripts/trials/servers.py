@@ -1,6 +1,6 @@
 """Compares what a check measures through real model servers: the same model, the same rows, the same check, in every payload format.
 
-    scripts/servers [--cache FOLDER] [--only mlflow,kserve,…]
+    scripts/trial servers [--cache FOLDER] [--only mlflow,kserve,…]
 
 Each server runs in an environment of its own, made below the cache folder (about 3 GB for all), listens on 127.0.0.1 and is ended
 afterwards. Formats of vendors whose servers cannot run here are spoken by a program in their documented form, and the report says
@@ -20,10 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from server_environments import PACKAGES, find_system_python, make_environment, versions
-from server_events import EventQuestion, events_of
-from server_processes import PROGRAMS, TYPES, Server, Way, documented, real_servers, running
-
 from app.checks.endpoint_tests import Question, find_format
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
@@ -40,6 +36,9 @@ from app.store.database.migrate import upgrade
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
 from app.store.writing.targets import read_target
+from scripts.trials.server_environments import PACKAGES, find_system_python, make_environment, versions
+from scripts.trials.server_events import EventQuestion, events_of
+from scripts.trials.server_processes import PROGRAMS, TYPES, Server, Way, documented, real_servers, running
 from tests.scenes import NOON, PlainSealer, Scene
 
 TOLERANCE = 1e-12

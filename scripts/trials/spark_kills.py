@@ -1,6 +1,6 @@
 """Kills executors at random moments while they ask the model about copies, and compares with a run that nobody disturbs.
 
-    scripts/spark kills [20] [--mlflow]
+    scripts/trial spark-kills [20] [--mlflow]
 
 Each round is a check of its own deployment on the same records. Printed are the rows that the model was asked about: those needed, and
 those asked again because the answer was under way when its executor was killed. The exit status says whether all figures were equal and
@@ -18,8 +18,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spark_processes import executors
-
 from app.batch.engines import open_engine
 from app.checks.sources import TablePlaces
 from app.domain.deployments import Endpoint, EndpointSource
@@ -27,6 +25,7 @@ from app.embedded import embedded_postgres
 from app.outbound.egress import EgressPolicy
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
+from scripts.trials.spark_processes import executors
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
 from tests.models.mlflow_stub import save_rule_model
@@ -105,6 +104,9 @@ def main() -> int:
     parser.add_argument("rounds", type=int, nargs="?", default=20)
     parser.add_argument("--mlflow", action="store_true", help="the executors load the model, and are killed with it")
     wanted = parser.parse_args()
+    if "EVENHAND_TEST_SPARK_URL" not in os.environ:
+        # It starts this program again, next to a cluster.
+        os.execl(Path(__file__).with_name("spark"), "spark", "kills", *sys.argv[1:])  # noqa: S606 - our own program
     with tempfile.TemporaryDirectory() as temporary, embedded_postgres(Path(temporary) / "postgres") as url, serve(SlowScorer()) as server:
         folder, database = Path(temporary), Database(url)
         upgrade(database)

@@ -1,4 +1,4 @@
-"""The executors of the Spark workers that scripts/spark started, and the memory that they and their Python processes take."""
+"""The executors of the Spark workers that `scripts/trials/spark` started, and the memory that they and their Python processes take."""
 
 import os
 import threading

@@ -80,7 +80,7 @@ def test_every_form_of_using_a_protocol_is_seen() -> None:
 
 def test_what_tests_share_is_no_part_of_other_tests() -> None:
     """Nothing is imported from a test module, a conftest, or another folder of tests; `tests/builders` is there for all."""
-    modules = [*(REPOSITORY / "tests").rglob("*.py"), *(REPOSITORY / "scripts").glob("*.py")]
+    modules = [*(REPOSITORY / "tests").rglob("*.py"), *(REPOSITORY / "scripts").rglob("*.py")]
     wrong = {
         path.relative_to(REPOSITORY).as_posix(): found
         for path in modules

@@ -23,7 +23,8 @@ ROOTS = (
     "app/**/*.js",
     "app/**/*.css",
     "scripts/*",
-    "scripts/metric_sides/*.py",
+    "scripts/*/*",
+    "scripts/benchmarks/metric_sides/*.py",
 )
 """Globs of the files to read."""
 

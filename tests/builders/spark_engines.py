@@ -1,4 +1,4 @@
-"""The engine `spark` for tests, where pyspark and Java are there: `scripts/spark test` sets them up, with a master and two workers."""
+"""The engine `spark` for tests, where pyspark and Java are there: `scripts/trial spark test` sets them up with two workers."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import pytest
 from app.batch.engines import Engine, open_engine
 
 SPARK_URL = os.environ.get("EVENHAND_TEST_SPARK_URL", "local[2]")
-"""The cluster that scripts/spark started, or a session in this process."""
+"""The cluster that scripts/trial spark started, or a session in this process."""
 
 SPARK_WARNINGS = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -21,9 +21,9 @@ SPARK_WARNINGS = [
 
 def require_spark() -> None:
     """Skips the calling module or test where there is no Spark."""
-    pytest.importorskip("pyspark", reason="pyspark is not installed; scripts/spark test runs this")
+    pytest.importorskip("pyspark", reason="pyspark is not installed; scripts/trial spark test runs this")
     if shutil.which("java") is None:
-        pytest.skip("Java is not installed; scripts/spark test runs this", allow_module_level=True)
+        pytest.skip("Java is not installed; scripts/trial spark test runs this", allow_module_level=True)
 
 
 def spark_engine() -> Engine:

@@ -32,7 +32,7 @@ from tests.scenes import PlainSealer, Scene
 BUCKET = "bank"
 
 GIVEN_URL = "EVENHAND_TEST_S3_URL"
-"""Variable for an address that a cluster's executors know already, as `scripts/spark` has told them."""
+"""Variable for an address that a cluster's executors know already, as `scripts/trial spark` has told them."""
 
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """That of azurite's only account, known to all."""

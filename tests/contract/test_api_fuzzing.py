@@ -1,6 +1,6 @@
 """The whole OpenAPI document against the real service on a real Postgres, by schemathesis.
 
-`scripts/security fuzz` tries more examples, and every combination of bounds with deployments that do not exist, too.
+`scripts/trial security fuzz` tries more examples, and every combination of bounds with deployments that do not exist, too.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The operations of the OpenAPI document on a deployment that exists, against the real service, by schemathesis.
 
-`scripts/security fuzz` tries more examples, and every combination of bounds.
+`scripts/trial security fuzz` tries more examples, and every combination of bounds.
 """
 
 from pathlib import Path

@@ -24,7 +24,7 @@ FEW = {
     *("session of aggregates", "session of read, bound elsewhere", "browser of aggregates", "browser of admin"),
     *("browser of manage, bound elsewhere", "token of ingest", "token of aggregates, bound to it"),
 }
-"""Kinds of people who are asked for here; `scripts/security matrix` asks for all."""
+"""Kinds of people who are asked for here; `scripts/trial security matrix` asks for all."""
 
 
 @pytest.mark.nightly

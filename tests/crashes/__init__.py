@@ -1,4 +1,4 @@
 """The failure harness: the real service under load, killed again and again, and what must hold afterwards.
 
-`scripts/crash` runs the stories at full length, `tests/e2e` in short. Needs Linux: processes are found through /proc.
+`scripts/trial crash` runs the stories at full length, `tests/e2e` in short. Needs Linux: processes are found through /proc.
 """

@@ -1,11 +1,8 @@
-"""`scripts/chaos`: load on all doors while a seeded plan kills and cuts off what carries it; then everything that is left is checked."""
+"""Load on all doors while a seeded plan kills and cuts off what carries it; then everything that is left is checked."""
 
-import argparse
 import os
 import random
-import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -31,7 +28,7 @@ from tests.crashes.service import Service
 from tests.crashes.stage import CHECKED, LOGGED, Stage, stage
 from tests.crashes.truth import count_records
 from tests.models.faulty import Fault
-from tests.progress import Watch, lift_limits, wait_until
+from tests.progress import wait_until
 
 API_PROCESSES = 2
 DISK_BYTES = 3 * 2**30
@@ -363,23 +360,3 @@ def _resident_bytes(pid: int) -> int:
     with suppress(OSError, IndexError, ValueError):
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
-
-
-def main() -> int:
-    """Runs it as the command line says; status 1 if anything is not as it must be."""
-    parser = argparse.ArgumentParser(prog="scripts/chaos", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30.0, help="of load and harm (default 30)")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the plan and the load (default: the time)")
-    parser.add_argument("--without-disk", action="store_true", help="fill no disk")
-    parser.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="copy the logs of the first service and Postgres there")
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # so that what was started is ended
-    lift_limits()
-    with Watch().looking():
-        report = run_chaos(seconds=60 * options.minutes, seed=options.seed, with_disk=not options.without_disk, keep_logs=options.keep_logs)
-    sys.stdout.write(report.text() + "\n")
-    return int(bool(report.violations))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""What is killed loses nothing that was acknowledged, and leaves nothing half done. In short; `scripts/crash` does it at length."""
+"""What is killed loses nothing that was acknowledged, and leaves nothing half done. In short; `scripts/trial crash` does it at length."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Any number of services and workers may run beside each other. `scripts/crash E` does it with 200 checks."""
+"""Any number of services and workers may run beside each other. `scripts/trial crash E` does it with 200 checks."""
 
 import pytest
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scripts.sbom import PinnedPackage, describe, find_weaknesses, is_affected, read_lock
+from scripts.trials.sbom import PinnedPackage, describe, find_weaknesses, is_affected, read_lock
 
 LOCK = Path(__file__).parents[2] / "requirements.lock"
 

@@ -1,6 +1,6 @@
 """The whole document of this face against the real service, by schemathesis: IBM's envelope, and no fault of ours.
 
-`scripts/security openscale` tries more examples.
+`scripts/trial security openscale` tries more examples.
 """
 
 from pathlib import Path

@@ -12,7 +12,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 @pytest.mark.nightly
 def test_the_benchmark_counts_its_files_in_processes_of_their_own(tmp_path: Path) -> None:
-    command = [sys.executable, str(REPOSITORY / "scripts" / "bench_batch.py"), "--millions", "1", "--folder", str(tmp_path)]
+    command = [sys.executable, "-P", "-m", "scripts.benchmarks.batch", "--millions", "1", "--folder", str(tmp_path)]
     ended = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, check=False)
 
     # It ends with 1 where a ratio falls short, as it may next to other tests.

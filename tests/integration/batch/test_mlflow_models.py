@@ -197,7 +197,7 @@ def test_the_process_ends_with_its_worker_also_while_the_model_works(tmp_path: P
 @pytest.fixture
 def real_model(tmp_path: Path) -> Path:
     """The rule as MLflow itself saves it."""
-    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/spark test runs this")
+    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/trial spark test runs this")
     model = tmp_path / "models" / "rule"
     save_rule_model(model)
     return model
@@ -230,7 +230,7 @@ def test_registered_models_are_found_in_the_registry_that_the_worker_is_started_
 def test_a_registered_model_without_a_registry_is_refused_and_no_registry_is_made(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/spark test runs this")
+    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/trial spark test runs this")
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "work").mkdir()

@@ -1,6 +1,6 @@
 """The engine spark gives the figures of Postgres and of the engine local, and asks the model about each copy once.
 
-Runs where pyspark and Java are there: `scripts/spark test` sets them up, with a master and two workers.
+Runs where pyspark and Java are there: `scripts/trial spark test` sets them up, with a master and two workers.
 """
 
 import os
@@ -134,7 +134,7 @@ def test_copies_are_asked_by_the_executors_once_and_give_the_same_figures(databa
         assert all_figures(result) == all_figures(expected)
 
 
-@pytest.mark.skipif(GIVEN_URL not in os.environ, reason="the executors do not know the S3 of this test; scripts/spark test runs it")
+@pytest.mark.skipif(GIVEN_URL not in os.environ, reason="the executors do not know the S3 of this test; scripts/trial spark test runs it")
 @pytest.mark.parametrize("format_", [TableFormat.PARQUET, TableFormat.DELTA])
 def test_files_on_s3_give_the_figures_of_the_same_files_in_a_folder(
     database: Database, engine: Engine, tmp_path: Path, format_: TableFormat
@@ -204,7 +204,7 @@ def test_a_package_that_executors_lack_is_named(engine: Engine, monkeypatch: pyt
 
 
 def test_executors_load_an_mlflow_model_and_ask_it_about_each_copy_once(database: Database, engine: Engine, tmp_path: Path) -> None:
-    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/spark test runs this")
+    pytest.importorskip("mlflow", reason="MLflow is not installed; scripts/trial spark test runs this")
     model = tmp_path / "models" / "rule"
     save_rule_model(model)
     found: list[dict[tuple[object, ...], Any]] = []

@@ -126,7 +126,7 @@ def test_a_batch_of_kafka_connect_that_comes_twice_is_stored_once(scene: Gateway
 
 
 def test_azures_collector_is_pointed_at_us_by_its_environment(scene: GatewayScene) -> None:
-    """Replays what the unmodified `azureml-ai-monitoring` sent, as `scripts/azure-recording` has written it."""
+    """Replays what the unmodified `azureml-ai-monitoring` sent, recorded by a server that its environment variables named."""
     key = scene.service.key(Role.INGEST)
     recorded = json.loads((Path(__file__).parent / "azure_recorded.json").read_text(encoding="utf-8"))
     with scene.service.new_client() as client:

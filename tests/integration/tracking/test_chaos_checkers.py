@@ -1,4 +1,4 @@
-"""The checkers of `scripts/chaos` agree with the service where an hour, or a window, is an unusual one; and see what differs."""
+"""The checkers of `scripts/trial chaos` agree with the service where an hour, or a window, is an unusual one; and see what differs."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

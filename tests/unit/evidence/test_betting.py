@@ -22,7 +22,7 @@ LIMITS = [
     Limit(Scale.DIFFERENCE, UnfairSide.BELOW, 0.0),
 ]
 TABLES = 1_500
-"""Here; `scripts/evidence` tries 10,000."""
+"""Here; `scripts/trial evidence` tries 10,000."""
 
 
 @pytest.mark.nightly

@@ -1,4 +1,4 @@
-"""The life of a comparison in worlds whose truth is known. `scripts/evidence` runs the whole table."""
+"""The life of a comparison in worlds whose truth is known. `scripts/trial evidence` runs the whole table."""
 
 from itertools import product
 

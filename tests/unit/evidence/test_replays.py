@@ -1,4 +1,4 @@
-"""Public data cut into hours, with a model that is swapped. `scripts/evidence replay` runs the whole table."""
+"""Public data cut into hours, with a model that is swapped. `scripts/trial evidence-replays` runs the whole table."""
 
 import numpy as np
 import pytest

@@ -167,7 +167,7 @@ def test_the_interval_of_a_log_loss_holds_the_truth_of_simulated_worlds() -> Non
 
 @pytest.mark.parametrize(("sigma", "share"), [(None, 0.93), (1.0, 0.87)])
 def test_the_interval_of_squared_errors_holds_the_truth_where_a_few_are_far_larger(sigma: float | None, share: float) -> None:
-    """Student's t alone holds it in 0.75 of windows of lognormal errors; `scripts/coverage-errors` has more worlds."""
+    """Student's t alone holds it in 0.75 of windows of lognormal errors; `scripts/trial coverage-errors` has more worlds."""
     random, holds, windows = np.random.default_rng(5), 0, 600
     truth = 1.0 if sigma is None else float(np.exp(2 * sigma**2))
     for _ in range(windows):

@@ -57,7 +57,7 @@ def balanced_window(rng: np.random.Generator) -> BalancedCells:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("metric", "truth"), [("disparate_impact", 0.9), ("statistical_parity_difference", -0.05)])
 def test_a_balanced_figure_holds_the_truth_of_the_chosen_group(metric: str, truth: float) -> None:
-    """The figures are of the same reference records, so they depend on each other. More worlds: `scripts/coverage-choice`."""
+    """The figures are of the same reference records, so they depend on each other. More worlds: `scripts/trial coverage-choice`."""
     worlds, rng = 200, np.random.default_rng(14)
     held, naively = 0, 0
     for _ in range(worlds):

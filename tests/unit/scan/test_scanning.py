@@ -17,7 +17,7 @@ from tests.builders.brute_force import score_every_subgroup
 from tests.builders.planted_tables import draw_codes, draw_table
 
 WORLDS = 40
-"""Here; `scripts/groups` tries 300."""
+"""Here; `scripts/trial groups` tries 300."""
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.5, 1.0])

@@ -1,0 +1,36 @@
+"""Loads all doors of two services while a seeded plan kills and cuts off what carries them, and checks what is left.
+
+    scripts/trial chaos [--minutes 30] [--seed N] [--without-disk] [--keep-logs FOLDER]
+
+Services, workers, Postgres, the model and clients are killed and cut off; as root a disk is filled, too. Nothing may be lost, nothing be
+stored twice, and every figure is computed again. The exit status is 1 if anything is not as it must be.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from pathlib import Path
+
+from tests.crashes.chaos import run_chaos
+from tests.progress import Watch, lift_limits
+
+
+def main() -> int:
+    """Runs it as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30.0, help="of load and harm (default 30)")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the plan and the load (default: the time)")
+    parser.add_argument("--without-disk", action="store_true", help="fill no disk")
+    parser.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="copy the logs of the first service and Postgres there")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # so that what was started is ended
+    lift_limits()
+    with Watch().looking():
+        report = run_chaos(seconds=60 * options.minutes, seed=options.seed, with_disk=not options.without_disk, keep_logs=options.keep_logs)
+    sys.stdout.write(report.text() + "\n")
+    return int(bool(report.violations))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
