@@ -77,10 +77,10 @@ def pages_before(page: Path) -> list[Path]:
 
 
 def how_to_pages() -> list[Path]:
-    """The how-to pages that have blocks to run, in the order of their list. A page that is listed twice is run at its first place."""
-    index = DOCS / "how-to" / "README.md"
+    """The how-to pages that have blocks to run, in the order of the list of tasks, each at its first place."""
+    index = DOCS / "README.md"
     listed = dict.fromkeys((index.parent / link).resolve() for link in links(index))
-    return [page for page in listed if steps(page)]
+    return [page for page in listed if page.parent == DOCS / "how-to" and steps(page)]
 
 
 def links(page: Path) -> list[str]:

@@ -1,24 +1,29 @@
 """The tables of docs/concepts/metric-names.md: what a metric of another tool is called here."""
 
-from typing import NamedTuple
+import re
+from dataclasses import dataclass
 
-from tests.builders.docs_pages import DOCS, table
+from tests.builders.docs_pages import DOCS, section, table
 
 PAGE = DOCS / "concepts" / "metric-names.md"
 TOOLS = ("AIF360", "Clarify", "OpenScale", "fairlearn")
 
 
-class Entry(NamedTuple):
-    """One row: our keys (or words, where it is no metric), and the file with its test."""
+HEADINGS = {"Clarify": "SageMaker Clarify"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Our keys of one metric of a tool, or words, where it is no metric."""
 
     keys: tuple[str, ...]
-    tested_in: str
 
 
 def entries(tool: str) -> dict[str, Entry]:
-    """The rows of a tool's table by the tool's name of the metric."""
-    rows = table(PAGE, f"{tool} name")
-    return {name: Entry(tuple(keys.replace("`", "").split(", ")), tested_in) for name, keys, tested_in in rows}
+    """The metrics of a tool by its names: those under our own name, and the rows of its table."""
+    same = re.search(r"^Under the same name: (.*)\.$", section(PAGE, HEADINGS.get(tool, tool)), re.MULTILINE)
+    ours = {name: Entry((name,)) for name in re.findall(r"`(\w+)`", same[1])} if same else {}
+    return ours | {name: Entry(tuple(keys.replace("`", "").split(", "))) for name, keys in table(PAGE, f"{tool} name")}
 
 
 def key_of(tool: str, name: str) -> str:

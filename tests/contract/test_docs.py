@@ -11,7 +11,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.metrics import CATALOGUE
+from app.metrics import CATALOGUE, Metric
 from app.settings import Settings
 from app.store.database.engine import Database
 from app.web.problems import INTERNAL, KINDS
@@ -141,16 +141,23 @@ def test_the_telemetry_table_is_what_the_service_exposes(database: Database, tmp
 
 
 def test_the_table_of_errors_is_that_of_the_code() -> None:
-    written = {(int(row[0]), row[1]) for row in table(DOCS / "concepts" / "errors.md", "Status")}
+    written = {(int(row[0]), row[1]) for row in table(DOCS / "reference.md", "Status")}
 
     assert written <= {(kind.status, kind.type) for kind in (*KINDS.values(), INTERNAL)}
 
 
 def test_the_tables_of_metrics_are_the_catalogue() -> None:
     page = DOCS / "concepts" / "metrics.md"
-    written = {row[0]: (row[1], row[2], row[3]) for row in tables(page, "Key")}
+    written = {row[0]: (row[1], row[2]) for row in tables(page, "Key")}
 
-    assert written == {metric.key: (metric.formula, ", ".join(metric.data), ", ".join(metric.scopes)) for metric in CATALOGUE.values()}
+    assert written == {metric.key: (metric.formula, _limits_in_words(metric)) for metric in CATALOGUE.values()}
+
+
+def _limits_in_words(metric: Metric) -> str:
+    lower, upper = metric.limits or (None, None)
+    if lower is not None and upper is not None:
+        return f"{lower:g} to {upper:g}"
+    return f"from {lower:g}" if lower is not None else f"to {upper:.4g}" if upper is not None else ""
 
 
 def test_the_rooms_are_those_of_the_import_contract() -> None:
@@ -163,7 +170,7 @@ def test_the_rooms_are_those_of_the_import_contract() -> None:
     assert rooms == {room for layer in layers for room in layer.split(" | ")}
 
 
-def test_every_refusal_of_a_monitor_is_as_its_page_says(database: Database, tmp_path: Path) -> None:
+def test_every_refusal_of_a_monitor_is_as_the_reference_says(database: Database, tmp_path: Path) -> None:
     page = DOCS / "how-to" / "set-a-monitor.md"
     accepted = json.loads(re.search(r"<<'JSON'\n(.*?)\nJSON", steps(page)[0].run.body, re.DOTALL)[1])  # type: ignore[index]
     with everything(database, tmp_path) as environment:
@@ -171,7 +178,7 @@ def test_every_refusal_of_a_monitor_is_as_its_page_says(database: Database, tmp_
             run(steps(earlier)[0], environment, tmp_path)
         headers = {"Authorization": f"Bearer {environment['KEY']}"}
         with httpx.Client(base_url=environment["EVENHAND"], headers=headers) as client:
-            for change, field, message in table(page, "Change"):
+            for change, field, message in table(DOCS / "reference.md", "Change"):
                 answer = client.put("/v1/deployments/small-loans/fairness-monitor", json=_changed(accepted, json.loads(change)))
 
                 assert answer.status_code == 422, change

@@ -11,7 +11,7 @@ from app.domain.records import Prediction
 from app.payloads.mapped import MappedCodec
 from app.payloads.registry import PayloadFormat
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "choose-a-format.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-a-model.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 ROWS = {
     cells[0]: cells[2:]

@@ -3,7 +3,6 @@
 import pytest
 
 from app.metrics import CATALOGUE
-from tests.builders.docs_pages import REPOSITORY
 from tests.contract.metric_names import TOOLS, entries
 
 AIF360 = """
@@ -86,11 +85,3 @@ def test_every_alias_of_the_catalogue_is_on_the_page(tool: str) -> None:
     aliases = {(alias.split()[1], key) for key, metric in CATALOGUE.items() for alias in metric.aliases if alias.startswith(f"{tool} ")}
 
     assert aliases - on_page - {("perfect_equality", "perfect_equality")} == set()
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_the_tests_named_exist(tool: str) -> None:
-    for entry in entries(tool).values():
-        test = REPOSITORY / "tests" / "contract" / entry.tested_in
-
-        assert test.exists(), test

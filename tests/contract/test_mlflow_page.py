@@ -13,7 +13,7 @@ from app.domain.deployments import OutputFields
 from app.payloads.mlflow import MlflowCodec
 from tests.builders.docs_pages import blocks
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-mlflow.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-a-model.md"
 
 
 class Classifier:
