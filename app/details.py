@@ -17,8 +17,8 @@ class Details:
     """Origin of one figure; a field that is None is absent.
 
     A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`; these are names for people. `counts` are
-    those of the subject, `monitored_counts` and `reference_counts` those of the two sides. `worst_group` was chosen from `chosen_from`
-    groups; from `chosen_lower` to `chosen_upper` is the interval that allows for this choice, unbounded if only the first is set. The
+    those of the subject, `monitored_counts` and `reference_counts` those of the two sides. Two groups furthest apart were chosen from
+    `chosen_from` groups. The
     fields from `groups` to `value_without_small_groups` describe figures across all groups; `smallest_group` is a label. The fields from
     `rate` to `subgroup_of_groups` compare a found subgroup with all records. `caution` continues a sentence about the figure ("It …").
     `others` are members that this release does not know and that are not numbers; they are kept as they are.
@@ -34,10 +34,7 @@ class Details:
     p_value: float | None = None
     p_value_method: str | None = None
     shortfall: float | None = None
-    worst_group: str | None = None
     chosen_from: int | None = None
-    chosen_lower: float | None = None
-    chosen_upper: float | None = None
     groups: int | None = None
     smallest_group: str | None = None
     small_groups: int | None = None

@@ -3,6 +3,7 @@
 A figure without a number, one of too few records, and a value that was carried forward leave an alert as it is.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from typing import cast
@@ -48,6 +49,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                 continue
             # The group furthest out may differ from check to check: an alert about it covers any.
             group = figure.group if condition.scope is Scope.GROUP else None
+            figure = replace(figure, worst_of=None) if condition.scope is Scope.GROUP else figure  # noqa: PLW2901 - as the rule sees it
             subject = AlertSubject(data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group)
             alert = unresolved.get(subject)
             if figure.verdict in condition.verdicts:

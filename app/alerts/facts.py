@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..domain.alerts import Alert
-from ..domain.checks import CheckRun, Measurement
+from ..domain.checks import CheckRun, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..evidence.nulls import UnfairSide
 from ..tracking.looking import ComparisonState, DeploymentEvidence
@@ -19,9 +19,9 @@ Facts = dict[str, object]
 def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, words: GroupWords | None = None) -> Facts:
     """Returns the facts of a figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`.
 
-    With display names in `words`, it is also worded by them.
+    One that is marked as furthest out is of a rule on *worst*. With display names in `words`, it is also worded by them.
     """
-    judged = judged_figure(measurement)
+    judged, is_worst = judged_figure(measurement), measurement.worst_of is not None
     named = measurement if words is None else words.rename(measurement)
     display: Facts = {}
     if named is not measurement and words is not None:
@@ -29,7 +29,7 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
             "display_sentence": " ".join((sentence_of(named), *statements_of(named))),
             "display_disadvantaged_group": judged_figure(named).disadvantaged_group,
         }
-        display |= _name_group(measurement.attribute, measurement.group, words)
+        display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, words)
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
         "sentence": " ".join((sentence_of(measurement), *statements_of(measurement))),
@@ -42,7 +42,7 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
         **figures,
         "interval_method": measurement.interval_method,
         "n": measurement.n,
-        "scope": measurement.scope.value,
+        "scope": (Scope.WORST if is_worst else measurement.scope).value,
         "details": measurement.details.to_json(),
     }
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..checks.evidence import COPIED
-from ..checks.picking import picked_on
+from ..checks.picking import stored_on
 from ..domain.alerts import AlertSubject
 from ..domain.checks import DataSet
 from ..domain.comparisons import find_comparison, split_group
@@ -30,7 +30,7 @@ def is_watched(subject: AlertSubject, watch: Watch) -> bool:
         return monitor is not None
     is_unscored = subject.data in COPIED and not watch.has_endpoint
     is_unmitigated = subject.data in _MITIGATED and subject.attribute is not None and not watch.mitigation.mitigates(subject.attribute)
-    if is_unscored or is_unmitigated or subject.metric not in {metric.key for metric in picked_on(monitor, subject.data)}:
+    if is_unscored or is_unmitigated or subject.metric not in {metric.key for metric in stored_on(monitor, subject.data)}:
         return False
     if subject.attribute is None:
         return True

@@ -108,7 +108,7 @@ def send_open_alerts_of_rule(
 
 def _list_scopes(metric: str, data: DataSet) -> Collection[str]:
     row = CATALOGUE[metric]
-    return row.scopes_on(data.value) if data.value in row.data else ()
+    return row.scopes_on(data.value) if data.value in row.data and row.is_stored else ()
 
 
 def _rule_facts(rule: Rule | None) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from ..checks.rollups import Period
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Span
 from ..domain.group_words import GroupWords
-from ..domain.monitor_rules import unknown_metric
 from ..errors import Conflict, InvalidInput, NotFound
 from ..metrics.catalogue import CATALOGUE
 from ..store.alerts.alerts import alerts_between
@@ -31,7 +30,7 @@ from .answers import Answers, problems_of_deployment
 from .checks import CheckId
 from .exports import exported
 from .figures_csv import csv_file
-from .measurements import Text
+from .measurements import Text, require_metric
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
@@ -102,10 +101,11 @@ def chosen_series(
     """Returns the series that an address asks for.
 
     Raises:
-        InvalidInput: an unknown metric.
+        InvalidInput: an unknown metric, one that the data do not have, or one that checks do not store, without a roll-up.
     """
-    if metric not in CATALOGUE:
-        raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
+    require_metric(metric, data)
+    if not CATALOGUE[metric].is_stored and wanted.rollup is None:
+        raise InvalidInput.of("rollup", f"is required, because checks do not store {metric}")
     asked = SeriesWanted(metric=metric, data=data, attribute=attribute, since=wanted.since, until=wanted.until, rollup=wanted.rollup)
     return series_of(session, deployment.no, asked)
 

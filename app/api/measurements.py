@@ -12,10 +12,11 @@ from ..domain.deployments import Deployment
 from ..domain.monitor_rules import unknown_metric
 from ..errors import Conflict, InvalidInput
 from ..metrics.catalogue import CATALOGUE
-from ..store.checks.measurements import SeriesFilter, series, summed_tables
+from ..store.checks.measurements import SeriesFilter, summed_tables
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.summaries import summaries_of
 from ..store.mitigation.mitigation import settings_of
+from ..views.requested import read_points
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from ..web.times import Moment, in_utc
@@ -41,10 +42,10 @@ def filter_figures(
     """Returns the filter of figures that an address asks for.
 
     Raises:
-        InvalidInput: an unknown metric.
+        InvalidInput: an unknown metric, or one that the data do not have.
     """
-    if metric is not None and metric not in CATALOGUE:
-        raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
+    if metric is not None:
+        require_metric(metric, data)
     return SeriesFilter(metric=metric, data=data, scope=scope, attribute=attribute, group=group)
 
 
@@ -55,9 +56,22 @@ def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment 
     """Returns the filter of a series that an address asks for.
 
     Raises:
-        InvalidInput: an unknown metric, or a time that cannot be expressed in UTC.
+        InvalidInput: a time that cannot be expressed in UTC.
     """
     return replace(figures, since=in_utc("since", since), until=in_utc("until", until))
+
+
+def require_metric(metric: str, data: DataSet | None) -> None:
+    """Raises unless the metric exists, and on the data where they are named.
+
+    Raises:
+        InvalidInput: it does not; names the data that have it.
+    """
+    if metric not in CATALOGUE:
+        raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
+    known = CATALOGUE[metric].data
+    if data is not None and data.value not in known:
+        raise InvalidInput.of("data", f"{data} data have no {metric}; it is measured on {', '.join(known)}")
 
 
 Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
@@ -80,6 +94,9 @@ def list_measurements(
     (the newest) and leaves out records that were added from earlier hours: nothing is counted twice. It leaves out hours that were
     counted under other favourable outcomes than the monitor's present ones, and metrics that read the records themselves.
 
+    Of mitigated data, checks store rates, disparate impact and accuracy; any other `metric` is measured from their count tables, under the
+    monitor's present limits, when it is asked for.
+
     With a `metric`, the first page also has the evidence over time on its figures: since when one is unfair, and all alarms so far.
     """
     evidence = []
@@ -87,7 +104,8 @@ def list_measurements(
         own = summaries_of(session, deployment.no, wanted.metric, data=wanted.data, attribute=wanted.attribute, group=wanted.group)
         evidence = [SeriesEvidenceOut.from_object(one) for one in own]
     if rollup is None:
-        page, next_cursor = cut(series(session, deployment.no, wanted, after_no=after_no, limit=limit + 1), limit, lambda point: point.no)
+        points = read_points(session, deployment.no, wanted, after_no=after_no, limit=limit + 1)
+        page, next_cursor = cut(points, limit, lambda point: point.no)
         found = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
         return SeriesPage(measurements=found, evidence=evidence, next_cursor=next_cursor)
     results = _roll_up_series(session, deployment, wanted, rollup)
@@ -105,10 +123,4 @@ def _roll_up_series(session: SessionIn, deployment: Deployment, wanted: SeriesFi
     if sum(one.hours for one in tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
     settings = settings_of(session, deployment.no)
-    chosen = (wanted.data, wanted.metric, wanted.scope, wanted.group)
-    return [
-        result
-        for result in roll_up(tables, period, monitor, settings)
-        for one in (result.measurement,)
-        if all(want is None or want == have for want, have in zip(chosen, (one.data, one.metric, one.scope, one.group), strict=True))
-    ]
+    return [result for result in roll_up(tables, period, monitor, settings) if wanted.lets_through(result.measurement)]

@@ -18,8 +18,9 @@ from ..reports.trace import trace_csv
 from ..security.principals import Principal
 from ..services import Services
 from ..store.checks.checks import get
-from ..store.checks.measurements import Point, SeriesFilter, series
+from ..store.checks.measurements import Point, SeriesFilter
 from ..store.checks.results import measurements_of
+from ..views.requested import read_points
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from ..web.times import Moment, in_utc
 from .answers import Answers, problems_of_deployment
@@ -38,6 +39,7 @@ _COLUMNS = (
     *("at", "check_id", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),
     *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence"),
     *("disadvantaged", "disadvantaged_group", "gap", "beyond_limit", "definition"),
+    *("worst_of", "chosen_lower", "chosen_upper"),
 )
 
 _SCHEMAS: Mapping[str, Mapping[str, Any]] = {
@@ -91,7 +93,7 @@ class _MeasurementExport(CsvExport[Point, Point]):
         # Reading on from the last point's own moment keeps each piece as cheap as the first.
         wanted = replace(self.wanted, since=place.measurement.at)
         with self.services.database.transaction() as session:
-            return _piece_of(series(session, self.deployment.no, wanted, after_no=place.no, limit=limit))
+            return _piece_of(read_points(session, self.deployment.no, wanted, after_no=place.no, limit=limit))
 
 
 def _piece_of(points: Sequence[Point]) -> CsvPiece[Point, Point]:
@@ -212,7 +214,7 @@ def export_measurements(
 ) -> CsvAnswer:
     """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the filters of `GET …/measurements`."""
     # Read before the answer begins: a fault is still a problem document and no broken CSV.
-    first = _piece_of(series(session, deployment.no, wanted, after_no=0, limit=PIECE))
+    first = _piece_of(read_points(session, deployment.no, wanted, after_no=0, limit=PIECE))
     name = f'attachment; filename="{deployment.id}-measurements.csv"'
     export = _MeasurementExport(services, deployment, wanted)
     return CsvAnswer(stream_csv(export, first, turns=services.turns), headers={"Content-Disposition": name})
@@ -224,7 +226,7 @@ def _write_row(one: Measurement, check_id: str) -> tuple[Cell, ...]:
         *(one.at, check_id, one.metric, one.data.value, one.scope.value, one.attribute, one.group, one.value, one.lower, one.upper),
         *(one.interval_method, one.n, one.verdict, one.lower_limit, one.upper_limit, one.carried_forward, one.reason),
         *(statements[name] for name in ("sentence", "disadvantaged", "disadvantaged_group", "gap", "beyond_limit")),
-        one.definition,
+        *(one.definition, one.worst_of, one.chosen_lower, one.chosen_upper),
     )
 
 

@@ -10,7 +10,7 @@ from ..metrics.catalogue import Metric
 from ..metrics.values import Measured, Scope, Undefined
 from .evidence import CheckEvidence
 from .labelled import Labelled
-from .picking import picked_on
+from .picking import picked_on, stored_on
 from .subject import Subject
 from .tabulation import EVERYBODY, data_measured_on
 
@@ -21,7 +21,7 @@ NOT_FOR_FILES = "mitigation is not there for a deployment whose records lie in y
 TOO_MANY_TO_COMPARE = "the span holds more records than max_records, and this metric compares each with those most like it"
 UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
-_HEADLINES: tuple[Scope, ...] = ("worst", "attribute", "pooled")
+_HEADLINES: tuple[Scope, ...] = ("attribute", "pooled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class NotMeasured:
         found = []
         for metric in self.metrics:
             scope: Scope = "overall"
-            if self.comparison != EVERYBODY:
-                scopes = metric.scopes_on(self.data.value)
+            scopes = () if self.comparison == EVERYBODY else metric.scopes_on(self.data.value)
+            if scopes:
                 scope = next(one for one in (*_HEADLINES, *scopes) if one in scopes)
             found.append(
                 Measured(
@@ -48,6 +48,7 @@ class NotMeasured:
                     group=None,
                     number=Undefined(self.reason, 0),
                     smallest_group=0,
+                    worst_of=0 if "worst" in scopes else None,
                     details=Details(formula=metric.formula),
                 )
             )
@@ -65,8 +66,8 @@ def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None
     found: list[NotMeasured] = []
     in_files = subject.deployment.payload is not None
     if in_files:
-        found += _missing(DataSet.DEBIASED, picked_on(monitor, DataSet.DEBIASED), mitigated, NOT_FOR_FILES)
-        picked = picked_on(monitor, DataSet.DEBIASED_FEEDBACK)
+        found += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), mitigated, NOT_FOR_FILES)
+        picked = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
         found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, NOT_FOR_FILES) for one in mitigated if picked]
     if not has_all:
         of_rows = [metric for metric in picked_on(monitor, DataSet.PAYLOAD) if "rows" in metric.needs]
@@ -75,11 +76,11 @@ def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None
         for data in data_measured_on(DataSet.BALANCED):
             found += _missing(data, picked_on(monitor, data), attributes, no_copies)
         if not in_files:
-            found += _missing(DataSet.DEBIASED, picked_on(monitor, DataSet.DEBIASED), mitigated, no_copies)
+            found += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), mitigated, no_copies)
     if no_labels is not None:
         found += _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), comparisons_of(monitor), no_labels)
     reason = no_labels or no_copies
-    picked = picked_on(monitor, DataSet.DEBIASED_FEEDBACK)
+    picked = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
     if reason is not None and picked and not in_files:
         # Also figures of everybody, for each attribute: how mitigation changes them depends on the attribute that it mitigates.
         found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, reason) for one in mitigated]

@@ -8,7 +8,7 @@ from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.monitors import Limits, Monitor, MonitoredAttribute
 from ..metrics.balanced import measure_balanced
-from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue import CATALOGUE, Metric
 from ..metrics.debiased import measure_debiased, measure_debiased_feedback
 from ..metrics.feedback import measure_feedback
 from ..metrics.payload import measure_payload, measure_training
@@ -46,8 +46,9 @@ def measure_table(
     at: datetime,
     lacking: Mapping[str, str] = NOTHING_LACKING,
     scopes: frozenset[str] | None = None,
+    picked: Sequence[Metric] | None = None,
 ) -> list[Measurement]:
-    """Returns the picked metrics of one table, in the scopes (None: in all).
+    """Returns the picked metrics (None: those that the monitor picks) of one table, in the scopes (None: in all).
 
     `at` is the end of its time, `lacking` the reasons why it has no strata or scores.
     """
@@ -57,8 +58,9 @@ def measure_table(
     # Mitigation's change for everybody differs by attribute.
     is_own = data is DataSet.DEBIASED_FEEDBACK
     found = []
-    for measured in _compute(data, table, members, monitor, scopes):
-        if scopes is not None and measured.scope not in scopes:
+    for measured in _compute(data, table, members, monitor, scopes, picked_on(monitor, data) if picked is None else picked):
+        is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
+        if scopes is not None and measured.scope not in scopes and not is_worst:
             continue
         if not is_own and (measured.scope == "overall") != everybody:
             continue
@@ -106,9 +108,14 @@ def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limi
 
 
 def _compute(
-    data: DataSet, table: Table, members: Sequence[MonitoredAttribute], monitor: Monitor, scopes: frozenset[str] | None
+    data: DataSet,
+    table: Table,
+    members: Sequence[MonitoredAttribute],
+    monitor: Monitor,
+    scopes: frozenset[str] | None,
+    metrics: Sequence[Metric],
 ) -> list[Measured]:
-    picked = [metric.key for metric in picked_on(monitor, data)]
+    picked = [metric.key for metric in metrics]
     strictest = {key: strictest_limits(members, key) for key in picked}
     limits = {key: (each.lower, each.upper) for key, each in strictest.items()}
     # The monitor's seed is signed, numpy's is not.
@@ -148,9 +155,7 @@ def _measurement(
     judged = verdict(number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group, mirror=mirror)
     if judged is None and isinstance(number, Undefined):
         judged = Verdict.NOT_COMPUTABLE  # without limits there is no verdict on fairness, but a missing number is still reported
-    details, allowing = result.details, result.for_choice
-    if allowing is not None:
-        details = replace(details, chosen_lower=allowing.lower, chosen_upper=allowing.upper)
+    allowing = result.for_choice
     return Measurement(
         metric=result.metric,
         data=data,
@@ -168,5 +173,8 @@ def _measurement(
         lower_limit=limits.lower,
         upper_limit=limits.upper,
         definition=CATALOGUE[result.metric].definition_on(data.value),
-        details=details,
+        worst_of=result.worst_of,
+        chosen_lower=None if allowing is None else allowing.lower,
+        chosen_upper=None if allowing is None else allowing.upper,
+        details=result.details,
     )

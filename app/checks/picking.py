@@ -33,6 +33,11 @@ def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
     return tuple(metric for metric in metrics_on(data.value) if metric.key in wanted)
 
 
+def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
+    """Returns those of `picked_on` that a check stores; the others are measured from its count tables when somebody asks."""
+    return tuple(metric for metric in picked_on(monitor, data) if metric.is_stored)
+
+
 def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
     """Returns whether a picked metric needs it, on one of the data sets."""
     return any(need in metric.needs for data in on for metric in picked_on(monitor, data))

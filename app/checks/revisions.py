@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..domain.checks import DataSet, Measurement, Scope
+from ..domain.checks import DataSet, Measurement
 from ..metrics import values as metrics
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate, OfPair, RateOf
@@ -89,8 +89,8 @@ def explain_nulls(measurements: Iterable[Measurement], groups: Groups, found: Ot
 def _find_reason(null: Measurement, groups: Groups, found: OtherRevisions) -> str | None:
     """Returns why there is no number: the first side with records of other revisions only, or the known reason and how many more."""
     noun = "labelled record" if null.data in _LABELLED else "record"
-    how, scope = CATALOGUE[null.metric].measure, Scope.POOLED if null.scope is Scope.WORST else null.scope
-    own = [member for member in members(get_args(metrics.Scope), groups) if (member.scope, member.label) == (scope.value, null.group)]
+    how = CATALOGUE[null.metric].measure
+    own = [member for member in members(get_args(metrics.Scope), groups) if (member.scope, member.label) == (null.scope.value, null.group)]
     # Everybody includes the records of no group, which have no label to be counted under.
     about = [member._replace(columns=tuple(column for column in member.columns if column < len(groups))) for member in own]
     if how == _OF_REFERENCE:

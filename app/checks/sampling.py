@@ -51,7 +51,9 @@ def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
             interval_method=None,
             reason=one.reason or UNEQUALLY_SAMPLED,
             verdict=Verdict.NOT_COMPUTABLE,
-            details=replace(one.details, chosen_lower=None, chosen_upper=None),
+            worst_of=None if one.worst_of is None else 0,
+            chosen_lower=None,
+            chosen_upper=None,
         )
         for one in measurements
     ]

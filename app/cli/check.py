@@ -121,6 +121,5 @@ def _name_group(one: Measurement) -> str:
     if one.scope is Scope.WORST_PAIR:
         monitored, reference = one.details.monitored, one.details.reference
         return f"{one.scope if monitored is None else monitored} / {reference or ''}"
-    if one.scope is Scope.WORST:
-        return f"furthest out: {one.details.worst_group or ''}"
-    return one.group or one.scope
+    name = one.group or one.scope
+    return f"{name} (furthest out of {one.worst_of})" if (one.worst_of or 0) > 1 else name

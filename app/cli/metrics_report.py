@@ -16,7 +16,6 @@ from ..metrics.statements import as_text
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
 SCOPES = {
-    "worst": "furthest out",
     "worst_pair": "furthest apart",
     "pooled": "all monitored",
     "reference": "reference",
@@ -24,8 +23,6 @@ SCOPES = {
     "overall": "everybody",
 }
 """Name in the table of each scope without a label."""
-
-_SEARCHED = {"worst": "Furthest out: ", "worst_pair": "Furthest apart: "}
 
 _MEANINGS = {
     Verdict.FAIR: "the value is within the limits, even if its interval reaches outside",
@@ -42,7 +39,7 @@ GROUPS_NAMED = 12
 
 def render_report(report: Report, name: str, console: Console) -> str:
     """Returns the report under the file's name, as wide as the console and with its colours."""
-    shown = list(_select_measured(report))
+    shown = report.measured
     out = f", {report.in_no_group:,} of them in no group" if report.in_no_group else ""
     groups = [f"{group.label} {group.records:,} ({group.role})" for group in report.groups]
     # The reference is last, and must not be cut.
@@ -67,33 +64,31 @@ def render_report(report: Report, name: str, console: Console) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def _select_measured(report: Report) -> Iterator[Measured]:
-    """Yields the measurements without repetitions: with one monitored value the one furthest out and the pooled one equal it."""
-    roles = [group.role for group in report.groups]
-    repeated = {"worst", "pooled"} if roles.count("monitored") == 1 else set()
-    repeated |= {"reference"} if roles.count("reference") == 1 else set()
-    repeated |= {"worst_pair"} if len(roles) == PAIR else set()
-    for measured in report.measured:
-        if measured.scope not in repeated:
-            yield measured
-
-
 def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
     """Yields the meaning of the figures without repetitions: of many groups each metric's headline, and each reason for a missing one."""
-    headline = {"overall", "attribute", "worst", "worst_pair"} | ({"group"} if groups == PAIR else set())
-    with_headline = {measured.metric for measured in shown if measured.scope in headline}
+    scopes = {"overall", "attribute", "worst_pair"} | ({"group"} if groups == PAIR else set())
+
+    def is_headline(measured: Measured) -> bool:
+        return measured.scope in scopes or measured.worst_of is not None
+
+    with_headline = {measured.metric for measured in shown if is_headline(measured)}
     chosen = [
         measured
         for measured in shown
-        if measured.scope in headline or measured.metric not in with_headline or isinstance(measured.number, Undefined)
+        if is_headline(measured) or measured.metric not in with_headline or isinstance(measured.number, Undefined)
     ]
-    # The two scopes that search all groups may differ in their interval only, so each sentence names its scope.
-    yield from dict.fromkeys(f"{_SEARCHED.get(measured.scope, '')}{sentence_of(measured)}{_allow(measured)}" for measured in chosen)
+    yield from dict.fromkeys(f"{_name_search(measured)}{sentence_of(measured)}{_allow(measured)}" for measured in chosen)
+
+
+def _name_search(measured: Measured) -> str:
+    if measured.scope == "worst_pair":
+        return "Furthest apart: "
+    return "Furthest out: " if (measured.worst_of or 0) > 1 else ""
 
 
 def _allow(measured: Measured) -> str:
     """Returns the interval that allows for the choice, as a sentence to append; "" where there is none."""
-    interval, many = measured.for_choice, measured.details.chosen_from
+    interval, many = measured.for_choice, measured.worst_of
     if interval is None or isinstance(measured.number, Undefined):
         return ""
     text = format_figure(measured.number.value, interval.lower, interval.upper)
@@ -157,9 +152,8 @@ def _table(shown: Sequence[Measured]) -> Table:
         verdict = "" if given is None else _word(given)
         if given in COLOURS:
             verdict = f"[{COLOURS[given]}]{verdict}[/]"
-        group, worst = measured.group or SCOPES.get(measured.scope, measured.scope), measured.details.worst_group
-        if measured.group is None and worst:
-            group = f"{group}: {worst}"
+        group = measured.group or SCOPES.get(measured.scope, measured.scope)
+        group += ", furthest out" if (measured.worst_of or 0) > 1 else ""
         table.add_row(escape(title), escape(printable(group)), value, interval, f"{number.n:,}", verdict)
     return table
 

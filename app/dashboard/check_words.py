@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import UTC, time, timedelta
 
 from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span, Trigger
-from ..domain.groups import Role
 from ..domain.mitigation import Mode
 from ..metrics.rounding import write_minus
 from ..views.advice import Advice
@@ -62,14 +61,12 @@ MISSING: Mapping[ViewKind, str] = {
 """Next step where a view is not there."""
 
 _SUBJECTS: Mapping[Scope, str] = {
-    Scope.WORST: "the group furthest out",
     Scope.POOLED: "all monitored",
     Scope.REFERENCE: "all reference",
     Scope.WORST_PAIR: "the two furthest apart",
     Scope.ATTRIBUTE: "all groups",
     Scope.OVERALL: "all records",
 }
-_SCOPES: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.REFERENCE}
 MOST_OPEN = 8
 """Max rows of a table that is not folded up."""
 
@@ -145,13 +142,6 @@ def is_long(one: AttributeView) -> bool:
     return len(rows(one)) > MOST_OPEN
 
 
-def changes(one: AttributeView) -> list[Change]:
-    """Returns the changes of the accuracy: of all records, of each group, and of a role as a whole where it has several groups."""
-    of_role = Counter(group.role for group in one.groups)
-    single = {_SCOPES[role] for role, many in of_role.items() if many == 1}
-    return [change for change in one.accuracy if change.before.scope not in single]
-
-
 def quality(change: Change) -> str:
     """Returns the name of the figure that is compared before and after: `Balanced accuracy`."""
     return change.before.metric.removesuffix("_before").replace("_", " ").capitalize()
@@ -169,12 +159,7 @@ def with_copies(view: CheckView, one: AttributeView) -> AttributeView | None:
 
 def subject_of(measurement: Measurement) -> str:
     """Returns the group that a figure is about, in few words."""
-    if measurement.scope is Scope.GROUP:
-        return measurement.group or "(blank)"
-    details = measurement.details
-    worst = details.monitored if details.worst_group is None else details.worst_group
-    is_known = measurement.scope is Scope.WORST and worst is not None
-    return f"{worst}, furthest out" if is_known else _SUBJECTS[measurement.scope]
+    return measurement.group or "(blank)" if measurement.scope is Scope.GROUP else _SUBJECTS[measurement.scope]
 
 
 def records(number: int) -> str:

@@ -207,7 +207,6 @@ def _name_group(words: GroupWords, attribute: str, group: GroupShare) -> str:
 
 
 def _name_subject(words: GroupWords, one: Measurement) -> str:
-    """Returns the group that a figure is about, by its display name."""
-    if one.scope is Scope.GROUP and one.attribute is not None and one.group:
-        return words.label(one.attribute, one.group)
-    return check_words.subject_of(words.rename(one))
+    """Returns the group that a figure is about, by its display name; of several monitored ones, that it is furthest out."""
+    name = words.label(one.attribute, one.group) if one.attribute is not None and one.group else check_words.subject_of(one)
+    return f"{name}, furthest out" if (one.worst_of or 0) > 1 else name

@@ -70,14 +70,6 @@ def round_change(found: Change) -> ShownChange:
     return ShownChange(before, after, replace(change, value=gap.gap / 100) if gap.digits == MOST_OF_GAP else change, gap.digits)
 
 
-def interval_for_choice(measurement: Measurement) -> str | None:
-    """Returns the interval that is valid although the figure was chosen from several; None where none was computed."""
-    details = measurement.details
-    if measurement.value is None or details.chosen_lower is None:
-        return None
-    return number_of(replace(measurement, lower=details.chosen_lower, upper=details.chosen_upper)).interval
-
-
 def share_of(outcomes: Outcomes | SubRange) -> Number:
     """Returns the favourable rate of some records with its interval."""
     if outcomes.share is None:

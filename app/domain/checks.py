@@ -59,7 +59,10 @@ class DataSet(StrEnum):
 
 
 class Scope(StrEnum):
-    """Group or groups that a measurement is about. `worst` is the monitored one that is furthest out, favoured or not."""
+    """Group or groups that a measurement is about.
+
+    `worst` asks for the monitored one that is furthest out, favoured or not: a mark on the measurement of a group, whose scope is `group`.
+    """
 
     GROUP = "group"
     WORST = "worst"
@@ -166,7 +169,9 @@ class Measurement:
     """One value of a series, with everything needed to trace it.
 
     `value` is None exactly when `reason` says why. `details` hold the counts and the formula.
-    Without features, `comparison` is of everybody. `group` is a value's or range's label. `definition` numbers the definitions that the
+    Without features, `comparison` is of everybody. `group` is a value's or range's label. `worst_of` marks the monitored group that is
+    furthest out, chosen from so many with a value (0: none has one); from `chosen_lower` to `chosen_upper` is the interval that allows for
+    the choice, unbounded if only the first is set. `definition` numbers the definitions that the
     metric has had on this data: 2 where release 0.1 had another one.
     """
 
@@ -187,9 +192,16 @@ class Measurement:
     upper_limit: float | None
     carried_forward: bool = False
     definition: int = 1
+    worst_of: int | None = None
+    chosen_lower: float | None = None
+    chosen_upper: float | None = None
     details: Details = field(default_factory=Details)
 
     @property
     def attribute(self) -> str | None:
         """The comparison's label, for people and answers; None of everybody."""
         return self.comparison.label or None
+
+    def is_of(self, scope: Scope) -> bool:
+        """Returns whether it is what that scope asks for."""
+        return self.worst_of is not None if scope is Scope.WORST else self.scope is scope

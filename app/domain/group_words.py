@@ -54,7 +54,6 @@ class GroupWords:
             subject=call(known.subject),
             monitored=call(known.monitored),
             reference=call(known.reference),
-            worst_group=call(known.worst_group),
         )
         return replace(one, details=named)
 

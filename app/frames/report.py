@@ -53,7 +53,10 @@ class Report:
         return {one.metric: one.for_choice for one in self.measured if one.for_choice is not None}
 
     def to_frame(self) -> pd.DataFrame:
-        """Returns one row per measurement, in catalogue order; a missing number is NaN, an open end of an interval too."""
+        """Returns one row per measurement, in catalogue order; a missing number is NaN, an open end of an interval too.
+
+        `worst_of` is set on the monitored group that is furthest out of so many.
+        """
         rows = [{name: value for name, value in _measurement(one).items() if name != "details"} for one in self.measured]
         return pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
 
@@ -93,6 +96,9 @@ def judged_figure(measured: Measured) -> JudgedFigure:
         method=None if number is None else number.method,
         limits=CATALOGUE[measured.metric].limits,
         verdict=judged(measured),
+        worst_of=measured.worst_of,
+        chosen_lower=None if measured.for_choice is None else measured.for_choice.lower,
+        chosen_upper=None if measured.for_choice is None else measured.for_choice.upper,
         details=measured.details,
     )
 
@@ -106,6 +112,7 @@ _COLUMN_TYPES = {
     "metric": "str",
     "scope": "str",
     "group": "str",
+    "worst_of": "Int64",
     "value": "float64",
     "lower": "float64",
     "upper": "float64",
@@ -133,6 +140,7 @@ def _measurement(measured: Measured) -> dict[str, Any]:
         "metric": measured.metric,
         "scope": measured.scope,
         "group": measured.group,
+        "worst_of": measured.worst_of,
         "value": value and value.value,
         "lower": value and value.lower,
         "upper": value and value.upper,

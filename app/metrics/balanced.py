@@ -20,7 +20,7 @@ BALANCED = Words(
     zero_reference="the balanced reference rate is zero: none of {n} records is favourable with a reference value",
     no_counterfactual="no counterfactual of a record{of} was classified",
 )
-FLIPPED = Words(noun="flipped", empty="no counterfactual of a record{of} was classified")
+UNCOPIED = "no counterfactual of a record{of} was classified"
 
 
 def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS) -> list[Measured]:
@@ -36,7 +36,7 @@ def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = 
     compared = to_favourable | to_unfavourable
     estimates: dict[str, Estimate] = {"favourable": balanced_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
-        estimates[name] = _count_share(FLIPPED, table, kinds, compared)
+        estimates[name] = _count_share(Words(name, UNCOPIED), table, kinds, compared)
     return measure_all("balanced", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
 
 

@@ -15,17 +15,17 @@ from .values import Measured, Value
 
 
 def allow_for_choice(worst: Measured, how: Measure, evidence: TableEvidence) -> Measured:
-    """Returns the headline with the interval that allows for the choice, where its metric compares two rates in closed form.
+    """Returns the marked result with the interval that allows for the choice, where its metric compares two rates in closed form.
 
     The intervals of all groups that it was chosen from hold their values at once with 95 % probability (Bonferroni), so the interval of
     the chosen one holds, whatever the rule of the choice is.
     """
-    chosen_from, group = worst.details.chosen_from, worst.details.worst_group
+    chosen_from = worst.worst_of
     if not isinstance(how, ComparedRate) or chosen_from is None or chosen_from == 1 or not isinstance(worst.number, Value):
         return worst
     estimate, point = evidence.estimates[how.rate], worst.number.value
     if isinstance(estimate, Counted):
-        subject = next(one for one in members(("group",), evidence.groups) if one.label == group)
+        subject = next(one for one in members(("group",), evidence.groups) if one.label == worst.group)
         share, other = estimate.pair(subject.columns, reference(evidence.groups).columns)
         # The details have no effective sizes, which records with weights need.
         found = how.by.interval(*share.size, *other.size, reach_for_choice(chosen_from))

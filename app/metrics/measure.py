@@ -11,9 +11,10 @@ from .choice import allow_for_choice
 from .composites import measure_drawn
 from .evidence import TableEvidence
 from .formulas.scores import measure_scores
+from .members import omit_repeats
 from .rates import measure_closed
 from .values import Measured, Value
-from .worst import headline
+from .worst import mark_worst
 
 
 def measure_all(
@@ -38,13 +39,12 @@ def measure_all(
         # Without strata a figure over them is a reason, which is only of use to those who ask for it by name.
         elif isinstance(how, OfSet | OfPair | Across) or (isinstance(how, OverStrata) and (evidence.strata or wanted is not None)):
             found = measure_drawn(metric, how, evidence)
-        results += [*found, *_find_worst(metric, found, evidence)]
+        results += omit_repeats(_mark_worst(metric, found, evidence), evidence.groups)
 
     if of_scores and evidence.scores is not None:
         found = measure_scores(evidence.scores, evidence.groups, {key: row.formula for key, row in of_scores.items()})
-        results += found
         for row in of_scores.values():
-            results += _find_worst(row, [one for one in found if one.metric == row.key], evidence)
+            results += omit_repeats(_mark_worst(row, [one for one in found if one.metric == row.key], evidence), evidence.groups)
     # Sorting is stable: the scopes of one metric keep their order.
     order = {metric.key: place for place, metric in enumerate(_narrow_metrics(data, scopes))}
     return [_with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
@@ -58,10 +58,10 @@ def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, 
     return tuple(replace(row, scopes=tuple(one for one in own if scopes is None or one == "group" or one in scopes)) for row, own in each)
 
 
-def _find_worst(metric: Metric, found: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
+def _mark_worst(metric: Metric, found: Sequence[Measured], evidence: TableEvidence) -> Sequence[Measured]:
     if "worst" not in metric.scopes:
-        return []
-    return [allow_for_choice(one, metric.measure, evidence) for one in headline(metric, found, evidence.limits)]
+        return found
+    return [allow_for_choice(one, metric.measure, evidence) for one in mark_worst(metric, found, evidence.limits)]
 
 
 def _with_caution(result: Measured) -> Measured:

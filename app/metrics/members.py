@@ -1,9 +1,10 @@
 """Subjects of figures: the set of a table's columns that each scope covers, and its name in a sentence."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..details import Details
+from ..details import SIDES, Details
 from .groups import Groups, of_role
 from .values import Measured, Scope, Undefined, Value
 
@@ -54,6 +55,24 @@ def monitored(groups: Groups) -> tuple[Member, ...]:
 def reference(groups: Groups) -> Member:
     """Returns the pooled reference values."""
     return _pool("reference", groups)
+
+
+def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
+    """Returns one metric's results without those whose counts are a group's: a role of one group, and a pair with its only reference.
+
+    Everything is measured first: the same random numbers are drawn for all results of a metric together.
+    """
+    single = {role: groups[places[0]].label for role in SIDES if len(places := of_role(groups, role)) == 1}
+    repeated = {"pooled": single.get("monitored"), "reference": single.get("reference")}
+    labels = {result.group for result in results if result.scope == "group"}
+
+    def is_repeated(result: Measured) -> bool:
+        if result.scope == "worst_pair":
+            sides = (result.details.monitored, result.details.reference)
+            return None in sides or single.get("reference") in sides
+        return result.group is None and repeated.get(result.scope) in labels
+
+    return [result for result in results if not is_repeated(result)]
 
 
 def build_result(metric: str, member: Member, number: Value | Undefined, smallest_group: int, details: Details) -> Measured:

@@ -25,8 +25,8 @@ _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_aft
 def measure_closed(metric: Metric, how: RateOf | CountOf | ComparedRate, evidence: TableEvidence) -> list[Measured]:
     """Measures a rate or a count of each set of records that the metric's scopes cover, or the comparison of each pair of groups."""
     match how:
-        case RateOf(rate):
-            return [_measure_rate(metric, rate, evidence, member) for member in members(metric.scopes, evidence.groups)]
+        case RateOf():
+            return [_measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)]
         case CountOf(part):
             return _measure_counts(metric, part, evidence)
         case ComparedRate() as how:
@@ -35,15 +35,18 @@ def measure_closed(metric: Metric, how: RateOf | CountOf | ComparedRate, evidenc
             return [*pairs, *_measure_worst_pair(metric, how, evidence)]
 
 
-def _measure_rate(metric: Metric, rate: str, evidence: TableEvidence, member: Member) -> Measured:
-    estimate = evidence.estimates[rate]
+def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: Member) -> Measured:
+    estimate = evidence.estimates[how.rate]
     share = estimate.share(member.columns)
     number: Value | Undefined
     if share.is_empty:
         number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
     else:
         number = _build_value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
-    details = Details(formula=metric.formula, subject=member.subject, counts=estimate.counts(share))
+    counts = estimate.counts(share)
+    for part in how.parts:
+        counts |= evidence.estimates[part].counts(evidence.estimates[part].share(member.columns))
+    details = Details(formula=metric.formula, subject=member.subject, counts=counts)
     return build_result(metric.key, member, number, share.certain, details)
 
 

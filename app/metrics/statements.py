@@ -35,7 +35,8 @@ _FAVOURED = frozenset({"favourable", "favourable_before", "favourable_after", "b
 class JudgedFigure:
     """One figure with its 95 % interval (an end of None is unbounded), its limits and its verdict. `details` are the measurement's.
 
-    `method` names the method of the interval; None where there is no number.
+    `method` names the method of the interval; None where there is no number. The fields from `worst_of` to `chosen_upper` are those of
+    the group furthest out.
     """
 
     metric: str
@@ -46,6 +47,9 @@ class JudgedFigure:
     method: str | None
     limits: Limits
     verdict: str | None
+    worst_of: int | None = None
+    chosen_lower: float | None = None
+    chosen_upper: float | None = None
     details: Details = field(default_factory=Details)
 
     @property
@@ -130,9 +134,9 @@ def limit_statement(figure: JudgedFigure) -> str:
 
 
 def choice_statement(figure: JudgedFigure) -> str | None:
-    """Returns how many monitored groups the headline was chosen from, and why; None for other figures, or without a choice."""
-    many = figure.details.chosen_from
-    if figure.scope != "worst" or figure.value is None or many is None or many < 2:  # noqa: PLR2004 - a choice
+    """Returns how many monitored groups the one furthest out was chosen from, and why; None for other figures, or without a choice."""
+    many = figure.worst_of
+    if figure.value is None or many is None or many < 2:  # noqa: PLR2004 - a choice
         return None
     if figure.verdict == Verdict.INSUFFICIENT_DATA:
         return f"It is one of {many} monitored groups, all of them with too few records."
@@ -146,7 +150,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
         place = "nearest to a limit"
     few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
     lead = f"Of {many} monitored groups it lies {place}; {few}"
-    lower, upper = figure.details.chosen_lower, figure.details.chosen_upper
+    lower, upper = figure.chosen_lower, figure.chosen_upper
     if lower is None:
         return f"{lead}, and neither interval nor p-value allows for the choice."
     text = format_figure(figure.value, lower, upper)

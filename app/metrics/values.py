@@ -8,8 +8,10 @@ from ..details import Details
 from .intervals import Interval
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
-"""The groups that a number is about: one, the monitored one furthest out (`worst`), the monitored pooled, the two furthest apart, the
-reference pooled, all groups, all records."""
+"""The groups that a number is about: one, the monitored pooled, the two furthest apart, the reference pooled, all groups, all records.
+
+No number has the scope `worst`: it asks for the number of a group that is marked as the one furthest out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,9 @@ class Measured:
 
     `group` is a label in the scope `group`, else None. `smallest_group` is the number of original records in the smaller
     of the groups compared, for the verdict. `cautious_of` is the number that a caution counts, where that differs: records whatever
-    their outcome. `details` hold the counts the number was computed from. `for_choice` is set on the value furthest out of several: an
-    interval that is valid although the value was chosen. The interval of the number itself is that of one group.
+    their outcome. `details` hold the counts the number was computed from. `worst_of` marks the value of the monitored group that is
+    furthest out, of so many with a number (0: none has one). Its `for_choice` is an interval that is valid although the value was
+    chosen; the interval of the number itself is that of one group.
     """
 
     metric: str
@@ -60,4 +63,5 @@ class Measured:
     smallest_group: int
     details: Details = field(default_factory=Details)
     cautious_of: int | None = None
+    worst_of: int | None = None
     for_choice: Interval | None = None

@@ -1,4 +1,4 @@
-"""Chooses the headline of an attribute: the monitored value whose figure is furthest out. The scope is called `worst`."""
+"""Marks the headline of an attribute: the monitored value whose figure is furthest out."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,27 +20,26 @@ DIGITS = 12
 NO_LIMITS: AllLimits = MappingProxyType({})
 
 
-def headline(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
-    """Returns the result of the group furthest out again, as the attribute's headline; where none has a number, the first reason.
+def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
+    """Returns the results with the one of the group furthest out marked; where no group has a number, the first one of a group.
 
     Furthest out is the figure furthest beyond the limits that are set (for ratios as a factor); if none is, the one furthest beyond the
     mirror image of a lone limit; else the one nearest to any of them. Without limits it is the one furthest from equality. Values of
     fewer than `MINIMUM_GROUP_SIZE` records are left out while there are others, lest two odd records hide what happens to two hundred.
     The first of equals wins.
     """
-    each = [result for result in results if result.scope == "group"]
+    places = [place for place, result in enumerate(results) if result.scope == "group"]
+    if not places:
+        return list(results)
     bounds = limits.get(metric.key, metric.limits)
     ranked = [
         (result.smallest_group < MINIMUM_GROUP_SIZE, *rank(result.number.value, metric, bounds), place)
-        for place, result in enumerate(each)
-        if isinstance(result.number, Value)
+        for place, result in enumerate(results)
+        if result.scope == "group" and isinstance(result.number, Value)
     ]
-    if not ranked:
-        return [replace(result, scope="worst", group=None) for result in each[:1]]
     # False sorts before True: large groups first, then those beyond a limit, then the furthest, then the first of equals.
-    furthest = each[min(ranked)[-1]]
-    details = furthest.details.changed(worst_group=furthest.group, chosen_from=len(ranked))
-    return [replace(furthest, scope="worst", group=None, details=details)]
+    marked = min(ranked)[-1] if ranked else places[0]
+    return [replace(result, worst_of=len(ranked)) if place == marked else result for place, result in enumerate(results)]
 
 
 def how_far_out(value: float, metric: Metric, limits: Limits) -> float:

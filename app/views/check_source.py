@@ -1,18 +1,20 @@
 """Source of the views of one check: its stored tables and measurements, and nothing else."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
 from ..checks.measuring import measure_table
+from ..checks.not_scored import with_not_scored
 from ..checks.revisions import explain_nulls
 from ..checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
 from ..domain.checks import CheckRun, DataSet, Measurement
 from ..domain.comparisons import Comparison
 from ..domain.monitors import Monitor
 from ..domain.outcomes import OutcomeRule
+from ..metrics.catalogue import CATALOGUE
 from ..store.checks.checks import get
 from ..store.checks.results import StoredTable, data_sets_of, measurements_of, tables_of
 from ..store.deployments.monitors import monitor_of
@@ -45,12 +47,12 @@ class CountedCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckSource:
-    """The tables and measurements of a check, as far as a view needs them. `seed` is that of the monitor, for intervals."""
+    """The tables and measurements of a check, as far as a view needs them, and the present monitor, whose limits and seed are used."""
 
     counted: CountedCheck
     tables: Mapping[tuple[DataSet, Comparison], StoredParts]
     figures: tuple[Measurement, ...]
-    seed: int
+    monitor: Monitor
 
     @property
     def window(self) -> Mapping[str, Any]:
@@ -69,15 +71,16 @@ class CheckSource:
         return (one for one in self.figures if (one.data, one.comparison, one.metric) == (data, comparison, metric))
 
     def measured(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
-        """Returns the check's own measurements of a rate; where its monitor did not pick it, the same code over the same table."""
+        """Returns the check's own measurements of a metric; where it stored none, the same code over the same table."""
         return list(self.of(data, comparison, metric)) or self.measured_again(data, comparison, metric, table)
 
     def measured_again(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
-        """Returns a rate, which has no limits, measured from a table."""
-        only = Monitor(outcomes=_NOBODY, attributes=(), metrics=(metric,), seed=self.seed)
-        measured = measure_table(data, comparison, table, monitor=only, at=self.counted.check.span.end)
-        stored = self.tables.get((data, comparison))
-        return list(explain_nulls(measured, table.groups, merge_revisions(() if stored is None else stored.cells)))
+        """Returns a metric measured from a table, under the present limits."""
+        check, stored = self.counted.check, self.tables.get((data, comparison))
+        measured = measure_table(data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]])
+        explained = explain_nulls(measured, table.groups, merge_revisions(() if stored is None else stored.cells))
+        is_carried = self.counted.origin.no != check.no
+        return [replace(one, carried_forward=is_carried) for one in with_not_scored(explained, self.window)]
 
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
@@ -104,4 +107,4 @@ def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet
     monitor = monitor_of(session, counted.check.deployment_no)
     # A check that was carried forward stores the measurements of its origin again, but not its tables.
     figures = tuple(measurements_of(session, counted.check.no, metrics=metrics))
-    return CheckSource(counted, tables, figures, 0 if monitor is None else monitor.seed)
+    return CheckSource(counted, tables, figures, monitor or Monitor(outcomes=_NOBODY, attributes=()))

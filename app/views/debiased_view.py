@@ -86,11 +86,11 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
         table, additional = cast("DebiasedCells", parts.whole), cast("DebiasedCells", parts.additional)
         before = side(
             source.measured(data, comparison, RATE, table.balanced_before),
-            source.of(DataSet.DEBIASED, comparison, BALANCED_BEFORE),
+            source.measured(DataSet.DEBIASED, comparison, BALANCED_BEFORE, table),
         )
         after = side(
             source.measured_again(data, comparison, RATE, table.balanced_after),
-            source.of(DataSet.DEBIASED, comparison, BALANCED_AFTER),
+            source.measured(DataSet.DEBIASED, comparison, BALANCED_AFTER, table),
         )
         # The catalogue has no rate after mitigation, and statements on the rate before it would be untrue of these outcomes.
         after = replace(after, outcomes={subject: replace(one, figure=None) for subject, one in after.outcomes.items()})
@@ -136,9 +136,15 @@ def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
 
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterable[Change]:
     """Returns the accuracy before and after, of all records first."""
+    data = DataSet.DEBIASED_FEEDBACK
+    parts = source.tables.get((data, comparison))
     for names in QUALITY:
         before, after, change = (
-            {(one.scope, one.group): one for one in source.of(DataSet.DEBIASED_FEEDBACK, comparison, name)} for name in names
+            {
+                (one.scope, one.group): one
+                for one in (source.of(data, comparison, name) if parts is None else source.measured(data, comparison, name, parts.whole))
+            }
+            for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))

@@ -70,10 +70,7 @@ _WORDS = {
     "p_value": "p-value",
     "p_value_method": "how the p-value was computed",
     "shortfall": "favourable outcomes short of the reference rate",
-    "worst_group": "the group furthest out",
     "chosen_from": "groups it was chosen from",
-    "chosen_lower": "lower end of the interval that allows for the choice",
-    "chosen_upper": "upper end of the interval that allows for the choice",
 }
 _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
 
@@ -124,10 +121,9 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
         KeyError: the catalogue has no metric of that key.
     """
     metric, details = CATALOGUE[measurement.metric], measurement.details
-    worst = details.worst_group or ("the group" if details.monitored is None else details.monitored)
+    group = details.subject or details.monitored or str(measurement.group)
     subject = {
-        Scope.GROUP: details.subject or details.monitored or str(measurement.group),
-        Scope.WORST: f"{worst}, the monitored group furthest out",
+        Scope.GROUP: f"{group}, the monitored group furthest out" if (measurement.worst_of or 0) > 1 else group,
         Scope.POOLED: "all monitored values together",
         Scope.REFERENCE: "all reference values together",
         Scope.WORST_PAIR: "the two groups furthest apart",
@@ -193,6 +189,9 @@ def judged_figure(measurement: Measurement) -> JudgedFigure:
         method=measurement.interval_method,
         limits=(measurement.lower_limit, measurement.upper_limit),
         verdict=measurement.verdict,
+        worst_of=measurement.worst_of,
+        chosen_lower=measurement.chosen_lower,
+        chosen_upper=measurement.chosen_upper,
         details=named,
     )
 
@@ -203,7 +202,7 @@ def sentence_of(measurement: Measurement) -> str:
 
 
 def statements_of(measurement: Measurement) -> tuple[str, ...]:
-    """Returns the statements on gap and limit, and of a headline on how it was chosen; what does not apply is left out."""
+    """Returns the statements on gap and limit, and of the group furthest out on how it was chosen; what does not apply is left out."""
     figure = judged_figure(measurement)
     found = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
     return tuple(one for one in found if one is not None)

@@ -7,9 +7,10 @@ from typing import TypeAlias
 import numpy as np
 
 from ..checks.sub_ranges import SubRanges
+from ..details import SIDES
 from ..domain.checks import Measurement, Scope
 from ..domain.groups import Role
-from ..metrics.groups import IntArray, of_role
+from ..metrics.groups import Groups, IntArray, of_role
 from ..metrics.intervals import proportion
 from ..metrics.tables import BalancedCells, DebiasedCells, GroupCounts
 from .check_views import GroupShare, Outcomes, SubRange
@@ -19,9 +20,15 @@ Divided: TypeAlias = GroupCounts | BalancedCells | DebiasedCells
 _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.REFERENCE}
 
 
+def side_subject(role: Role, groups: Groups) -> "ShareSubject":
+    """Returns the subject of the measurements of a role as a whole: its only group, or all of them pooled."""
+    places = of_role(groups, role)
+    return ShareSubject(Scope.GROUP, groups[places[0]].label) if len(places) == 1 else ShareSubject(_POOLED[role], None)
+
+
 @dataclass(frozen=True, slots=True)
 class ShareSubject:
-    """One group by its label, or (None) all monitored or reference ones, or the one that is furthest out."""
+    """One group by its label, or (None) all monitored or reference ones."""
 
     scope: Scope
     group: str | None
@@ -46,7 +53,7 @@ class GroupFigures:
     @property
     def worst(self) -> Measurement | None:
         """Returns the headline: the comparison of the monitored value that is furthest out."""
-        return self.comparisons.get(ShareSubject(Scope.WORST, None))
+        return next((one for one in self.comparisons.values() if one.worst_of is not None), None)
 
 
 def side(
@@ -80,10 +87,10 @@ def shares(
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
     intervals = {label: _sub_ranges(one) for label, one in (inside or {}).items()}
 
-    def share(subject: ShareSubject, role: Role, places: Sequence[int]) -> GroupShare:
+    def share(subject: ShareSubject, group: str | None, role: Role, places: Sequence[int]) -> GroupShare:
         chosen = list(places)
         return GroupShare(
-            group=subject.group,
+            group=group,
             role=role,
             outcomes=before.outcomes[subject],
             after=None if after is None else after.outcomes[subject],
@@ -94,11 +101,11 @@ def shares(
             comparison=before.comparisons.get(subject),
             comparison_after=None if after is None else after.comparisons.get(subject),
             openscale_fairness=before.openscale.get(subject),
-            sub_ranges=intervals.get(subject.group or "", ()),
+            sub_ranges=intervals.get(group or "", ()),
         )
 
-    single = tuple(share(ShareSubject(Scope.GROUP, group.label), group.role, [place]) for place, group in enumerate(table.groups))
-    pooled = tuple(share(ShareSubject(scope, None), role, of_role(table.groups, role)) for role, scope in _POOLED.items())
+    single = tuple(share(ShareSubject(Scope.GROUP, label), label, role, [place]) for place, (label, role) in enumerate(table.groups))
+    pooled = tuple(share(side_subject(role, table.groups), None, role, of_role(table.groups, role)) for role in SIDES)
     return single, pooled
 
 

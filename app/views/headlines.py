@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..domain.checks import DataSet, Measurement, Scope
+from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import Comparison
 from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import GRAVEST, Verdict
@@ -161,7 +161,7 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
     """
     notes_of = notes_on_unseen(window or {})
     known = {data for data, _ in NAMES}
-    worst = [one for one in measurements if one.scope is Scope.WORST and one.data in known]
+    worst = [one for one in measurements if one.worst_of is not None and one.data in known]
     comparisons = dict.fromkeys(one.comparison for one in worst if one.comparison.features)
 
     found = []
@@ -200,7 +200,7 @@ def word_figure(one: Measurement) -> WordedFigure:
     figure = judged_figure(one)
     return WordedFigure(
         measurement=one,
-        group=str(one.group or one.details.worst_group or one.details.monitored or ""),
+        group=str(one.group or one.details.monitored or ""),
         sentence=sentence_of(one),
         statements=statements_of(one),
         limits=limits_of(one),

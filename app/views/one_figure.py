@@ -35,18 +35,20 @@ class MeasurementKey:
 
 
 @dataclass(frozen=True, slots=True)
-class _TableRates:
-    """Rates that the views measure from a stored table where the monitor does not pick them."""
+class _TableFigures:
+    """Figures that the views measure from a stored table where the check did not store them."""
 
     table: DataSet
     metrics: frozenset[str]
 
 
-_UNPICKED: Final[Mapping[DataSet, _TableRates]] = {
-    DataSet.PAYLOAD: _TableRates(DataSet.PAYLOAD, frozenset({RATE})),
-    DataSet.PAYLOAD_PERTURBED: _TableRates(DataSet.BALANCED, frozenset({RATE, EQUALITY, OPENSCALE})),
-    DataSet.BALANCED: _TableRates(DataSet.BALANCED, frozenset({RATE})),
-    DataSet.DEBIASED: _TableRates(DataSet.DEBIASED, frozenset({RATE_BEFORE, RATE_AFTER})),
+_NOT_STORED: Final = frozenset(key for key, metric in CATALOGUE.items() if not metric.is_stored)
+_UNPICKED: Final[Mapping[DataSet, _TableFigures]] = {
+    DataSet.PAYLOAD: _TableFigures(DataSet.PAYLOAD, frozenset({RATE})),
+    DataSet.PAYLOAD_PERTURBED: _TableFigures(DataSet.BALANCED, frozenset({RATE, EQUALITY, OPENSCALE})),
+    DataSet.BALANCED: _TableFigures(DataSet.BALANCED, frozenset({RATE})),
+    DataSet.DEBIASED: _TableFigures(DataSet.DEBIASED, _NOT_STORED | {RATE_BEFORE, RATE_AFTER}),
+    DataSet.DEBIASED_FEEDBACK: _TableFigures(DataSet.DEBIASED_FEEDBACK, _NOT_STORED),
 }
 
 VIEW_OF_DATA: Final[Mapping[DataSet, ViewKind]] = {

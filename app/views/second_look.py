@@ -16,8 +16,8 @@ from ..store.checks import checks
 from ..store.checks.results import measurements_of
 from .check_source import counted_check
 
-GAINED = "flip_rate_gained"
-"""Metric that counts unfavourable records with a favourable copy, among the records with a copy."""
+FLIPS = "flip_rate"
+"""Metric whose details count unfavourable records with a favourable copy, among the records with a copy."""
 
 _DIGITS = 4
 """Min digits after the point of a score, as probabilities have on all pages."""
@@ -55,11 +55,11 @@ def totals_of(
     words, seen = GroupWords.of(monitor), {column.name for column in deployment.schema.features}
     attributes = {one.feature: one for one in monitor.attributes if one.feature in seen}
     found = []
-    for one in measurements_of(session, counted_check(session, check).origin.no, metrics=[GAINED]):
+    for one in measurements_of(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
         attribute = None if one.attribute is None else attributes.get(one.attribute)
         if one.data is not DataSet.BALANCED or one.scope is not Scope.GROUP or one.group is None or attribute is None:
             continue
-        gained, records = one.details.counts.get("flipped"), one.details.counts.get("n")
+        gained, records = one.details.counts.get("gained"), one.details.counts.get("n")
         if gained is not None and records and one.group in {label_of(value) for value in attribute.monitored}:
             sentence = _word_total(attribute, one.group, int(gained), int(records), words)
             query = {"check": check.id, "attribute": attribute.feature, "group": one.group, "changed": "gained"}

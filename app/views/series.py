@@ -217,7 +217,8 @@ def _roll_up_series(session: Session, deployment_no: int, wanted: SeriesWanted, 
             upper_limit=one.upper_limit,
             definition=one.definition,
         )
-        found.setdefault((one.scope, one.group), []).append(point)
+        subject = (Scope.WORST, None) if wanted.scopes == (Scope.WORST,) else (one.scope, one.group)
+        found.setdefault(subject, []).append(point)
     groups = tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in found.items())
     limits = Limits(lower=shown[-1].lower_limit, upper=shown[-1].upper_limit) if shown else Limits()
     return _series(wanted, limits, groups, ())

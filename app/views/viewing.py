@@ -12,8 +12,6 @@ from ..domain.deployments import Deployment
 from .check_source import CheckSource, CountedCheck, counted_check, source_of
 from .check_views import AttributeView, CheckOfView, CheckView, ViewKind, ViewState
 from .debiased_view import (
-    BALANCED_AFTER,
-    BALANCED_BEFORE,
     IMPACT_AFTER,
     IMPACT_BEFORE,
     QUALITY,
@@ -48,9 +46,8 @@ _NEEDED: Mapping[ViewKind, tuple[Sequence[DataSet], frozenset[str]]] = {
     ViewKind.PAYLOAD_PERTURBED: ((DataSet.PAYLOAD, DataSet.BALANCED), frozenset({RATE, IMPACT, EQUALITY, OPENSCALE})),
     ViewKind.PAYLOAD: ((DataSet.PAYLOAD,), frozenset({RATE, IMPACT})),
     ViewKind.DEBIASED: (
-        (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.DEBIASED),
-        frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER, BALANCED_BEFORE, BALANCED_AFTER})
-        | {name for names in QUALITY for name in names},
+        (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK),
+        frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER}) | {name for names in QUALITY for name in names},
     ),
 }
 """Tables and measurements that are read for each view of logged records."""

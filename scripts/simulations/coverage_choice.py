@@ -103,10 +103,10 @@ def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bo
         measured = measure_balanced(balanced, metrics=METRICS, limits=LIMITS)
         as_logged = measure_payload(logged, metrics=METRICS, limits=LIMITS, seed=0, draws=10)
         for metric in METRICS:
-            worst = next(one for one in measured if one.metric == metric and one.scope == "worst")
+            worst = next(one for one in measured if one.metric == metric and one.worst_of is not None)
             if not isinstance(worst.number, Value):
                 continue
-            truth = world.truth(metric, worst.details.worst_group)
+            truth = world.truth(metric, worst.group)
             number = worst.number
             own = Interval(-np.inf if number.lower is None else number.lower, number.upper, number.method)
             found[metric, "own", _holds(own, truth)] += 1

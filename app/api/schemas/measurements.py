@@ -32,6 +32,9 @@ MEASUREMENT: dict[str, Any] = {
     "upper_limit": 1.1764705882352942,
     "carried_forward": False,
     "definition": 1,
+    "worst_of": 1,
+    "chosen_lower": None,
+    "chosen_upper": None,
     "sentence": "Of every 100 records of female, 60 were predicted favourable; of every 100 of male, 75: a ratio of 0.800"
     " (95 %: 0.694 to 0.922).",
     "gap": "The gap is larger than chance explains (p = 0.0013).",
@@ -93,6 +96,9 @@ _SERIES_MEASUREMENT: dict[str, Any] = {
     "upper_limit": 1.25,
     "carried_forward": False,
     "definition": 1,
+    "worst_of": 1,
+    "chosen_lower": None,
+    "chosen_upper": None,
     "sentence": "Of every 100 records of female, 7.9 were predicted favourable; of every 100 of male, 26.3: a ratio of 0.302"
     " (95 %: 0.272 to 0.334).",
     "gap": "The gap is larger than chance explains (p < 0.0001).",
@@ -124,8 +130,8 @@ class MeasurementOut(Out):
         " mitigation, debiased (payload and copies) or debiased_feedback."
     )
     scope: Scope = Field(
-        description="Subject of the figure: one group, the monitored group furthest out (`worst`), the monitored pooled, the two groups"
-        " furthest apart, the reference, all groups, or everybody."
+        description="Subject of the figure: one group, several monitored groups pooled, the two groups furthest apart, several reference"
+        " groups pooled, all groups, or everybody. `worst` is only asked for: it lets those through whose `worst_of` is set."
     )
     attribute: str | None = Field(description="The attribute, or several joined by ' × ' for an intersection; null for everybody.")
     group: str | None = Field(description="The value or range, in the scope `group`.")
@@ -145,6 +151,12 @@ class MeasurementOut(Out):
     definition: int = Field(
         description="Number of the metric's definition on this data: 2 where release 0.1 had another one, whose points have 1."
     )
+    worst_of: int | None = Field(
+        description="Set on the monitored group that is furthest out: the number of groups with a value that it was chosen from; 0 where"
+        " none has one."
+    )
+    chosen_lower: float | None = Field(description="Lower end of the interval that allows for this choice; null where there is none.")
+    chosen_upper: float | None = Field(description="Upper end of the same; null next to a lower end means unbounded.")
     sentence: str = Field(
         description="What the value says, in words; where the reference is at a disadvantage, also as seen from its side."
     )

@@ -54,9 +54,10 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class RateOf:
-    """A rate by itself."""
+    """A rate by itself. `parts` are rates of the same records that add up to it, whose counts are among its details."""
 
     rate: str
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,8 @@ class Metric:
 
     `lowest` and `highest` are the range (None = unbounded), `ideal` the number that means equality or perfection, `limits` the
     fair range where a monitor sets none. `says` is the plain sentence (see sentences.py), `aliases` the names the metric
-    has elsewhere. `redefined_on` are the data sets on which the key meant another figure in release 0.1.
+    has elsewhere. `redefined_on` are the data sets on which the key meant another figure in release 0.1. Those that are not
+    `is_stored` a check only counts for: they are measured from its tables when somebody asks.
 
     `disadvantage` is the side of the ideal on which the monitored group gets, among like records, the favourable outcome less often
     than the reference; on the other side the reference does. None where a number does not say that of either: figures that do not
@@ -182,6 +184,7 @@ class Metric:
     aliases: tuple[str, ...] = ()
     is_default: bool = False
     redefined_on: tuple[Data, ...] = ()
+    is_stored: bool = True
 
     @property
     def is_of_tables(self) -> bool:

@@ -21,6 +21,9 @@ _NEEDS: dict[Data, tuple[Needs, ...]] = {
     "debiased": ("predictions", "copies"),
     "debiased_feedback": ("predictions", "labels", "copies"),
 }
+_STORED = frozenset(f"{figure}_{when}" for figure in ("selection_rate", "disparate_impact", "accuracy") for when in ("before", "after"))
+"""Metrics that the debiased view begins with. The others are measured when somebody asks for them."""
+
 _ENDLESS = "the reference rate is zero, before mitigation or after it, so nothing can be divided by it"
 _DIRECT = "flipping removes direct bias only, so read the figures of payload and balanced data together"
 
@@ -59,6 +62,7 @@ def _rate(key: str, title: str, formula: str, rate: str, convention: str, scopes
         says="",
         needs=_NEEDS["debiased"],
         is_default=True,
+        is_stored=key in _STORED,
     )
 
 
@@ -82,6 +86,7 @@ def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> M
         limits=(0.8, 1.25),
         disadvantage="below",
         is_default=True,
+        is_stored=key in _STORED,
         redefined_on=("debiased",) if rate.startswith("balanced") else (),
     )
 
@@ -103,6 +108,7 @@ def _quality(key: str, title: str, formula: str, measure: Measure, says: str, co
         says=says,
         needs=_NEEDS["debiased_feedback"],
         is_default=True,
+        is_stored=key in _STORED,
     )
 
 
@@ -125,6 +131,7 @@ def _change(key: str, title: str, formula: str, measure: OfSet | OfPair, says: s
         says=says,
         needs=_NEEDS[data],
         is_default=True,
+        is_stored=key in _STORED,
     )
 
 

@@ -6,28 +6,7 @@ from .metric import ComparedRate, Data, Direction, Metric, RateOf
 
 GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")
 PAIRS: tuple[Scope, ...] = ("group", "pooled", "worst", "worst_pair")
-_FLIPS: tuple[Scope, ...] = ("attribute", "group")
 _PREDICTED: tuple[Data, ...] = ("payload", "feedback")
-
-
-def _flip(key: str, title: str, formula: str, rate: str, convention: str) -> Metric:
-    return Metric(
-        key=key,
-        title=title,
-        formula=formula,
-        data=("balanced",),
-        measure=RateOf(rate),
-        scopes=_FLIPS,
-        lowest=0.0,
-        highest=1.0,
-        ideal=0.0,
-        direction=Direction.LOWER,
-        convention=convention,
-        source="counterfactual fairness; OpenScale individual bias",
-        says="",
-        needs=("predictions", "copies"),
-        is_default=True,
-    )
 
 
 ROWS = (
@@ -157,25 +136,22 @@ ROWS = (
         aliases=("OpenScale fairness_value on payload and perturbed data",),
         is_default=True,
     ),
-    _flip(
-        "flip_rate",
-        "Flip rate",
-        "records with another outcome under at least one copy / records with a copy",
-        "flipped",
-        "flip_rate_gained + flip_rate_lost",
-    ),
-    _flip(
-        "flip_rate_gained",
-        "Flip rate, gained",
-        "unfavourable records with a favourable copy / records with a copy",
-        "gained",
-        "gained: the changed value would turn an unfavourable outcome favourable",
-    ),
-    _flip(
-        "flip_rate_lost",
-        "Flip rate, lost",
-        "favourable records with an unfavourable copy / records with a copy",
-        "lost",
-        "lost: the changed value would turn a favourable outcome unfavourable",
+    Metric(
+        key="flip_rate",
+        title="Flip rate",
+        formula="records with another outcome under at least one copy / records with a copy",
+        data=("balanced",),
+        measure=RateOf("flipped", parts=("gained", "lost")),
+        scopes=("attribute", "group"),
+        lowest=0.0,
+        highest=1.0,
+        ideal=0.0,
+        direction=Direction.LOWER,
+        convention="flipped are those gained, which the changed value would turn favourable, and those lost, which it would turn"
+        " unfavourable",
+        source="counterfactual fairness; OpenScale individual bias",
+        says="",
+        needs=("predictions", "copies"),
+        is_default=True,
     ),
 )

@@ -13,9 +13,9 @@ from ..catalogue import CATALOGUE, Data
 from ..cautions import caution
 from ..groups import IntArray
 from ..intervals import Interval
-from ..members import Member, build_result, members, monitored, reference
+from ..members import Member, build_result, members, monitored, omit_repeats, reference
 from ..values import Measured, Undefined, Value
-from ..worst import NO_LIMITS, AllLimits, headline
+from ..worst import NO_LIMITS, AllLimits, mark_worst
 from .consistency import NEIGHBOURS, Neighbourhood, agreement
 from .data import UNCLASSIFIED, RowData, most_records
 from .flip_test import flips
@@ -116,7 +116,7 @@ class _Rows:
 
 
 def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
-    """Compares each monitored value, all of them pooled, and the one furthest out, with the reference."""
+    """Compares each monitored value, and all of them pooled, with the reference; the one furthest out is marked."""
     groups, predicted = searched.rows.groups, searched.outcomes("prediction")
     subjects, other = monitored(groups), reference(groups)
     classified = predicted != UNCLASSIFIED
@@ -147,7 +147,7 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
             details = details.changed(counts=flips_of, neighbours=found.neighbours)
         smallest = min(int(chosen.sum()), int(of_reference.sum()))
         results.append(build_result(_FLIP_TEST, member, number, smallest, details))
-    return [*results, *headline(CATALOGUE[_FLIP_TEST], results, limits)]
+    return omit_repeats(mark_worst(CATALOGUE[_FLIP_TEST], results, limits), groups)
 
 
 def _count_favourable(outcomes: IntArray) -> dict[str, float]:

@@ -14,7 +14,7 @@ from ...checks.evidence import CheckEvidence
 from ...checks.further import Further
 from ...checks.labelled import Labelled
 from ...checks.measuring import measure_table
-from ...checks.picking import picked_on
+from ...checks.picking import picked_on, stored_on
 from ...checks.revisions import explain_nulls
 from ...checks.subject import Subject
 from ...checks.tabulation import Tabulated, revisions_of
@@ -96,7 +96,14 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
         measurement
         for table in tables
         for measurement in explain_nulls(
-            measure_table(table.data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at),
+            measure_table(
+                table.data,
+                table.comparison,
+                table.whole,
+                monitor=subject.monitor,
+                at=subject.at,
+                picked=stored_on(subject.monitor, table.data),
+            ),
             table.own.groups,
             table.other_revisions,
         )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -19,21 +19,22 @@ from ...impact.people import CountedPeople
 from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
 from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
+from ...views.requested import measure_requested
 from ..closing import LIMITS as LIMITS_OF_FIGURES
 from ..document import Made
 from ..source import read_period
 from .chain import digest_json, head_of, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
 from .indirect import indirect_sheet
-from .parts import UNEQUALLY_SAMPLED, SheetParts, make_sheet
+from .parts import ALTERNATIVES, UNEQUALLY_SAMPLED, SheetParts, make_sheet
 from .people import PeopleWanted, choose_attributes, read_people
 from .wanted import PeriodSheet, SheetsWanted, ToolKind
 
 KIND = "evenhand-regulator-report"
-FORMAT = 5
+FORMAT = 6
 """Number of this form of the data; it grows with every change of a member."""
 
-READABLE_FORMATS = (1, 2, 3, 4, FORMAT)
+READABLE_FORMATS = (1, 2, 3, 4, 5, FORMAT)
 """Formats whose seal and chain this version computes again."""
 
 
@@ -59,6 +60,8 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     with_scores = PeriodSheet.LENDING in wanted.sheets or (PeriodSheet.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)
     people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores, wanted.categories))
     source = read_period(session, deployment, span)
+    if source.check is not None and PeriodSheet.ALTERNATIVE in wanted.sheets:
+        source = replace(source, measurements=(*source.measurements, *measure_requested(session, source.check, ALTERNATIVES)))
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
     sampling = describe_sampling(logged)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...domain.checks import DataSet, Span
+from ...domain.checks import DataSet, Measurement, Span
 from ...domain.group_words import GroupWords
 from ...domain.monitors import Monitor
 from ...domain.values import label_of
@@ -125,7 +125,7 @@ LONGER_THAN_A_YEAR = (
     " Choose a period of at most one year."
 )
 NO_WEIGHTS = "no weights were given; name the columns that hold the probability of each category"
-FLIPS = frozenset({"flip_rate", "flip_rate_gained", "flip_rate_lost"})
+FLIPS = frozenset({"flip_rate"})
 ALTERNATIVES = frozenset(
     {
         *("selection_rate_before", "selection_rate_after", "disparate_impact_before", "disparate_impact_after"),
@@ -170,12 +170,23 @@ def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset
             "high": one.upper,
             "records": one.n,
             "reason": one.reason,
+            **_share_parts(one),
         }
         for one in source.measurements
         if one.data in data and one.metric in metrics
     ]
     span = f"{source.check.span.start.isoformat()}/{source.check.span.end.isoformat()}"
     return {"check": source.check.id, "span": span, "rows": rows, "reason": None if rows else NOT_MEASURED}
+
+
+def _share_parts(one: Measurement) -> dict[str, float | None]:
+    """Returns the shares of the flips by their direction; empty for another metric."""
+    if one.metric not in FLIPS:
+        return {}
+    counts = one.details.counts
+    whole = counts.get("weight", counts.get("n"))
+    parts = {name: counts.get(f"{name}_weight", counts.get(name)) for name in ("gained", "lost")}
+    return {name: None if part is None or not whole else part / whole for name, part in parts.items()}
 
 
 def alerts_sheet(source: ReportSource) -> dict[str, Any]:

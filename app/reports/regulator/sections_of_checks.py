@@ -60,8 +60,8 @@ def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     yield from _introduce(sheet)
     columns = (
         FigureColumn("flip_rate", "Flips", _share_with_ends),
-        FigureColumn("flip_rate_gained", "Gained", _share_with_ends),
-        FigureColumn("flip_rate_lost", "Lost", _share_with_ends),
+        FigureColumn("flip_rate", "Gained", lambda row: share(row["gained"])),
+        FigureColumn("flip_rate", "Lost", lambda row: share(row["lost"])),
     )
     yield from _tabulate_figures("Flips when the attribute is changed", sheet["rows"], columns, FLIPS)
 

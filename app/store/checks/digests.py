@@ -17,7 +17,8 @@ _CHECKS = """
     LEFT JOIN LATERAL (
       SELECT encode(sha256(string_agg(sha256(convert_to(ROW(extract(epoch FROM o.at), o.metric, o.data, o.scope, o.attribute, o."group",
                o.value, o.reason, o.lower, o.upper, o.interval_method, o.n, o.verdict, o.lower_limit, o.upper_limit, o.carried_forward,
-               o.definition, o.details)::text, 'UTF8')), ''::bytea ORDER BY o.no)), 'hex') AS measured
+               o.definition, o.worst_of, o.chosen_lower, o.chosen_upper, o.details)::text,
+               'UTF8')), ''::bytea ORDER BY o.no)), 'hex') AS measured
       FROM measurements o WHERE o.check_no = c.no) m ON true
     WHERE c.deployment_no = :no AND c.state IN ('succeeded', 'insufficient_data', 'failed')
       AND c.span_end > :start AND c.span_end <= :end

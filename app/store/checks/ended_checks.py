@@ -14,7 +14,7 @@ from ...domain.alerts import AlertSubject, VerdictCondition
 from ...domain.checks import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Measurement, Scope, Span
 from ..tables import CheckRow, MeasurementRow
 from .check_runs import run_rows, to_run
-from .results import measurement_from
+from .results import is_of_scope, measurement_from
 
 _NEXT_DUE = text("""
     SELECT no FROM checks
@@ -71,7 +71,7 @@ def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -
         MeasurementRow.check_no == check.no,
         MeasurementRow.data.in_(condition.data),
         MeasurementRow.metric.in_(condition.metrics),
-        MeasurementRow.scope == condition.scope,
+        is_of_scope(condition.scope),
     ]
     if condition.attributes is not None:
         wanted.append(MeasurementRow.attribute.in_(condition.attributes))
@@ -89,7 +89,7 @@ def earlier_verdicts(
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
         MeasurementRow.data == subject.data,
-        MeasurementRow.scope == scope,
+        is_of_scope(scope),
         # NULL means all records together, and `=` would never find it.
         MeasurementRow.attribute.is_not_distinct_from(subject.attribute),
         MeasurementRow.verdict.in_(verdicts),

@@ -15,7 +15,7 @@ from ...domain.outcomes import OutcomeRule, outcome_texts
 from ..database.rows import read_rows
 from ..tables import CheckRow, MeasurementRow, TableDayRow
 from .check_days import DAY, Stretch, stretches_between
-from .results import measurement_from, name_columns, omit_columns, read_comparison
+from .results import is_of_scope, measurement_from, name_columns, omit_columns, read_comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,11 @@ class SeriesFilter:
     since: datetime | None = None
     until: datetime | None = None
     check_no: int | None = None
+
+    def lets_through(self, one: Measurement) -> bool:
+        """Returns whether the measurement is of what is asked for, whatever its time."""
+        pairs = ((self.metric, one.metric), (self.data, one.data), (self.attribute, one.attribute), (self.group, one.group))
+        return all(wanted in (None, own) for wanted, own in pairs) and (self.scope is None or one.is_of(self.scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +130,12 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
     columns = {
         MeasurementRow.metric: wanted.metric,
         MeasurementRow.data: wanted.data,
-        MeasurementRow.scope: wanted.scope,
         MeasurementRow.attribute: wanted.attribute,
         MeasurementRow.group: wanted.group,
         MeasurementRow.check_no: wanted.check_no,
     }
     conditions = [MeasurementRow.deployment_no == deployment_no]
+    conditions += [] if wanted.scope is None else [is_of_scope(wanted.scope)]
     conditions += [] if wanted.since is None else [MeasurementRow.at >= wanted.since]
     conditions += [] if wanted.until is None else [MeasurementRow.at < wanted.until]
     conditions += [column == value for column, value in columns.items() if value is not None]

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 import psycopg
-from sqlalchemy import insert, select
+from sqlalchemy import ColumnElement, insert, select
 from sqlalchemy.orm import Session
 
 from ...details import Details
@@ -145,6 +145,11 @@ def measurements_of_checks(
     for row in session.scalars(wanted.order_by(MeasurementRow.no)):
         found.setdefault(row.check_no, []).append(measurement_from(row))
     return found
+
+
+def is_of_scope(scope: Scope) -> ColumnElement[bool]:
+    """Returns the condition for measurements that the scope asks for."""
+    return MeasurementRow.worst_of.is_not(None) if scope is Scope.WORST else MeasurementRow.scope == scope
 
 
 def measurement_from(row: MeasurementRow) -> Measurement:

@@ -14,7 +14,10 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesKey:
-    """One metric on one data set of one attribute (None: of all records), in these scopes, of times half-open [since, until)."""
+    """One metric on one data set of one attribute (None: of all records), in these scopes, of times half-open [since, until).
+
+    `worst` is asked for alone.
+    """
 
     metric: str
     data: DataSet
@@ -65,15 +68,12 @@ class SpanCount(NamedTuple):
 # IS NOT DISTINCT FROM could not use the index: an attribute and all records are two statements.
 _OF_SERIES = """
     FROM measurements
-    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {of_attribute} AND scope = ANY(%(scopes)s)
+    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {of_attribute} AND {of_scopes}
       AND at >= coalesce(%(since)s, '-infinity'::timestamptz) AND at < coalesce(%(until)s, 'infinity'::timestamptz)
 """
-_OF_ATTRIBUTE = _OF_SERIES.format(of_attribute="attribute = %(attribute)s")
-_OF_ALL_RECORDS = _OF_SERIES.format(of_attribute="attribute IS NULL")
-
 _POINTS = (
-    'SELECT check_no, scope, "group", value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition'
-    " {series}"
+    "SELECT check_no, {subject}, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition"
+    f" {_OF_SERIES}"
     " ORDER BY at, no"
 )
 
@@ -105,7 +105,13 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[
         "until": key.until,
         "scopes": [scope.value for scope in key.scopes],
     }
-    statement = _POINTS.format(series=_OF_ALL_RECORDS if key.attribute is None else _OF_ATTRIBUTE)
+    # The group furthest out differs from check to check: its points are one series.
+    is_worst = key.scopes == (Scope.WORST,)
+    statement = _POINTS.format(
+        subject="'worst', NULL" if is_worst else 'scope, "group"',
+        of_attribute="attribute IS NULL" if key.attribute is None else "attribute = %(attribute)s",
+        of_scopes="worst_of IS NOT NULL" if is_worst else "scope = ANY(%(scopes)s)",
+    )
     return cast("list[StoredPoint]", read_rows(session, statement, values))
 
 

@@ -80,7 +80,7 @@ class CheckTableRow(Row):
 
 
 class MeasurementRow(Row):
-    """One value of a series."""
+    """One value of a series. `worst_of` marks the group that is furthest out of so many; NULL on all others."""
 
     __tablename__ = "measurements"
     __table_args__ = (
@@ -108,6 +108,9 @@ class MeasurementRow(Row):
     upper_limit: Mapped[float | None]
     carried_forward: Mapped[bool]
     definition: Mapped[int] = mapped_column(SmallInteger, server_default="1")
+    worst_of: Mapped[int | None]
+    chosen_lower: Mapped[float | None]
+    chosen_upper: Mapped[float | None]
     details: Mapped[Any] = mapped_column(Json)
 
 

@@ -1,0 +1,49 @@
+"""Figures of mitigated data that no check stores: measured from its count tables when somebody asks for them by name."""
+
+from collections.abc import Collection, Iterator
+from itertools import islice
+
+from sqlalchemy.orm import Session
+
+from ..domain.checks import CheckRun, CheckState, DataSet, Measurement
+from ..metrics.catalogue import CATALOGUE
+from ..store.checks.checks import get
+from ..store.checks.measurements import Point, SeriesFilter, series
+from ..store.checks.series import ended_runs
+from .check_source import counted_check, source_of
+
+_MOST_OF_CHECK = 100_000
+"""Numbers of the points of one check; those of the next one follow."""
+
+
+def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:
+    """Returns those of the metrics that checks do not store, under the present limits; a check that was carried has its origin's."""
+    wanted = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
+    data = [one for one in DataSet if any(one.value in metric.data for metric in wanted)]
+    source = source_of(session, counted_check(session, check), data=data, metrics=())
+    return [
+        one
+        for metric in wanted
+        for (on, comparison), parts in source.tables.items()
+        if on in metric.data
+        for one in source.measured_again(on, comparison, metric.key, parts.whole)
+    ]
+
+
+def read_points(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
+    """Returns measurements as `series` does; of a metric that checks do not store, measured now."""
+    if wanted.metric is None or CATALOGUE[wanted.metric].is_stored:
+        return series(session, deployment_no, wanted, after_no=after_no, limit=limit)
+    return list(islice(_measure_series(session, deployment_no, wanted, wanted.metric, after_no), limit))
+
+
+def _measure_series(session: Session, deployment_no: int, wanted: SeriesFilter, metric: str, after_no: int) -> Iterator[Point]:
+    last, given = divmod(after_no, _MOST_OF_CHECK)
+    runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
+    first = next((place for place, run in enumerate(runs) if run.no == last), 0)
+    for run in runs[first:]:
+        if run.state != CheckState.SUCCEEDED:
+            continue
+        for place, one in enumerate(measure_requested(session, get(session, deployment_no, run.id), [metric]), start=1):
+            if wanted.lets_through(one) and (run.no != last or place > given):
+                yield Point(run.no * _MOST_OF_CHECK + place, run.id, one)
