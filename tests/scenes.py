@@ -27,6 +27,7 @@ from app.store.database.partitions import ensure_months
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import monitor_of, put_monitor
 from app.store.tables import CheckRow
+from tests.builders.results import only_group
 from tests.connections import connect
 from tests.databases import Snapshot
 
@@ -257,12 +258,15 @@ class Result:
 
     def get(self, metric: str, data: str, attribute: str | None = None, group: str | None = None, scope: str | None = None) -> Measurement:
         """The one measurement that fits."""
-        wanted_scope = scope or ("group" if group else None)
-        found = [
-            m
-            for m in self.measurements
-            if (m.metric, m.data, m.attribute, m.group) == (metric, data, attribute, group) and wanted_scope in (None, m.scope)
-        ]
+        of_metric = [m for m in self.measurements if (m.metric, m.data, m.attribute) == (metric, data, attribute)]
+        if scope == "worst":
+            found = [m for m in of_metric if m.worst_of is not None]
+        else:
+            wanted_scope = scope or ("group" if group else None)
+            found = [m for m in of_metric if m.group == group and wanted_scope in (None, m.scope)]
+        if not found and scope is not None:  # a role of one group has this group's
+            only = only_group([m for m in self.measurements if m.attribute == attribute], scope)
+            found = [m for m in of_metric if only is not None and m.group == only]
         assert len(found) == 1, [(m.metric, m.data, m.attribute, m.group, m.scope) for m in found or self.measurements]
         return found[0]
 

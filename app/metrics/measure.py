@@ -54,8 +54,9 @@ def measure_all(
 def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
     """Returns the metrics that exist on a data set with their scopes there, of `scopes` if given, in catalogue order."""
     each = ((row, row.scopes_on(data)) for row in metrics_on(data))
-    # The value furthest out is chosen among the groups.
-    return tuple(replace(row, scopes=tuple(one for one in own if scopes is None or one == "group" or one in scopes)) for row, own in each)
+    # The value furthest out is marked among the groups.
+    always = {"group", "worst"}
+    return tuple(replace(row, scopes=tuple(one for one in own if scopes is None or one in always | scopes)) for row, own in each)
 
 
 def _mark_worst(metric: Metric, found: Sequence[Measured], evidence: TableEvidence) -> Sequence[Measured]:

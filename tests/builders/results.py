@@ -2,12 +2,27 @@
 
 from collections.abc import Iterable
 
+from app.domain.checks import Measurement
 from app.metrics import Measured, Undefined, Value
 
 
+def only_group(results: Iterable[Measured] | Iterable[Measurement], scope: str) -> str | None:
+    """The group that stands for a role with one group, whose scope has no results then; None for other scopes."""
+    every = [result for result in results if result.scope == "group" and result.group is not None]
+    monitored = {result.group for result in every if result.group == result.details.monitored}
+    of_role = {"pooled": monitored, "reference": {result.group for result in every} - monitored}.get(scope, set())
+    return next(iter(of_role)) if len(of_role) == 1 else None
+
+
 def found(results: Iterable[Measured], metric: str, scope: str, group: str | None = None) -> Measured:
-    """The one result of that metric, scope and group."""
-    matching = [result for result in results if (result.metric, result.scope, result.group) == (metric, scope, group)]
+    """The one result of that metric, scope and group; of a role with one group, this group's."""
+    every = list(results)
+    if scope == "worst":
+        matching = [result for result in every if result.metric == metric and result.worst_of is not None]
+    else:
+        matching = [result for result in every if (result.metric, result.scope, result.group) == (metric, scope, group)]
+    if not matching and (only := only_group(every, scope)) is not None:
+        matching = [result for result in every if (result.metric, result.group) == (metric, only)]
     assert len(matching) == 1, f"{len(matching)} results for {metric}, {scope}, {group}"
     return matching[0]
 

@@ -11,11 +11,14 @@ Row = tuple[str, str, str | None]
 
 
 def rows_of(metric: Metric, data: Data, groups: Sequence[ComparedGroup]) -> set[Row]:
-    """Every row that the metric has on the data of those groups, of which one is monitored at least."""
+    """Every row that the metric has on the data of those groups, of which one is monitored at least; pairs furthest apart left out."""
     compares = "worst" in metric.scopes or isinstance(metric.measure, OfPair)
     each = {(metric.key, "group", group.label) for group in groups if not compares or group.role == "monitored"}
-    scopes = metric.scopes_on(data)
-    return {(metric.key, scope, None) for scope in scopes if scope != "group"} | (each if "group" in scopes else set())
+    scopes, roles = metric.scopes_on(data), [group.role for group in groups]
+    left_out = {"group", "worst", "worst_pair"}
+    if "group" in scopes:
+        left_out |= {scope for scope, role in (("pooled", "monitored"), ("reference", "reference")) if roles.count(role) == 1}
+    return {(metric.key, scope, None) for scope in scopes if scope not in left_out} | (each if "group" in scopes else set())
 
 
 def every_row(data: Data, groups: Sequence[ComparedGroup], keys: Iterable[str] | None = None) -> set[Row]:

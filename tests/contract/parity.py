@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.metrics import FeedbackCells, GroupCounts, Measured, Undefined, Value, measure_feedback, measure_payload, measure_training
+from tests.builders.results import only_group
 from tests.golden import golden
 
 EXACT = 1e-9
@@ -153,11 +154,16 @@ def training_numbers(records: Records, monitored: Members, reference: Members) -
 
 
 def numbers(measured: Iterable[Measured]) -> Found:
-    """The numbers by metric, scope and group; each is measured once."""
-    every = [((one.metric, one.scope, one.group), one.number) for one in measured]
+    """The numbers by metric, scope and group; each is measured once. A role of one group has this group's."""
+    results = list(measured)
+    every = [((one.metric, one.scope, one.group), one.number) for one in results]
     twice = [key for key, times in Counter(key for key, _ in every).items() if times > 1]
     assert twice == [], twice
-    return dict(every)
+    found = dict(every)
+    for scope in ("pooled", "reference"):
+        only = only_group(results, scope)
+        found |= {(metric, scope, None): number for (metric, _, group), number in every if only is not None and group == only}
+    return found
 
 
 def disagreements(where: str, expected: Mapping[str, Any], ours: Mapping[str, Number], quirks: Iterable[Quirk]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.metrics import FeedbackCells, Undefined, Value
+from app.metrics import CATALOGUE, FeedbackCells, Undefined, Value
 from app.metrics.formulas import differential, entropy
 from app.metrics.groups import FloatArray
 from tests.contract.aif360_quirks import QUIRKS
@@ -232,7 +232,7 @@ def _by_group(found: Found, scope: str, group: str | None) -> dict[str, Number]:
                 for short, key in SHORT.items()
                 if key in entry.keys and (key, scope, group) in found
             }
-        elif (entry.keys[0], scope, group) in found and not _is_comparison(found, entry.keys[0]) and not _is_whole(name):
+        elif (entry.keys[0], scope, group) in found and not _is_comparison(entry.keys[0]) and not _is_whole(name):
             ours[name] = found[entry.keys[0], scope, group]
     return ours
 
@@ -242,7 +242,7 @@ def _pairs(found: Found, scope: str, group: str | None) -> dict[str, Number]:
     return {
         name: found[entry.keys[0], scope, group]
         for name, entry in entries("AIF360").items()
-        if len(entry.keys) == 1 and _is_comparison(found, entry.keys[0])
+        if len(entry.keys) == 1 and _is_comparison(entry.keys[0])
     }
 
 
@@ -269,8 +269,8 @@ def _is_whole(name: str) -> bool:
     }
 
 
-def _is_comparison(found: Found, key: str) -> bool:
-    return (key, "worst", None) in found
+def _is_comparison(key: str) -> bool:
+    return "worst" in CATALOGUE[key].scopes
 
 
 def _cells(table: FeedbackCells) -> FloatArray:

@@ -3,6 +3,7 @@
 It compares the groups furthest apart, whatever their roles, and gives ratios as the smaller over the larger.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -214,9 +215,10 @@ def _overall(found: Found, names: Any) -> dict[str, Number]:  # noqa: ANN401 - t
 def _named(found: Found) -> dict[str, Number]:
     """The library's named metrics from our pairs of groups furthest apart."""
     of_selection, of_true, of_false = ("statistical_parity_difference", "true_positive_rate_difference", "false_positive_rate_difference")
-    difference = {key: _made(abs, found[key, "worst_pair", None]) for key in (of_selection, of_true, of_false)}
+    difference = {key: _made(abs, _furthest(found, key, abs)) for key in (of_selection, of_true, of_false)}
     by_selection, by_true, by_false = ("disparate_impact", "true_positive_rate_ratio", "false_positive_rate_ratio")
-    ratio = {key: _made(_at_most_one, found[key, "worst_pair", None]) for key in (by_selection, by_true, by_false)}
+    ratios = (by_selection, by_true, by_false)
+    ratio = {key: _made(_at_most_one, _furthest(found, key, lambda one: 1 - _at_most_one(one))) for key in ratios}
     return {
         "demographic_parity_difference": difference[of_selection],
         "demographic_parity_ratio": ratio[by_selection],
@@ -227,6 +229,14 @@ def _named(found: Found) -> dict[str, Number]:
         "equalized_odds_difference(agg=mean)": _made(_mean, difference[of_true], difference[of_false]),
         "equalized_odds_ratio(agg=mean)": _made(_mean, ratio[by_true], ratio[by_false]),
     }
+
+
+def _furthest(found: Found, key: str, distance: Callable[[float], float]) -> Number:
+    """The pair furthest apart: one without the reference has a row of its own, another is the comparison of a group."""
+    if (key, "worst_pair", None) in found:
+        return found[key, "worst_pair", None]
+    pairs = [number for (metric, scope, _), number in found.items() if (metric, scope) == (key, "group")]
+    return max(pairs, key=lambda number: -1.0 if isinstance(number, Undefined) else distance(plain(number)))
 
 
 def _made(function: Any, *of: Number) -> Number:  # noqa: ANN401 - a function of floats

@@ -15,6 +15,7 @@ import pytest
 
 from app.metrics import DebiasedCells, DebiasedFeedback, Measured, measure_debiased, measure_debiased_feedback
 from app.metrics.groups import Role
+from tests.builders.results import found
 from tests.contract.parity import CASES, DRAWS, EXACT, Found, golden_json, numbers, plain, records_of
 from tests.golden import golden
 
@@ -159,6 +160,5 @@ def _of_groups(found: Found, metric: str, labels: Sequence[str]) -> dict[str, fl
 
 
 def _pooled_count(measured: Sequence[Measured], metric: str, name: str) -> Any:  # noqa: ANN401 - a detail
-    (details,) = (one.details for one in measured if (one.metric, one.scope) == (metric, "pooled"))
-    known: Mapping[str, Any] = details.to_json()
+    known: Mapping[str, Any] = found(measured, metric, "pooled").details.to_json()
     return known[name]

@@ -19,9 +19,9 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
     metric="disparate_impact",
     data=DataSet.PAYLOAD,
-    scope=Scope.WORST,
+    scope=Scope.GROUP,
     comparison=Comparison(("sex",)),
-    group=None,
+    group="female",
     at=NOON,
     value=0.6,
     reason=None,
@@ -32,7 +32,8 @@ IMPACT = Measurement(
     verdict="unfair",
     lower_limit=0.8,
     upper_limit=None,
-    details=Details(monitored="female", reference="male", worst_group="female", monitored_counts={"n": 207}, reference_counts={"n": 293}),
+    worst_of=1,
+    details=Details(monitored="female", reference="male", monitored_counts={"n": 207}, reference_counts={"n": 293}),
 )
 CHECK = CheckRun(
     no=1,
@@ -139,7 +140,7 @@ def test_the_share_of_a_sub_range_reads_as_those_of_groups_do() -> None:
 def test_the_address_of_a_figure_names_its_measurement_and_does_not_depend_on_the_check() -> None:
     blank = replace(IMPACT, scope=Scope.GROUP, comparison=Comparison(("a & b",)), group="")
 
-    assert figure_query(IMPACT) == "metric=disparate_impact&data=payload&scope=worst&attribute=sex"
+    assert figure_query(IMPACT) == "metric=disparate_impact&data=payload&scope=group&attribute=sex&group=female"
     assert figure_query(blank) == "metric=disparate_impact&data=payload&scope=group&attribute=a+%26+b&group="
     assert figure_query(replace(IMPACT, value=0.9, at=NOON + timedelta(days=1))) == figure_query(IMPACT)
 
@@ -239,9 +240,8 @@ def test_only_what_is_not_over_can_be_cancelled() -> None:
 
 
 def test_the_subject_of_a_figure_is_named_in_few_words() -> None:
-    assert subject_of(IMPACT) == "female, furthest out"
-    assert subject_of(replace(IMPACT, details=Details())) == "the group furthest out"
-    assert subject_of(replace(IMPACT, scope=Scope.GROUP, group="")) == "(blank)"
+    assert subject_of(IMPACT) == "female"
+    assert subject_of(replace(IMPACT, group="")) == "(blank)"
     assert subject_of(replace(IMPACT, scope=Scope.REFERENCE)) == "all reference"
 
 

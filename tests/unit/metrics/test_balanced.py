@@ -64,8 +64,8 @@ def test_balanced_figures_are_those_worked_out_by_hand() -> None:
     assert value(results, "favourable_rate", "pooled").value == pytest.approx(as_monitored)
     assert value(results, "disparate_impact", "pooled").value == pytest.approx(as_monitored / (4 / 5))
     assert value(results, "flip_rate", "attribute").value == 2 / 5
-    assert value(results, "flip_rate_gained", "group", "Black").value == 1 / 2
-    assert value(results, "flip_rate_lost", "group", "White").value == 1 / 2
+    assert found(results, "flip_rate", "group", "Black").details.counts == {"flipped": 1, "gained": 1, "lost": 0, "n": 2}
+    assert found(results, "flip_rate", "group", "White").details.counts == {"flipped": 2, "gained": 0, "lost": 2, "n": 4}
 
 
 def test_an_unclassified_record_takes_its_copies_with_it() -> None:

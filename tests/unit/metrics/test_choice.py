@@ -20,7 +20,7 @@ def worst(counts: list[tuple[int, int]], metric: str = "disparate_impact") -> Me
     """Returns the headline of groups with these (unfavourable, favourable) counts, the last of which is the reference."""
     groups = as_groups([*((str(one), "monitored") for one in range(len(counts) - 1)), ("reference", "reference")])
     table = GroupCounts(groups, np.array(counts), np.zeros(len(counts), np.int64), 0)
-    return next(one for one in measure_payload(table, metrics=[metric], draws=10) if one.scope == "worst")
+    return next(one for one in measure_payload(table, metrics=[metric], draws=10) if one.worst_of is not None)
 
 
 @pytest.mark.thorough
@@ -62,7 +62,7 @@ def test_a_balanced_figure_holds_the_truth_of_the_chosen_group(metric: str, trut
     held, naively = 0, 0
     for _ in range(worlds):
         measured = measure_balanced(balanced_window(rng), metrics=[metric])
-        found = next(one for one in measured if one.scope == "worst")
+        found = next(one for one in measured if one.worst_of is not None)
         assert found.for_choice is not None
         assert found.for_choice.upper is not None
         assert isinstance(found.number, Value)
@@ -82,10 +82,10 @@ def test_the_details_of_a_stored_figure_give_the_same_interval() -> None:
     for one in chosen:
         stored = Details.from_json(json.loads(json.dumps(one.details.to_json())))
         assert isinstance(one.number, Value)
-        assert stored.chosen_from is not None
+        assert one.worst_of is not None
         how = CATALOGUE[one.metric].measure
 
-        assert interval_for_choice(how, stored, point=one.number.value, chosen_from=stored.chosen_from) == one.for_choice
+        assert interval_for_choice(how, stored, point=one.number.value, chosen_from=one.worst_of) == one.for_choice
     assert {one.metric for one in chosen} == {"disparate_impact", "statistical_parity_difference"}
 
 

@@ -115,7 +115,7 @@ def test_the_reference_at_a_disadvantage_is_told_from_its_own_side() -> None:
 
 
 def test_a_headline_says_of_how_many_it_was_chosen_and_why() -> None:
-    chosen = replace(FIGURE, scope="worst", details=replace(DETAILS, chosen_from=12))
+    chosen = replace(FIGURE, worst_of=12)
 
     few = "groups of fewer than 10 records count only if there are no larger ones, and neither interval nor p-value allows for the choice."
     assert choice_statement(chosen) == f"Of 12 monitored groups it lies furthest beyond its limits; {few}"
@@ -124,12 +124,12 @@ def test_a_headline_says_of_how_many_it_was_chosen_and_why() -> None:
         choice_statement(replace(chosen, limits=(None, None), verdict=None))
         == f"Of 12 monitored groups it lies furthest from equality; {few}"
     )
-    assert choice_statement(replace(chosen, details=replace(DETAILS, chosen_from=1))) is None
-    allowing = replace(DETAILS, chosen_from=12, chosen_lower=0.5, chosen_upper=0.7)
+    assert choice_statement(replace(chosen, worst_of=1)) is None
+    allowing = replace(chosen, chosen_lower=0.5, chosen_upper=0.7)
     few = "groups of fewer than 10 records count only if there are no larger ones"
-    assert choice_statement(replace(chosen, details=allowing)) == (
+    assert choice_statement(allowing) == (
         f"Of 12 monitored groups it lies furthest beyond its limits; {few}. Allowing for the choice, its interval is 0.500 to 0.700; the"
         " p-value does not allow for it."
     )
-    assert "its interval is 0.500 and more;" in str(choice_statement(replace(chosen, details=replace(allowing, chosen_upper=None))))
+    assert "its interval is 0.500 and more;" in str(choice_statement(replace(allowing, chosen_upper=None)))
     assert choice_statement(FIGURE) is None

@@ -129,7 +129,6 @@ def test_a_figure_without_a_number_has_its_reason_and_no_interval() -> None:
 @pytest.mark.parametrize(
     ("scope", "group", "expected"),
     [
-        (Scope.WORST, None, "female, the monitored group furthest out (Sex)"),
         (Scope.POOLED, None, "all monitored values together (Sex)"),
         (Scope.REFERENCE, None, "all reference values together (Sex)"),
         (Scope.WORST_PAIR, None, "the two groups furthest apart (Sex)"),
