@@ -68,8 +68,7 @@ def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
 
     def is_repeated(result: Measured) -> bool:
         if result.scope == "worst_pair":
-            sides = (result.details.monitored, result.details.reference)
-            return None in sides or single.get("reference") in sides
+            return single.get("reference") in (result.details.monitored, result.details.reference)
         return result.group is None and repeated.get(result.scope) in labels
 
     return [result for result in results if not is_repeated(result)]

@@ -17,8 +17,6 @@ from .significance import significance
 from .values import Measured, Undefined, Value
 from .verdicts import MINIMUM_GROUP_SIZE
 
-FEW_GROUPS = "fewer than two groups have records to compare"
-FEW_WEIGHING = "fewer than two groups have records to compare that weigh anything"
 _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
 
@@ -118,8 +116,8 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
 def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
     """Compares the two groups furthest apart, whatever their roles: the worse one (higher in errors, else lower) counts as monitored.
 
-    Groups of fewer than `MINIMUM_GROUP_SIZE` records are left out while there are two others. Among many pairs some are always far
-    apart, so the interval and the p-value are those of all pairs together (Bonferroni).
+    None without two groups of records; those of fewer than `MINIMUM_GROUP_SIZE` are left out while there are two others. Among many
+    pairs some are always far apart, so the interval and the p-value are those of all pairs together (Bonferroni).
     """
     estimate, groups = evidence.estimates[how.rate], evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
@@ -128,15 +126,12 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
     known = [side for side in sides if not side.share.is_empty]
     large = [side for side in known if side.share.certain >= MINIMUM_GROUP_SIZE]
     candidates = sorted(large if len(large) > 1 else known, key=lambda side: side.share.rate)
-    number: Value | Undefined
     if len(candidates) < 2:  # noqa: PLR2004 - a pair
-        with_records = sum(side.share.original > 0 for side in sides)
-        reason = FEW_GROUPS if with_records < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
-        number = Undefined(reason, sum(side.share.original for side in known))
-        return [_build_worst_pair(metric, number, 0, Details(formula=metric.formula))]
+        return []
     is_error = how.rate in RATES and RATES[how.rate].is_error
     worst, best = (candidates[-1], candidates[0]) if is_error else (candidates[0], candidates[-1])
     pairs, n = math.comb(len(candidates), 2), worst.share.total + best.share.total
+    number: Value | Undefined
     if how.by.divides and best.share.mass == 0:
         number = Undefined(f"the rate{best.member.of} is zero, so nothing can be divided by it", n)
     else:
@@ -144,11 +139,8 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
         interval = how.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs)))
         number = _build_value(how.by.point(worst.share, best.share), interval, n)
     details = _trace_pair(metric, how, estimate, worst, best, pairs=pairs).changed(chosen_from=len(candidates))
-    return [_build_worst_pair(metric, number, min(worst.share.certain, best.share.certain), details)]
-
-
-def _build_worst_pair(metric: Metric, number: Value | Undefined, smallest: int, details: Details) -> Measured:
-    return Measured(metric=metric.key, scope="worst_pair", group=None, number=number, smallest_group=smallest, details=details)
+    smallest = min(worst.share.certain, best.share.certain)
+    return [Measured(metric=metric.key, scope="worst_pair", group=None, number=number, smallest_group=smallest, details=details)]
 
 
 def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Side, other: _Side, *, pairs: int = 1) -> Details:

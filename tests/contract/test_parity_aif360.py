@@ -270,7 +270,7 @@ def _is_whole(name: str) -> bool:
 
 
 def _is_comparison(key: str) -> bool:
-    return "worst" in CATALOGUE[key].scopes
+    return key in CATALOGUE and "worst" in CATALOGUE[key].scopes
 
 
 def _cells(table: FeedbackCells) -> FloatArray:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.metrics import FeedbackCells, Measured, measure_feedback, rates
+from app.metrics import FeedbackCells, Measured, measure_feedback
 from app.metrics.composites import FEW_GROUPS, FEW_WEIGHING
 from app.metrics.groups import Role
 from tests.builders.results import found, reason
@@ -75,10 +75,3 @@ def test_a_count_of_records_that_all_weigh_nothing_says_so_and_how_many_there_ar
     assert reason(results, "true_positive_count", "overall") == "the records weigh nothing"
     assert reason(results, "true_positive_count", "group", "Black") == "the records weigh nothing"
     assert found(results, "true_positive_count", "overall").number.n == 12
-
-
-def test_groups_of_no_weight_leave_no_pair_but_are_not_said_to_be_missing() -> None:
-    weightless, missing = weighing([1] * 4 + [0] * 8), weighing([1] * 4, codes=(0,))
-
-    assert reason(weightless, "false_positive_rate_ratio", "worst_pair") == rates.FEW_WEIGHING
-    assert reason(missing, "false_positive_rate_ratio", "worst_pair") == rates.FEW_GROUPS
