@@ -48,25 +48,25 @@ WHERE d.no = 1 OR hour >= %(since)s
 
 _MEASUREMENTS = """
 INSERT INTO measurements (check_no, deployment_no, at, metric, data, scope, attribute, "group", value, lower, upper, interval_method, n,
-                          verdict, lower_limit, carried_forward, details)
+                          verdict, lower_limit, carried_forward, worst_of, details)
 SELECT c.no, c.deployment_no, c.span_end, m.metric, m.data, w.scope, w.attribute, w.label, v.value, v.value / i.factor, v.value * i.factor,
        'log_ratio', 400, CASE WHEN v.value * i.factor < 0.8 THEN 'unfair' WHEN v.value < 0.8 THEN 'suspected' ELSE 'fair' END, 0.8, false,
+       CASE WHEN m.metric NOT IN ('favourable_rate', 'flip_rate') THEN w.worst_of END,
        jsonb_build_object('formula', 'favourable_rate(monitored) / favourable_rate(reference)', 'monitored', 'female', 'reference', 'male',
                           'monitored_favourable', a.favourable, 'monitored_n', 200, 'reference_favourable', 100, 'reference_n', 200)
 FROM checks c
 CROSS JOIN (VALUES ('disparate_impact', 'payload'), ('disparate_impact', 'balanced'), ('favourable_rate', 'payload'),
                    ('favourable_rate', 'balanced'), ('statistical_parity_difference', 'payload'), ('flip_rate', 'balanced')) m(metric, data)
-CROSS JOIN (VALUES ('group', 'sex', 'female'), ('pooled', 'sex', NULL), ('worst', 'sex', NULL), ('worst_pair', 'sex', NULL),
-                   ('group', 'age', '18-25'), ('group', 'age', '60-99'), ('pooled', 'age', NULL), ('worst', 'age', NULL),
-                   ('worst_pair', 'age', NULL), ('overall', NULL, NULL), ('group', 'sex', 'male'), ('group', 'age', '26-59'),
-                   ('reference', 'sex', NULL), ('reference', 'age', NULL)) w(scope, attribute, label)
+CROSS JOIN (VALUES ('group', 'sex', 'female', 1), ('group', 'age', '18-25', 2), ('group', 'age', '60-99', NULL),
+                   ('pooled', 'age', NULL, NULL), ('worst_pair', 'age', NULL, NULL), ('overall', NULL, NULL, NULL),
+                   ('group', 'sex', 'male', NULL), ('group', 'age', '26-59', NULL)) w(scope, attribute, label, worst_of)
 CROSS JOIN LATERAL (SELECT round(45 + 65 * random() + c.no * 0)::int AS favourable) a
 -- Value and interval are those of the counts: a wider interval, computed from them, must hold the value in its middle.
 CROSS JOIN LATERAL (SELECT a.favourable / 100.0 AS value) v
 CROSS JOIN LATERAL (SELECT exp(1.96 * sqrt(1.0 / a.favourable - 1 / 200.0 + 1 / 100.0 - 1 / 200.0))::float AS factor) i
 WHERE c.state = 'succeeded'
   -- Reference groups have rates, which a report needs, and are compared with nobody.
-  AND (m.metric IN ('favourable_rate', 'flip_rate') OR w.scope <> 'reference' AND coalesce(w.label, '') NOT IN ('male', '26-59'))
+  AND (m.metric IN ('favourable_rate', 'flip_rate') OR coalesce(w.label, '') NOT IN ('male', '26-59'))
 ORDER BY c.no
 """
 

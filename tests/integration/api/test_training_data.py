@@ -140,7 +140,7 @@ def test_a_ready_distribution_is_taken_as_json_and_measured(client: httpx.Client
     assert found["value"] == pytest.approx(0.3)
     assert (found["data"], found["verdict"], found["check_id"]) == ("training", "unfair", None)
     assert "male" in found["sentence"]
-    assert measured(client, metric="class_imbalance", attribute="Age", scope="worst")["reason"] == (
+    assert measured(client, metric="class_imbalance", attribute="Age", scope="pooled")["reason"] == (
         "how the labels fall between the groups of Age was not counted; upload the training data again"
     )
 

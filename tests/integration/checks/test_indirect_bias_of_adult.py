@@ -134,7 +134,8 @@ def processed(stage: Scene, people: pd.DataFrame) -> TrainingData:
 
 def flips(result: Result) -> list[float]:
     """The flip rate, and its parts gained and lost."""
-    return [result.value(name, "balanced", "sex", scope="attribute") for name in ("flip_rate", "flip_rate_gained", "flip_rate_lost")]
+    counts = result.get("flip_rate", "balanced", "sex", scope="attribute").details.counts
+    return [(counts[name] or 0) / (counts["n"] or 1) for name in ("flipped", "gained", "lost")]
 
 
 def balanced(result: Result) -> tuple[float, str | None]:

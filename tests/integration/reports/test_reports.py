@@ -81,7 +81,7 @@ def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> Non
     text = reported.text(f"{reported.address}/report.html", **ANNEX)
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
 
-    worst = [one for one in details["measurements"] if one["metric"] == "disparate_impact" and one["scope"] == "worst"]
+    worst = [one for one in details["measurements"] if one["metric"] == "disparate_impact" and one["worst_of"] is not None]
     told = [one for one in worst if one["data"] in {"payload", "balanced"}]
     assert len(told) == 5
     for one in told:

@@ -97,3 +97,66 @@ def test_scans_of_an_earlier_release_searched_for_groups_below_the_others(bare: 
 
     with bare.engine.begin() as connection:
         assert connection.execute(text("SELECT direction FROM subgroup_scans")).scalars().all() == ["below"]
+
+
+def test_a_figure_is_stored_once(bare: Database) -> None:
+    """Worst is a mark, rows of a role of one group and pairs with the reference are gone, and what else repeats."""
+    migrate_to(bare, "0050")
+    pair = {"monitored": "b", "reference": "c", "monitored_n": 20, "reference_n": 30}
+    other = pair | {"monitored": "a", "monitored_n": 10}
+    everybody = pair | {"monitored": "a, b", "monitored_n": 30}
+    chosen = {"worst_group": "b", "chosen_from": 2, "chosen_lower": 0.2, "chosen_upper": 0.9}
+    rate = {"whom": "c", "n": 30}
+    flips = {"whom": "a", "n": 10}
+    rows: list[tuple[str, str, str, str | None, float | None, dict[str, Any]]] = [
+        ("disparate_impact", "payload", "group", "a", 0.9, other),
+        ("disparate_impact", "payload", "group", "b", 0.5, pair),
+        ("disparate_impact", "payload", "pooled", None, 0.7, everybody),
+        ("disparate_impact", "payload", "worst", None, 0.5, pair | chosen),
+        ("disparate_impact", "payload", "worst_pair", None, 2.0, {**pair, "monitored": "c", "reference": "b"}),
+        ("disparate_impact", "feedback", "worst_pair", None, 0.6, {**pair, "monitored": "b", "reference": "a"}),
+        ("disparate_impact", "feedback", "worst", None, None, {}),
+        ("favourable_rate", "payload", "group", "c", 0.4, rate),
+        ("favourable_rate", "payload", "reference", None, 0.4, rate),
+        ("base_rate", "feedback", "group", "a", None, {}),
+        ("base_rate", "feedback", "worst", None, None, {}),
+        ("flip_rate", "balanced", "group", "a", 0.3, flips | {"flipped": 3}),
+        ("flip_rate_gained", "balanced", "group", "a", 0.2, flips | {"flipped": 2}),
+        ("flip_rate_lost", "balanced", "group", "a", 0.1, flips | {"flipped": 1}),
+        ("accuracy_after", "debiased_feedback", "group", "a", 0.8, {}),
+        ("accuracy_change", "debiased_feedback", "group", "a", 0.1, {}),
+    ]
+    with bare.engine.begin() as connection:
+        no = insert(connection, "deployments", id="a-model", name="A model", problem_type="binary")
+        picked = {
+            "metrics": ["flip_rate_gained", "accuracy", "flip_rate"],
+            "attributes": [{"metric_limits": {"flip_rate_lost": [None, 0.1]}}],
+        }
+        connection.execute(
+            text("INSERT INTO monitors (deployment_no, version, schedule, config) VALUES (:no, 1, 'off', :config)"),
+            {"no": no, "config": json.dumps(picked)},
+        )
+        check = insert(connection, "checks", deployment_no=no, id="c", state="succeeded", trigger="request")
+        for metric, data, scope, group, value, details in rows:
+            figure = {"metric": metric, "data": data, "scope": scope, "group": group, "value": value, "details": json.dumps(details)}
+            insert(connection, "measurements", check_no=check, deployment_no=no, at=NOON, attribute="sex", **figure)
+
+    upgrade(bare)
+
+    with bare.engine.begin() as connection:
+        columns = 'metric, data, scope, "group", worst_of, chosen_lower, chosen_upper, details'
+        found = connection.execute(text(f"SELECT {columns} FROM measurements ORDER BY no")).all()  # noqa: S608 - ours
+        config = connection.execute(text("SELECT config FROM monitors")).scalar_one()
+    assert [tuple(row[:7]) for row in found] == [
+        ("disparate_impact", "payload", "group", "a", None, None, None),
+        ("disparate_impact", "payload", "group", "b", 2, 0.2, 0.9),
+        ("disparate_impact", "payload", "pooled", None, None, None, None),
+        ("disparate_impact", "feedback", "worst_pair", None, None, None, None),
+        ("disparate_impact", "feedback", "pooled", None, 0, None, None),
+        ("favourable_rate", "payload", "group", "c", None, None, None),
+        ("base_rate", "feedback", "group", "a", 0, None, None),
+        ("flip_rate", "balanced", "group", "a", None, None, None),
+        ("accuracy_after", "debiased_feedback", "group", "a", None, None, None),
+    ]
+    assert next(row.details for row in found if row.metric == "flip_rate") == flips | {"flipped": 3, "gained": 2, "lost": 1}
+    assert config == {"metrics": ["flip_rate", "accuracy"], "attributes": [{"metric_limits": {}}]}

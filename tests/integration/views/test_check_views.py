@@ -79,7 +79,7 @@ def test_both_roles_as_a_whole_stand_behind_the_groups(stage: Scene) -> None:
     pooled = attribute(view(stage, stage.check(NOON).run, ViewKind.PAYLOAD), "sex").pooled
     assert [(one.group, one.role, one.records) for one in pooled] == [(None, "monitored", 30), (None, "reference", 20)]
     assert pooled[0].comparison is not None
-    assert pooled[0].comparison.scope == "pooled"
+    assert (pooled[0].comparison.scope, pooled[0].comparison.group) == ("group", "female")
 
 
 def test_the_perturbed_view_counts_copies_and_marks_perfect_equality(stage: Scene) -> None:

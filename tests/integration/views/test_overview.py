@@ -328,14 +328,14 @@ def test_the_furthest_of_several_groups_has_an_interval_that_allows_for_the_choi
     check = stage.check(NOON, trigger=Trigger.SCHEDULE)
 
     worst = only(stage).worst
-    headline = next(one for one in check.measurements if one.metric == "disparate_impact" and one.scope == "worst")
+    headline = next(one for one in check.measurements if one.metric == "disparate_impact" and one.worst_of is not None)
 
     assert worst is not None
-    assert (worst.group, worst.chosen_interval) == ("a", [headline.details.chosen_lower, headline.details.chosen_upper])
+    assert (worst.group, worst.chosen_interval) == ("a", [headline.chosen_lower, headline.chosen_upper])
     assert headline.lower is not None
     assert headline.upper is not None
-    assert headline.details.chosen_lower is not None
-    assert headline.details.chosen_upper is not None
-    assert headline.details.chosen_lower < headline.lower < headline.upper < headline.details.chosen_upper
+    assert headline.chosen_lower is not None
+    assert headline.chosen_upper is not None
+    assert headline.chosen_lower < headline.lower < headline.upper < headline.chosen_upper
     assert word_figure(headline).statements[-1].startswith("Of 3 monitored groups it lies furthest beyond its limits")
     assert "Allowing for the choice, its interval is" in word_figure(headline).text
