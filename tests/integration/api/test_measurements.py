@@ -58,6 +58,40 @@ def test_a_series_is_filtered_oldest_first_and_every_point_can_be_traced(measure
         assert measured.client.get(f"/v1/deployments/a-model/checks/{point['check_id']}").json()["state"] == "succeeded"
 
 
+def test_a_metric_that_checks_do_not_store_is_measured_when_it_is_asked_for_page_by_page(measured: RunningService) -> None:
+    whole = found(measured, metric="balanced_disparate_impact_before", attribute="sex", scope="worst")
+    stored = found(measured, metric="disparate_impact", data="balanced", attribute="sex", scope="worst")
+    cursor, pages = None, []
+    while len(pages) <= len(whole):
+        answer = measured.client.get(ADDRESS, params={"metric": "lifted_rate", "limit": 1} | ({} if cursor is None else {"cursor": cursor}))
+        pages += answer.json()["measurements"]
+        cursor = answer.json()["next_cursor"]
+        if cursor is None:
+            break
+
+    same = ("value", "lower", "upper", "n", "verdict", "at", "check_id", "carried_forward", "group", "worst_of")
+    assert [[one[name] for name in same] for one in whole] == [[one[name] for name in same] for one in stored]
+    assert len(whole) == 3
+    assert pages == found(measured, metric="lifted_rate", data="debiased")
+    assert {one["metric"] for one in found(measured, data="debiased", limit=1000)} == {
+        *("selection_rate_before", "selection_rate_after", "disparate_impact_before", "disparate_impact_after")
+    }
+
+
+def test_worst_asks_for_the_marked_group(measured: RunningService) -> None:
+    worst = found(measured, metric="disparate_impact", data="payload", scope="worst")
+
+    assert worst == found(measured, metric="disparate_impact", data="payload", scope="group")
+    assert [(one["scope"], one["group"], one["worst_of"]) for one in worst] == [("group", "female", 1)] * 3
+
+
+def test_data_without_the_metric_are_answered_with_those_that_have_it(measured: RunningService) -> None:
+    answer = measured.client.get(ADDRESS, params={"metric": "disparate_impact", "data": "debiased"})
+
+    assert answer.status_code == 422
+    assert "payload, balanced, feedback" in answer.text
+
+
 def test_a_measurement_says_in_words_what_its_value_says(measured: RunningService) -> None:
     point = found(measured, metric="disparate_impact", data="payload", scope="group")[0]
     listed = read_measurements(measured.client, f"/v1/deployments/a-model/checks/{point['check_id']}")
