@@ -62,7 +62,7 @@ def test_a_metric_that_checks_do_not_store_is_measured_when_it_is_asked_for_page
     whole = found(measured, metric="balanced_disparate_impact_before", attribute="sex", scope="worst")
     stored = found(measured, metric="disparate_impact", data="balanced", attribute="sex", scope="worst")
     cursor, pages = None, []
-    while len(pages) <= len(whole):
+    for _ in range(10):
         answer = measured.client.get(ADDRESS, params={"metric": "lifted_rate", "limit": 1} | ({} if cursor is None else {"cursor": cursor}))
         pages += answer.json()["measurements"]
         cursor = answer.json()["next_cursor"]

@@ -55,7 +55,8 @@ def group(view: CheckView, label: str | None, role: str = "monitored", *, balanc
 def requested(stage: Scene, result: Result, metric: str, group: str | None = None) -> Measurement:
     """The one figure of a metric that no check stores."""
     with stage.database.transaction() as session:
-        (found,) = (one for one in measure_requested(session, result.run, [metric]) if one.group == group and one.scope != "pooled")
+        every = measure_requested(session, result.run, [metric])
+    (found,) = (one for one in every if one.group == group and one.scope in {"group", "overall"})
     assert all(one.metric != metric for one in result.measurements)
     return found
 
