@@ -9,11 +9,11 @@ from ..checks.requests import request_check, request_check_of, request_check_of_
 from ..domain.checks import CheckState
 from ..errors import Conflict, NotFound
 from ..store.checks.checks import current_time, get, page, request_cancel
-from ..store.checks.measurements import series
 from ..store.checks.results import headline_measurements_of, tables_of
 from ..store.people.activities import record_activity
 from ..views.check_advice import outlook_of
 from ..views.headlines import headlines
+from ..views.requested import read_points
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from .answers import Answers, problems_of_deployment, problems_with_body
@@ -98,9 +98,13 @@ def list_check_measurements(
     after_no: Annotated[int, Depends(read_number_cursor)],
     limit: Limit = 100,
 ) -> CheckMeasurementPage:
-    """Returns the measurements of a check in the order in which they were measured; none while it has not succeeded."""
+    """Returns the measurements of a check in the order in which they were measured; none while it has not succeeded.
+
+    Of mitigated data, a `metric` that checks do not store is measured now.
+    """
     check = get(session, deployment.no, check_id)
-    points = series(session, deployment.no, replace(figures, check_no=check.no), after_no=after_no, limit=limit + 1)
+    wanted = replace(figures, check_no=check.no, since=check.span.end)
+    points = read_points(session, deployment.no, wanted, after_no=after_no, limit=limit + 1)
     page, next_cursor = cut(points, limit, lambda point: point.no)
     measurements = [MeasurementOut.from_object(point.measurement) for point in page]
     return CheckMeasurementPage(measurements=measurements, next_cursor=next_cursor)

@@ -54,9 +54,7 @@ class CheckNames:
         """Returns the one reference value of an attribute, or the labels of several."""
         member = self._member(attribute)
         if member is None:
-            stored = (
-                one.details.subject for key, one in self.figures.items() if (key.attribute, key.scope) == (attribute, Scope.REFERENCE)
-            )
+            stored = (one.details.reference for key, one in self.figures.items() if (key.attribute, key.scope) == (attribute, Scope.GROUP))
             return next(filter(None, stored), ALL_OTHERS)
         if member.reference is None:
             return ALL_OTHERS

@@ -117,10 +117,13 @@ def limits_of(figures: Figures, attribute: str, group: str) -> Limits:
 
 def side_of(figures: Figures, data: DataSet, attribute: str, group: str | None) -> GroupSide | None:
     """Returns the counts of a monitored group, or of the reference without one; None where it was not measured."""
-    scope = Scope.REFERENCE if group is None else Scope.GROUP
-    rate = RATES.get(data, "favourable_rate")
-    found = [one for key, one in figures.items() if (key.metric, key.data, key.scope, key.attribute) == (rate, data, scope, attribute)]
-    one = next((each for each in found if group is None or each.group == group), None)
+    rate, monitored = RATES.get(data, "favourable_rate"), groups_of(figures, attribute)
+    found = {
+        (key.scope, key.group): one for key, one in figures.items() if (key.metric, key.data, key.attribute) == (rate, data, attribute)
+    }
+    one = found.get((Scope.GROUP, group)) if group is not None else found.get((Scope.REFERENCE, None))
+    if one is None and group is None:  # a reference of one group has no other figure
+        one = next((each for (scope, label), each in found.items() if scope is Scope.GROUP and label not in monitored), None)
     if one is None:
         return None
     favourable, n = one.details.counts.get("favourable"), one.details.counts.get("n")

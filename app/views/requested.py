@@ -42,7 +42,7 @@ def _measure_series(session: Session, deployment_no: int, wanted: SeriesFilter, 
     runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
     first = next((place for place, run in enumerate(runs) if run.no == last), 0)
     for run in runs[first:]:
-        if run.state != CheckState.SUCCEEDED:
+        if run.state != CheckState.SUCCEEDED or wanted.check_no not in (None, run.no):
             continue
         for place, one in enumerate(measure_requested(session, get(session, deployment_no, run.id), [metric]), start=1):
             if wanted.lets_through(one) and (run.no != last or place > given):

@@ -129,7 +129,7 @@ def measurements_of(session: Session, check_no: int, *, metrics: Collection[str]
 
 def headline_measurements_of(session: Session, check_no: int) -> list[Measurement]:
     """Returns what a check's headlines are made of: of each comparison the group furthest out, as logged and counterfactual."""
-    chosen = (MeasurementRow.check_no == check_no, MeasurementRow.scope == Scope.WORST)
+    chosen = (MeasurementRow.check_no == check_no, is_of_scope(Scope.WORST))
     rows = select(MeasurementRow).where(*chosen, MeasurementRow.data.in_((DataSet.PAYLOAD, DataSet.BALANCED)))
     return [measurement_from(row) for row in session.scalars(rows.order_by(MeasurementRow.no))]
 
