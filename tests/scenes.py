@@ -18,6 +18,7 @@ from app.domain.checks import CheckRun, CheckState, Measurement, Progress, Span,
 from app.domain.definitions import Definition, definition_of
 from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.monitors import Monitor
+from app.metrics.catalogue import CATALOGUE
 from app.mitigation.window.mitigating import mitigate_window
 from app.outbound.egress import OPEN, EgressPolicy
 from app.store.checks.check_runs import read_run
@@ -27,6 +28,7 @@ from app.store.database.partitions import ensure_months
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import monitor_of, put_monitor
 from app.store.tables import CheckRow
+from app.views.requested import measure_requested
 from tests.builders.results import only_group
 from tests.connections import connect
 from tests.databases import Snapshot
@@ -171,7 +173,7 @@ class Scene:
     def result(self, run: CheckRun) -> "Result":
         """What is stored of a check."""
         with self.database.transaction() as session:
-            return Result(read_run(session, run.no), measurements_of(session, run.no), tables_of(session, run.no))
+            return Result(read_run(session, run.no), measurements_of(session, run.no), tables_of(session, run.no), self.database)
 
     def monitor(self) -> Monitor:
         """The stored monitor."""
@@ -255,10 +257,15 @@ class Result:
     run: CheckRun
     measurements: list[Measurement]
     tables: list[StoredTable]
+    database: Database
 
     def get(self, metric: str, data: str, attribute: str | None = None, group: str | None = None, scope: str | None = None) -> Measurement:
-        """The one measurement that fits."""
-        of_metric = [m for m in self.measurements if (m.metric, m.data, m.attribute) == (metric, data, attribute)]
+        """The one measurement that fits; of a metric that no check stores, measured now."""
+        every = self.measurements
+        if not CATALOGUE[metric].is_stored:
+            with self.database.transaction() as session:
+                every = measure_requested(session, self.run, [metric])
+        of_metric = [m for m in every if (m.metric, m.data, m.attribute) == (metric, data, attribute)]
         if scope == "worst":
             found = [m for m in of_metric if m.worst_of is not None]
         else:
