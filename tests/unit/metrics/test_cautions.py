@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.metrics import GroupCounts, Measured, Value, measure_payload, measure_training
 from app.metrics.groups import Role, as_groups
-from tests.builders.results import value
+from tests.builders.results import found, value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 
@@ -48,7 +48,7 @@ def test_fewer_than_ten_records_in_a_group_compared_are_cautioned(women: int, ca
     results = measured(table((women // 2, women), (100, 200)))
 
     for metric in ("disparate_impact", "statistical_parity_difference", "total_variation_distance"):
-        details = next(one.details for one in results if (one.metric, one.scope) == (metric, "pooled"))
+        details = found(results, metric, "pooled").details
         assert (details.caution is not None) is cautioned
 
 

@@ -218,7 +218,7 @@ def test_accuracy_before_is_that_of_feedback_and_compares_the_labels_themselves(
     results = measure_debiased_feedback(table, seed=3)
 
     assert table.unclassified.tolist() == [0, 25, 0]
-    for scope, group in (("overall", None), ("group", "Female"), ("pooled", None), ("reference", None)):
+    for scope, group in (("overall", None), ("group", "Female"), ("group", "Male")):
         for metric in ("accuracy", "balanced_accuracy"):
             before_mitigation = found(results, f"{metric}_before", scope, group)
             assert before_mitigation.number == found(measure_feedback(cells, seed=3), metric, scope, group).number
@@ -252,7 +252,7 @@ def test_picked_metrics_come_in_the_order_of_the_catalogue() -> None:
         DebiasedCells.from_records(SEXES, **window()), seed=1, metrics=["lifted_rate", "disparate_impact_after", "accuracy_change"]
     )
 
-    assert [result.metric for result in picked] == ["disparate_impact_after"] * 3 + ["lifted_rate"] * 3
+    assert [result.metric for result in picked] == ["disparate_impact_after"] + ["lifted_rate"] * 2
 
 
 def test_the_worst_value_is_chosen_by_the_limits_given() -> None:

@@ -29,11 +29,12 @@ from app.metrics import (
     metrics_on,
 )
 from app.metrics.catalogue.metric import CountOf
-from app.metrics.groups import Role
+from app.metrics.groups import Groups, Role, as_groups, of_role
 from app.metrics.sentences import sentence
 from tests.builders.every_figure import DRAWS, everything
 from tests.builders.random_records import Records, records
 from tests.builders.results import value
+from tests.builders.whole_catalogue import rows_of
 from tests.examples import many
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
@@ -57,7 +58,7 @@ def test_every_metric_is_a_number_in_its_range_or_a_reason_has_a_sentence_and_is
     found = everything(sample)
     check_numbers(found)
     check_sentences(found)
-    check_scopes(found, [label for label, role in sample.groups if role == "monitored"])
+    check_scopes(found, as_groups(sample.groups))
 
 
 def check_numbers(found: Figures) -> None:
@@ -94,16 +95,16 @@ def check_sentences(found: Figures) -> None:
             assert not {"{", "}", "nan", "inf"} & set(told.split())
 
 
-def check_scopes(found: Figures, monitored: list[str]) -> None:
+def check_scopes(found: Figures, groups: Groups) -> None:
     for data, results in found.items():
         keys = [(result.metric, result.scope, result.group) for result in results]
 
         assert len(set(keys)) == len(keys)
         for row in metrics_on(data):
-            scopes = {scope for metric, scope, _ in keys if metric == row.key}
-            assert scopes <= set(row.scopes_on(data))
-            if monitored and row.is_of_tables:
-                assert scopes == set(row.scopes_on(data)), row.key
+            mine = {key for key in keys if key[0] == row.key and key[1] != "worst_pair"}
+            assert {scope for _, scope, _ in mine} <= set(row.scopes_on(data))
+            if of_role(groups, "monitored") and row.is_of_tables:
+                assert mine == rows_of(row, data, groups), row.key
 
 
 @given(records())
@@ -177,9 +178,11 @@ def numbers(result: Measured) -> list[float]:
 def check_more_of_the_same(found: Figures, tripled: Figures) -> None:
     same = Same()
     for once, thrice in zip(found.values(), tripled.values(), strict=True):
-        for one, three in zip(once, thrice, strict=True):
-            if one.scope == "worst_pair" or "smoothed" in one.metric or "differential" in one.metric:
-                continue  # three times as many records may lift a group over a size that matters, and weigh more than a pseudo-count
+        # Three times as many records may lift a group over a size that matters, and with it another pair.
+        pairs = ([one for one in several if one.scope != "worst_pair"] for several in (once, thrice))
+        for one, three in zip(*pairs, strict=True):
+            if "smoothed" in one.metric or "differential" in one.metric:
+                continue  # three times as many records weigh more than a pseudo-count
             assert (one.metric, one.scope, one.group) == (three.metric, three.scope, three.group)
             assert isinstance(one.number, Value) == isinstance(three.number, Value)
             if isinstance(one.number, Value) and isinstance(three.number, Value):
@@ -300,14 +303,14 @@ def test_swapping_the_groups_mirrors_every_comparison(sample: Records, seed: int
 
 
 def comparisons(sample: Records) -> list[Measured]:
-    """The pooled comparison of every metric that compares two groups."""
+    """The comparison of every metric that compares two groups, of which there are two."""
     results = [
         *measure_payload(sample.group_counts(), draws=DRAWS),
         *measure_feedback(sample.feedback_cells(), draws=DRAWS),
         *measure_training(sample.label_counts(), draws=DRAWS),
         *measure_debiased(sample.debiased_cells(), seed=1, draws=DRAWS),
     ]
-    return [result for result in results if result.scope == "pooled" and "worst" in CATALOGUE[result.metric].scopes]
+    return [result for result in results if result.scope == "group" and "worst" in CATALOGUE[result.metric].scopes]
 
 
 def test_swapping_the_groups_mirrors_the_intervals_in_closed_form() -> None:

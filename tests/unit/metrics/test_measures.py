@@ -211,7 +211,8 @@ def test_a_tiny_group_is_no_headline_whatever_else_is_picked() -> None:
 
 
 def test_of_errors_the_worst_pair_has_the_higher_rate_in_the_place_of_the_monitored() -> None:
-    results = measure_feedback(feedback(((100, 0), (45, 55)), ((100, 0), (30, 70)), ((100, 0), (5, 95))))
+    groups: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "reference"), ("White", "reference")]
+    results = measure_feedback(feedback(((100, 0), (45, 55)), ((100, 0), (30, 70)), ((100, 0), (5, 95)), groups=groups))
 
     pair = found(results, "false_negative_rate_difference", "worst_pair")
     good = found(results, "true_positive_rate_difference", "worst_pair")
@@ -224,7 +225,7 @@ def test_of_errors_the_worst_pair_has_the_higher_rate_in_the_place_of_the_monito
 def test_the_worst_pair_of_many_equal_groups_is_not_surely_different() -> None:
     """Of 190 pairs of groups of one rate some differ by chance; the interval and the p-value know that they were looked for."""
     random = np.random.default_rng(0)
-    groups: list[tuple[str, Role]] = [(f"g{no}", "monitored" if no else "reference") for no in range(20)]
+    groups: list[tuple[str, Role]] = [(f"g{no}", "monitored" if no > 1 else "reference") for no in range(20)]
     sure = 0
     for _ in range(100):
         favourable = random.binomial(500, 0.5, 20)
