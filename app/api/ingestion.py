@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -32,13 +32,19 @@ from ..telemetry.metrics import http_requests, http_seconds
 from ..web.gate import require_own_page
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.parameters import require_parameters
-from ..web.problems import KINDS, MEDIA_TYPE, ProblemKind, problem_response, response_of, unexpected_response
+from ..web.problems import KINDS, MEDIA_TYPE, problem_response, unexpected_response
 from .ingestion_bodies import Bodies, ClientGone
 
 PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
 
-PARAMETERS: Mapping[str, Mapping[str, bool]] = {PAYLOAD: {"historical": False}, FEEDBACK: {"historical": False, "label": False}}
+_SWITCHES = {"historical": "historical", "first_time_counts": "first_time_counts", "assume_utc": "without_offset_is_utc"}
+"""Query parameters that are true or false, and their members of a `LogRequest`."""
+
+PARAMETERS: Mapping[str, Mapping[str, bool]] = {
+    PAYLOAD: dict.fromkeys(_SWITCHES, False),
+    FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
+}
 """The query parameters of each route; True would mean that it may be repeated."""
 
 SOURCE_HEADER = b"evenhand-source"
@@ -107,8 +113,8 @@ class IngestionRoutes:
         if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
             deployment_id, _, rest = path[len(PREFIX) :].partition("/")
             route = self._routes.get(rest)
-            # Payload records are read like everything else.
-            if route is not None and (scope["method"] == "POST" or rest != PAYLOAD):
+            # Records are read like everything else.
+            if route is not None and scope["method"] == "POST":
                 await self._respond(route, deployment_id, scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -143,9 +149,6 @@ class IngestionRoutes:
     async def _answer(
         self, route: _Route, deployment_id: str, scope: Scope, headers: dict[bytes, bytes], receive: Receive, request_id: str
     ) -> _Answer:
-        if scope["method"] != "POST":
-            kind = ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase)
-            return replace(_adopt(response_of(kind, "Records are sent with POST.", request_id)), headers=((b"allow", b"POST"),))
         sent = headers.get(b"authorization")
         authorization = sent.decode("latin-1") if sent else None
         require_own_page(scope, authorization)
@@ -232,11 +235,12 @@ def _read_options(query: bytes, known: Mapping[str, bool]) -> dict[str, Any]:
     sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     require_parameters([name for name, _ in sent], known)
     options: dict[str, Any] = dict(sent)
-    if "historical" in options:
-        word = options["historical"].lower()
-        if word not in _BOOLEANS:
-            raise InvalidInput.of("historical", f"must be true or false, found {word[:20]!r}")
-        options["historical"] = _BOOLEANS[word]
+    for name, member in _SWITCHES.items():
+        if name in options:
+            word = options.pop(name).lower()
+            if word not in _BOOLEANS:
+                raise InvalidInput.of(name, f"must be true or false, found {word[:20]!r}")
+            options[member] = _BOOLEANS[word]
     return options
 
 

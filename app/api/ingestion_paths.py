@@ -103,7 +103,7 @@ def _describe_payload() -> dict[str, Any]:
         "logPayloadRecords",
         "Log what the model was asked and answered",
         f"Records as `{{records: […]}}`, or logged pairs in {makers} form, or in any other payload format.\n\n" + _LIMITS,
-        [_historical_parameter("scored_at")],
+        _switches("scored_at"),
         {"application/json": {"schema": {"anyOf": [_native_schema(native), *schemas]}, "examples": examples}},
     )
 
@@ -131,7 +131,7 @@ def _describe_feedback() -> dict[str, Any]:
         "Log what came of it",
         "Labels by record id (before or after the payload record arrives), or with the features: as `{records: […]}`, objects of columns,"
         " `{fields, values}`, or CSV with a header.\n\n" + _LIMITS,
-        [_historical_parameter("labelled_at"), column],
+        [*_switches("labelled_at"), column],
         {"application/json": {"schema": schema, "examples": examples}, "text/csv": text},
     )
 
@@ -166,13 +166,16 @@ def _describe_operation(
     }
 
 
-def _historical_parameter(time: str) -> dict[str, Any]:
-    return {
-        "name": "historical",
-        "in": "query",
-        "schema": {"type": "boolean", "default": False},
-        "description": f"Place each record in the hour that its `{time}` says (required then) instead of the hour in which it is received.",
+def _switches(time: str) -> list[dict[str, Any]]:
+    described = {
+        "historical": f"Place each record in the hour that its `{time}` says (required then) instead of the hour in which it is received.",
+        "first_time_counts": f"A record that is sent again with another `{time}` is a duplicate, whose stored time stays, and no conflict.",
+        "assume_utc": f"A `{time}` without an offset is UTC, and is not refused.",
     }
+    return [
+        {"name": name, "in": "query", "schema": {"type": "boolean", "default": False}, "description": text}
+        for name, text in described.items()
+    ]
 
 
 def _native_schema(record: Schema) -> Schema:

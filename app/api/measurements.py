@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import Field
 
 from ..checks.rollups import Period, RolledUp, roll_up
 from ..checks.tabulation import table_data
@@ -28,12 +29,15 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=[
 MOST_TABLES = 20_000
 """Max hours times tables that one roll-up reads: a year of hourly checks of two attributes with some room."""
 
+MOST_METRICS = 100
+
+Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 def filter_figures(
     *,
-    metric: Annotated[str | None, Query(max_length=100, examples=["disparate_impact"])] = None,
+    metric: Annotated[list[Metric] | None, Query(max_length=MOST_METRICS, description="Given once for each metric.")] = None,
     data: DataSet | None = None,
     scope: Scope | None = None,
     attribute: Text = None,
@@ -44,9 +48,13 @@ def filter_figures(
     Raises:
         InvalidInput: an unknown metric, or one that the data do not have.
     """
-    if metric is not None:
-        require_metric(metric, data)
-    return SeriesFilter(metric=metric, data=data, scope=scope, attribute=attribute, group=group)
+    metrics = tuple(metric or ())
+    for key in metrics:
+        require_metric(key, data)
+    computed = next((key for key in metrics if not CATALOGUE[key].is_stored), None)
+    if computed is not None and len(metrics) > 1:
+        raise InvalidInput.of("metric", f"{computed} is measured when somebody asks for it; ask for it alone")
+    return SeriesFilter(metrics=metrics, data=data, scope=scope, attribute=attribute, group=group)
 
 
 FilteredFigures = Annotated[SeriesFilter, Depends(filter_figures)]
@@ -97,11 +105,11 @@ def list_measurements(
     Of mitigated data, checks store rates, disparate impact and accuracy; any other `metric` is measured from their count tables, under the
     monitor's present limits, when it is asked for.
 
-    With a `metric`, the first page also has the evidence over time on its figures: since when one is unfair, and all alarms so far.
+    With one `metric`, the first page also has the evidence over time on its figures: since when one is unfair, and all alarms so far.
     """
     evidence = []
-    if wanted.metric is not None and wanted.scope in {None, Scope.GROUP} and after_no == 0:
-        own = summaries_of(session, deployment.no, wanted.metric, data=wanted.data, attribute=wanted.attribute, group=wanted.group)
+    if len(wanted.metrics) == 1 and wanted.scope in {None, Scope.GROUP} and after_no == 0:
+        own = summaries_of(session, deployment.no, wanted.metrics[0], data=wanted.data, attribute=wanted.attribute, group=wanted.group)
         evidence = [SeriesEvidenceOut.from_object(one) for one in own]
     if rollup is None:
         points = read_points(session, deployment.no, wanted, after_no=after_no, limit=limit + 1)

@@ -1,6 +1,8 @@
 """Routes of a deployment's fairness monitor: set, read, watch both sides, delete."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
 from sqlalchemy.orm import Session
 
 from ..checks.fitting import fitting_problems
@@ -10,18 +12,33 @@ from ..domain.group_rules import FoundBy
 from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Principal
-from ..store.deployments.monitors import delete_monitor, monitor_of, put_monitor
+from ..store.deployments.monitors import delete_monitor, monitor_of, page_of_monitors, put_monitor
 from ..store.people.activities import record_activity
 from ..store.subgroups.scans import get_scan
 from ..tracking.subgroups.watching import keep_origins, read_found_group, watch_found_group
 from ..views.monitor_warnings import monitor_warnings
-from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
-from .answers import problems_of_deployment, problems_with_body
+from ..web.access import LockedDeployment, Manager, ReadableDeployment, Reader, SessionIn
+from ..web.paging import Limit, cut, read_short_number_cursor
+from .answers import problems, problems_of_deployment, problems_with_body
 from .changes import monitor_changes
-from .schemas.monitors import BothSidesIn, FoundGroupIn, MonitorIn, MonitorOut
+from .schemas.monitors import BothSidesIn, FoundGroupIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .validating import ValidateOnly, kept_unless
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
+list_router = APIRouter(prefix="/v1/fairness-monitors", tags=["fairness monitor"])
+
+
+@list_router.get("", operation_id="listFairnessMonitors", responses=problems())
+def list_fairness_monitors(
+    principal: Reader, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
+) -> MonitorPage:
+    """Returns the monitors of all deployments, those of the oldest first, without warnings."""
+    found = page_of_monitors(session, after_no=after_no, limit=limit + 1, only_no=principal.deployment_no)
+    page, next_cursor = cut(found, limit, lambda placed: placed.deployment_no)
+    return MonitorPage(
+        fairness_monitors=[ListedMonitorOut(deployment_id=placed.deployment_id, monitor=MonitorOut.of(placed.monitor)) for placed in page],
+        next_cursor=next_cursor,
+    )
 
 
 @router.put("", operation_id="putFairnessMonitor", responses=problems_with_body(NotFound))

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from ..domain.group_words import GroupWords
 from ..errors import Conflict
 from ..store.deployments.monitors import monitor_of
+from ..store.records.transactions import count_window
 from ..views.one_record import record_details
 from ..views.record_lens import OutcomeWord
 from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted, records_of
@@ -31,6 +32,9 @@ CheckId = Annotated[
         description="Only the records that this check read: those of its span and the additional earlier ones.",
         pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
     ),
+]
+WithCount = Annotated[
+    bool, Query(description="Adds `count`, all records from `since` to `until`, whatever else filters the list. It reads the whole window.")
 ]
 RecordId = Annotated[str, Path(description="The record's id, percent-encoded.", max_length=1000, pattern=r"^[^\x00]*$")]
 
@@ -76,7 +80,11 @@ def wanted_records(
 
 @router.get("", operation_id="listPayloadRecords", responses=problems_of_deployment(Conflict), dependencies=[READS_RECORDS])
 def list_payload_records(
-    deployment: ReadableDeployment, session: SessionIn, wanted: Annotated[RecordsWanted, Depends(wanted_records)]
+    *,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    wanted: Annotated[RecordsWanted, Depends(wanted_records)],
+    count: WithCount = False,
 ) -> PayloadRecordPage:
     """Returns logged records, `since` <= `logged_at` < `until`, newest first or by `sort`, in the words of the present fairness monitor.
 
@@ -88,6 +96,7 @@ def list_payload_records(
     return PayloadRecordPage(
         payload_records=[PayloadRecordOut.of(one, words) for one in found.records],
         next_cursor=write_record_cursor(found.next_place),
+        count=count_window(session, deployment.no, since=wanted.since, until=wanted.until) if count else None,
     )
 
 

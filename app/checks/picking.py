@@ -38,6 +38,12 @@ def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
     return tuple(metric for metric in picked_on(monitor, data) if metric.is_stored)
 
 
+def measured_keys(monitor: Monitor) -> list[str]:
+    """Returns the keys of the metrics that the monitor measures on any data set, in catalogue order."""
+    picked = {metric.key for data in DataSet for metric in picked_on(monitor, data)}
+    return [key for key in CATALOGUE if key in picked]
+
+
 def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
     """Returns whether a picked metric needs it, on one of the data sets."""
     return any(need in metric.needs for data in on for metric in picked_on(monitor, data))

@@ -32,18 +32,18 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
 
 def read_points(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
     """Returns measurements as `series` does; of a metric that checks do not store, measured now."""
-    if wanted.metric is None or CATALOGUE[wanted.metric].is_stored:
+    if all(CATALOGUE[metric].is_stored for metric in wanted.metrics):
         return series(session, deployment_no, wanted, after_no=after_no, limit=limit)
-    return list(islice(_measure_series(session, deployment_no, wanted, wanted.metric, after_no), limit))
+    return list(islice(_measure_series(session, deployment_no, wanted, after_no), limit))
 
 
-def _measure_series(session: Session, deployment_no: int, wanted: SeriesFilter, metric: str, after_no: int) -> Iterator[Point]:
+def _measure_series(session: Session, deployment_no: int, wanted: SeriesFilter, after_no: int) -> Iterator[Point]:
     last, given = divmod(after_no, _MOST_OF_CHECK)
     runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
     first = next((place for place, run in enumerate(runs) if run.no == last), 0)
     for run in runs[first:]:
         if run.state != CheckState.SUCCEEDED or wanted.check_no not in (None, run.no):
             continue
-        for place, one in enumerate(measure_requested(session, get(session, deployment_no, run.id), [metric]), start=1):
+        for place, one in enumerate(measure_requested(session, get(session, deployment_no, run.id), wanted.metrics), start=1):
             if wanted.lets_through(one) and (run.no != last or place > given):
                 yield Point(run.no * _MOST_OF_CHECK + place, run.id, one)

@@ -24,9 +24,10 @@ LOG_IN = "/login"
 ASSETS = "/assets/"
 
 _OPEN = ("/health/", ASSETS)
+LOG_INS = "/v1/log-ins"
 OIDC_LOG_IN = f"{LOG_IN}/oidc"
 _OF_OPENSCALE = ("/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/v1/preauth/validateAuth", "/identity/token")
-_LOG_INS = frozenset({LOG_IN, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL, *_OF_OPENSCALE})
+_LOG_INS = frozenset({LOG_IN, LOG_INS, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL, *_OF_OPENSCALE})
 """Addresses where people and programs log in, and the one by which the OpenScale SDK finds out how."""
 
 _BROWSED = ("/docs", "/openapi.json")

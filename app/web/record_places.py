@@ -38,6 +38,15 @@ def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | Ga
     if sort is RecordSort.GAP:
         by_gap = read_place_cursor(cursor, _PlaceByGap)
         return None if by_gap is None else GapPlace(by_gap.gap, by_gap.logged_at, by_gap.record_no)
+    return read_newest_cursor(cursor)
+
+
+def read_newest_cursor(cursor: str | None) -> RecordPlace | None:
+    """Returns the place after which the page of a list begins that has the newest first; None for the first page.
+
+    Raises:
+        InvalidInput: the cursor was not made by this service, or for a list of another order.
+    """
     place = read_place_cursor(cursor, _Place)
     return None if place is None else RecordPlace(place.logged_at, place.record_no)
 

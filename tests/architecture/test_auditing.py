@@ -27,6 +27,7 @@ INGESTION = {
 
 LOG_INS = {
     ("POST", "/login"),
+    ("POST", "/v1/log-ins"),
     ("POST", "/icp4d-api/v1/authorize"),
     ("POST", "/identity/token"),
     ("POST", "/login/oidc/back-channel-logout"),
@@ -35,7 +36,7 @@ LOG_INS = {
 
 RECORD_READERS = (
     *("records_of", "record_details", "record_of", "find_records", "nth_newest", "newest_record"),
-    *("flagged_page", "read_affected"),
+    *("flagged_page", "read_affected", "list_feedback", "find_feedback"),
 )
 """Functions that return values of single records."""
 

@@ -4,6 +4,7 @@ FOR_EVERYBODY = {
     "/health/live",
     "/health/ready",
     "/login",
+    "/v1/log-ins",
     "/login/oidc",
     "/login/oidc/callback",
     "/login/oidc/back-channel-logout",

@@ -83,7 +83,7 @@ class Rule:
 
 
 _RULES: dict[Rule, tuple[str, ...]] = {
-    Rule(Needed.NOTHING, Reach.SEEN): ("live", "ready"),
+    Rule(Needed.NOTHING, Reach.SEEN): ("live", "ready", "logIn"),
     Rule(Needed.ANY_KEY, Reach.SEEN): ("readMe", "listMetrics", "readMetric"),
     Rule(Needed.LOG, Reach.SEEN): ("logAzureModelData",),
     Rule(Needed.LOG, Reach.DEPLOYMENT): (
@@ -96,7 +96,10 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         "predict",
         "logEvents",
     ),
-    Rule(Needed.READ, Reach.SEEN): (*("readOverview", "listDeployments", "listAlerts", "readAlert", "listAlertComments", "readWorkers"),),
+    Rule(Needed.READ, Reach.SEEN): (
+        *("readOverview", "listDeployments", "listAlerts", "readAlert", "listAlertComments", "readWorkers"),
+        "listFairnessMonitors",
+    ),
     Rule(Needed.READ, Reach.WHOLE): ("readTelemetry", "listActivities"),
     Rule(Needed.READ, Reach.DEPLOYMENT): (
         *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listDeploymentActivities"),
@@ -125,7 +128,14 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         ),
     ),
     Rule(Needed.RECORDS, Reach.DEPLOYMENT): (
-        *("listLoggingSnippets", "listPayloadRecords", "readPayloadRecord", "listFlaggedRecords"),
+        *(
+            "listLoggingSnippets",
+            "listPayloadRecords",
+            "readPayloadRecord",
+            "listFeedbackRecords",
+            "readFeedbackRecord",
+            "listFlaggedRecords",
+        ),
         *("exportFlaggedRecords", "exportPayloadRecords"),
     ),
     Rule(Needed.MANAGE, Reach.DEPLOYMENT): (

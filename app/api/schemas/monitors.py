@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, Field
 
+from ...checks.picking import measured_keys
 from ...domain.display_names import DisplayNames, GroupName
 from ...domain.group_rules import ALL_OTHERS, Condition, FoundBy, GroupRule, NumberInterval
 from ...domain.monitor_rules import (
@@ -59,6 +60,7 @@ _STORED: dict[str, Any] = {
     "max_records": 10_000,
     "schedule": "hourly",
     "metrics": None,
+    "measured_metrics": ["disparate_impact", "statistical_parity_difference"],
     "strata": None,
     "draws": DRAWS_PER_ROW,
     "seed": 0,
@@ -441,6 +443,7 @@ class MonitorOut(Out):
     max_records: int
     schedule: Schedule
     metrics: list[MetricKey] | None
+    measured_metrics: list[MetricKey] = Field(description="What checks measure: `metrics`, or the usual ones where that is null.")
     strata: ColumnName | None
     draws: int
     seed: int
@@ -455,4 +458,20 @@ class MonitorOut(Out):
     @classmethod
     def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":
         """Returns the body of a stored monitor, with its doubtful fields."""
-        return cls.from_object(monitor, warnings=warnings)
+        return cls.from_object(monitor, warnings=warnings, measured_metrics=measured_keys(monitor))
+
+
+class ListedMonitorOut(Out):
+    """A monitor in a list, without warnings."""
+
+    deployment_id: str
+    monitor: MonitorOut
+
+
+class MonitorPage(Out):
+    """Some monitors, those of the oldest deployments first."""
+
+    model_config = example({"fairness_monitors": [{"deployment_id": "credit-risk", "monitor": _STORED}], "next_cursor": None})
+
+    fairness_monitors: list[ListedMonitorOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")

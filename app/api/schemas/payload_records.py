@@ -172,10 +172,11 @@ class PayloadRecordDetailsOut(PayloadRecordOut):
 class PayloadRecordPage(Out):
     """A page of records, newest first."""
 
-    model_config = example({"payload_records": [_RECORD], "next_cursor": None})
+    model_config = example({"payload_records": [_RECORD], "next_cursor": None, "count": None})
 
     payload_records: list[PayloadRecordOut]
     next_cursor: str | None = Field(description="Null at the end of the log. A page may be short, or empty, and still have one.")
+    count: int | None = Field(description="Records of the window, where the request asks for it.")
 
 
 def _computed_members(found: RecordSummary, words: GroupWords) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from .results import is_of_scope, measurement_from, name_columns, omit_columns, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesFilter:
-    """Filter of measurements; an absent member lets all through. Times are half-open [since, until)."""
+    """Filter of measurements; an absent or empty member lets all through. Times are half-open [since, until)."""
 
-    metric: str | None = None
+    metrics: tuple[str, ...] = ()
     data: DataSet | None = None
     scope: Scope | None = None
     attribute: str | None = None
@@ -33,8 +33,9 @@ class SeriesFilter:
 
     def lets_through(self, one: Measurement) -> bool:
         """Returns whether the measurement is of what is asked for, whatever its time."""
-        pairs = ((self.metric, one.metric), (self.data, one.data), (self.attribute, one.attribute), (self.group, one.group))
-        return all(wanted in (None, own) for wanted, own in pairs) and (self.scope is None or one.is_of(self.scope))
+        pairs = ((self.data, one.data), (self.attribute, one.attribute), (self.group, one.group))
+        is_of_metric = not self.metrics or one.metric in self.metrics
+        return is_of_metric and all(wanted in (None, own) for wanted, own in pairs) and (self.scope is None or one.is_of(self.scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,6 @@ _KEPT = f"""
 def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
     """Returns measurements oldest first, at most `limit`, after the one numbered `after_no` (0: from the start)."""
     columns = {
-        MeasurementRow.metric: wanted.metric,
         MeasurementRow.data: wanted.data,
         MeasurementRow.attribute: wanted.attribute,
         MeasurementRow.group: wanted.group,
@@ -136,6 +136,7 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
     }
     conditions = [MeasurementRow.deployment_no == deployment_no]
     conditions += [] if wanted.scope is None else [is_of_scope(wanted.scope)]
+    conditions += [MeasurementRow.metric.in_(wanted.metrics)] if wanted.metrics else []
     conditions += [] if wanted.since is None else [MeasurementRow.at >= wanted.since]
     conditions += [] if wanted.until is None else [MeasurementRow.at < wanted.until]
     conditions += [column == value for column, value in columns.items() if value is not None]

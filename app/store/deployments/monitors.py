@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Text, case, delete, func, literal, or_, select, update
@@ -15,13 +15,35 @@ from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute, Schedule
 from ...domain.outcomes import OutcomeRule
 from ...domain.values import GroupValue, Range
-from ..tables import CheckRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
+from ..tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 
 
 def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
     """Returns the deployment's monitor, if it has one."""
     row = session.get(MonitorRow, deployment_no)
     return None if row is None else _monitor(row)
+
+
+class PlacedMonitor(NamedTuple):
+    """A monitor with its deployment's number and id."""
+
+    deployment_no: int
+    deployment_id: str
+    monitor: Monitor
+
+
+def page_of_monitors(session: Session, *, after_no: int, limit: int, only_no: int | None = None) -> list[PlacedMonitor]:
+    """Returns at most `limit` monitors, those of the oldest deployments after `after_no` first; `only_no` leaves at most that one."""
+    statement = (
+        select(DeploymentRow.no, DeploymentRow.id, MonitorRow)
+        .join(MonitorRow, MonitorRow.deployment_no == DeploymentRow.no)
+        .where(DeploymentRow.no > after_no)
+        .order_by(DeploymentRow.no)
+        .limit(limit)
+    )
+    if only_no is not None:
+        statement = statement.where(DeploymentRow.no == only_no)
+    return [PlacedMonitor(no, deployment_id, _monitor(row)) for no, deployment_id, row in session.execute(statement)]
 
 
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:

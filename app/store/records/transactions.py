@@ -131,6 +131,12 @@ def count_records(session: Session, deployment_no: int, wanted: RecordFilter, *,
     return RecordCount(records=records, is_least=is_cut or records >= most)
 
 
+def count_window(session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None) -> int:
+    """Returns how many records were logged in [since, until)."""
+    statement = bound_statement(deployment_no, RecordFilter(since=since, until=until), None)
+    return int(session.execute(text(f"SELECT count(*) FROM payload_records r WHERE {statement.where}"), statement.values).scalar_one())  # noqa: S608
+
+
 def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:
     """Returns the record of that id."""
     found = session.execute(

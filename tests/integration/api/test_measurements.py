@@ -92,6 +92,15 @@ def test_data_without_the_metric_are_answered_with_those_that_have_it(measured: 
     assert "payload, balanced, feedback" in answer.text
 
 
+def test_one_question_takes_several_metrics(measured: RunningService) -> None:
+    points = found(measured, metric=["disparate_impact", "statistical_parity_difference"], data="payload", scope="group", limit=4)
+    unknown = measured.client.get(ADDRESS, params={"metric": ["disparate_impact", "luck"]})
+
+    assert [point["metric"] for point in points[:2]] == ["disparate_impact", "statistical_parity_difference"]
+    assert {point["metric"] for point in points} == {"disparate_impact", "statistical_parity_difference"}
+    assert (unknown.status_code, unknown.json()["errors"][0]["field"]) == (422, "metric")
+
+
 def test_a_measurement_says_in_words_what_its_value_says(measured: RunningService) -> None:
     point = found(measured, metric="disparate_impact", data="payload", scope="group")[0]
     listed = read_measurements(measured.client, f"/v1/deployments/a-model/checks/{point['check_id']}")

@@ -179,3 +179,29 @@ def test_without_a_monitor_there_are_no_sides_to_add(service: RunningService) ->
     service.client.post("/v1/deployments", json=deployment())
 
     assert service.client.post(f"{PATH}/both-sides", json={"version": 1}).status_code == 404
+
+
+def test_the_monitors_of_all_deployments_come_in_one_list(service: RunningService) -> None:
+    for identifier in ("first", "unwatched", "second"):
+        service.client.post("/v1/deployments", json=deployment(id=identifier)).raise_for_status()
+    for identifier in ("first", "second"):
+        service.client.put(f"/v1/deployments/{identifier}/fairness-monitor", json=monitor()).raise_for_status()
+
+    page = service.client.get("/v1/fairness-monitors", params={"limit": 1}).json()
+    rest = service.client.get("/v1/fairness-monitors", params={"cursor": page["next_cursor"]}).json()
+    own = service.client.get("/v1/deployments/second/fairness-monitor").json()
+
+    assert [one["deployment_id"] for one in page["fairness_monitors"] + rest["fairness_monitors"]] == ["first", "second"]
+    assert rest["fairness_monitors"][0]["monitor"] == own | {"warnings": []}
+    assert rest["next_cursor"] is None
+
+
+def test_a_monitor_says_which_metrics_null_means(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment()).raise_for_status()
+    path = "/v1/deployments/credit-risk/fairness-monitor"
+
+    usual = service.client.put(path, json=monitor()).json()
+    chosen = service.client.put(path, json=monitor(metrics=["disparate_impact"])).json()
+
+    assert (usual["metrics"], "statistical_parity_difference" in usual["measured_metrics"]) == (None, True)
+    assert chosen["measured_metrics"] == ["disparate_impact"]

@@ -1,0 +1,51 @@
+"""Routes that read ground-truth labels: a list, and one. They are logged in `ingestion.py`."""
+
+from fastapi import APIRouter
+
+from ..errors import Conflict, NotFound
+from ..store.records.feedback import count_feedback, find_feedback, list_feedback
+from ..store.records.transactions import schemas_of
+from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
+from ..web.auditing import READS_RECORDS
+from ..web.paging import Limit, PlaceCursor
+from ..web.record_places import read_newest_cursor, write_record_cursor
+from ..web.times import Moment, in_utc
+from .answers import answers, problems_of_deployment
+from .payload_records import RecordId, WithCount
+from .schemas.feedback_records import FeedbackRecordOut, FeedbackRecordPage
+
+router = APIRouter(
+    prefix="/v1/deployments/{deployment_id}/feedback-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
+)
+
+
+@router.get("", operation_id="listFeedbackRecords", responses=problems_of_deployment(Conflict), dependencies=[READS_RECORDS])
+def list_feedback_records(
+    *,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    since: Moment = None,
+    until: Moment = None,
+    limit: Limit = 100,
+    cursor: PlaceCursor = None,
+    count: WithCount = False,
+) -> FeedbackRecordPage:
+    """Returns ground-truth labels, `since` <= `logged_at` < `until`, newest first, each with the features of its record or its own."""
+    earliest, latest, after = in_utc("since", since), in_utc("until", until), read_newest_cursor(cursor)
+    found = list_feedback(session, deployment.no, since=earliest, until=latest, after=after, limit=limit + 1)
+    schemas = schemas_of(session, deployment.no)
+    page = found[:limit]
+    return FeedbackRecordPage(
+        feedback_records=[FeedbackRecordOut.of(one, schemas[one.schema_version]) for one in page],
+        next_cursor=write_record_cursor(page[-1].place if len(found) > limit else None),
+        count=count_feedback(session, deployment.no, since=earliest, until=latest) if count else None,
+    )
+
+
+@router.get("/{record_id:path}", operation_id="readFeedbackRecord", responses=problems_of_deployment(), dependencies=[READS_RECORDS])
+def read_feedback_record(deployment: ReadableDeployment, session: SessionIn, record_id: RecordId) -> FeedbackRecordOut:
+    """Returns the ground-truth label of that id."""
+    found = find_feedback(session, deployment.no, record_id)
+    if found is None:
+        raise NotFound("feedback record", record_id)
+    return FeedbackRecordOut.of(found, schemas_of(session, deployment.no)[found.schema_version])

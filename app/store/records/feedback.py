@@ -1,0 +1,68 @@
+"""Labels as people and programs look through them: newest first, each with the features of its record or its own."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from .record_conditions import RecordPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFeedback:
+    """One label. `features` and `meta` are in the order of the schema of `schema_version`; `has_record` says that its record is stored."""
+
+    feedback_no: int
+    feedback_id: str
+    logged_at: datetime
+    schema_version: int
+    features: list[Any] | None
+    meta: list[Any] | None
+    label: Any
+    prediction: Any
+    probability: Any
+    has_record: bool
+
+    @property
+    def place(self) -> RecordPlace:
+        """Its position among the labels."""
+        return RecordPlace(self.logged_at, self.feedback_no)
+
+
+_COLUMNS = """f.feedback_no, f.feedback_id, f.logged_at, coalesce(r.schema_version, f.schema_version) AS schema_version,
+    coalesce(r.features, f.features) AS features, coalesce(r.meta, f.meta) AS meta, f.label,
+    coalesce(r.label, r.prediction, f.predicted_label, f.predicted) AS prediction,
+    coalesce(r.probability, f.predicted_probability) AS probability, r.record_no IS NOT NULL AS has_record"""
+_WITH_RECORDS = """feedback_records f LEFT JOIN payload_records r
+    ON r.deployment_no = f.deployment_no AND r.logged_at = f.record_logged_at AND r.record_no = f.record_no"""
+_WINDOW = """f.deployment_no = :no AND f.logged_at >= coalesce(CAST(:since AS timestamptz), '-infinity')
+    AND f.logged_at < coalesce(CAST(:until AS timestamptz), 'infinity')"""
+
+
+def list_feedback(
+    session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, after: RecordPlace | None, limit: int
+) -> list[StoredFeedback]:
+    """Returns at most `limit` labels that were logged in [since, until), newest first, after that position."""
+    values = {"no": deployment_no, "since": since, "until": until, "limit": limit}
+    later = ""
+    if after is not None:
+        later = "AND (f.logged_at, f.feedback_no) < (:after_at, :after_no)"
+        values |= {"after_at": after.logged_at, "after_no": after.record_no}
+    query = f"""SELECT {_COLUMNS} FROM {_WITH_RECORDS} WHERE {_WINDOW} {later}
+        ORDER BY f.logged_at DESC, f.feedback_no DESC LIMIT :limit"""  # noqa: S608 - constants
+    return [StoredFeedback(**row) for row in session.execute(text(query), values).mappings()]
+
+
+def find_feedback(session: Session, deployment_no: int, feedback_id: str) -> StoredFeedback | None:
+    """Returns the label of that id."""
+    query = f"SELECT {_COLUMNS} FROM {_WITH_RECORDS} WHERE f.deployment_no = :no AND f.feedback_id = :id"  # noqa: S608 - constants
+    row = session.execute(text(query), {"no": deployment_no, "id": feedback_id}).mappings().one_or_none()
+    return None if row is None else StoredFeedback(**row)
+
+
+def count_feedback(session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None) -> int:
+    """Returns how many labels were logged in [since, until)."""
+    query = f"SELECT count(*) FROM feedback_records f WHERE {_WINDOW}"  # noqa: S608 - constants
+    return int(session.execute(text(query), {"no": deployment_no, "since": since, "until": until}).scalar_one())
