@@ -69,8 +69,7 @@ from .api.ingestion_paths import ingestion_paths
 from .api.uploads import is_upload
 from .dashboard import create_pages
 from .errors import SetupError
-from .openscale import OpenScaleDoor, create_face, is_openscale
-from .openscale.records import is_record_upload
+from .face import Face, mount_face
 from .services import Services, open_services
 from .settings import Settings, load_settings
 from .telemetry.logs import configure_logging
@@ -156,27 +155,37 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     own = "" if settings.database_url is None else settings.database_url.get_secret_value()
     services = open_services(settings, database_url or own)
     pages = BodyLimit(create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
-    faces = Faces(_create_api(), pages, services, openscale=create_face())
+    mounted = mount_face(services)
+    face = None if mounted is None else mounted[0]
+    faces = Faces(_create_api(), pages, services, face=face)
     room = Room(
         BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
         each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
         busy="Too much is being received already. Nothing was changed; send it again in a moment.",
         busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it again after an answer.",
     )
+    open_paths = frozenset() if face is None else face.open_paths
+
+    def is_unaudited(scope: Scope) -> bool:
+        return stores_records(scope) or (face is not None and face.is_upload(scope))
+
     limited = BodyLimit(
         faces,
         max_bytes=problems.MAX_BODY_BYTES,
         room=room,
-        exempt=lambda scope: is_upload(scope) or stores_records(scope),
+        exempt=lambda scope: is_upload(scope) or is_unaudited(scope),
     )
-    gate = KeyGate(limited, authenticator=services.authenticator)
-    audited = AuditLayer(gate, database=services.database, turns=services.turns, exempt=stores_records)
-    inner = RequestContext(audited, trusted_proxies=settings.trusted_networks)
-    ingestion = IngestionRoutes(
-        OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion, limits=services.limits
-    )
+    gate = KeyGate(limited, authenticator=services.authenticator, open_paths=open_paths)
+    audited = AuditLayer(gate, database=services.database, turns=services.turns, exempt=is_unaudited, open_paths=open_paths)
+    inner: ASGIApp = RequestContext(audited, trusted_proxies=settings.trusted_networks)
+    if face is not None:
+        inner = face.wrap(inner)
+    ingestion = IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion, limits=services.limits)
     events = EventRoutes(ingestion, authenticator=services.authenticator, gateway=services.gateway, limits=services.limits)
-    return GatewayRoute(events, authenticator=services.authenticator, gateway=services.gateway, limits=services.limits)
+    whole = GatewayRoute(events, authenticator=services.authenticator, gateway=services.gateway, limits=services.limits)
+    if mounted is not None:
+        mounted[1].connect(api=_create_api(), ingestion=ingestion, whole=whole)
+    return whole
 
 
 @cache
@@ -199,15 +208,15 @@ def _create_api() -> FastAPI:
 
 def stores_records(scope: Scope) -> bool:
     """Returns whether the request stores records or answers for a model, like the ingestion routes: no audit event for each of them."""
-    return is_live_request(scope) or is_record_upload(scope)
+    return is_live_request(scope)
 
 
 class Faces:
     """The APIs and the pages at one address, which give each request the services. It also takes the messages of the lifespan."""
 
-    def __init__(self, api: ASGIApp, pages: ASGIApp, services: Services, *, openscale: ASGIApp) -> None:
+    def __init__(self, api: ASGIApp, pages: ASGIApp, services: Services, *, face: Face | None) -> None:
         self._api = api
-        self._openscale = openscale
+        self._face = face
         self._pages = pages
         self._services = services
         self._started = Router(lifespan=_lifespan(services))
@@ -218,8 +227,8 @@ class Faces:
             await self._started(scope, receive, send)
             return
         provide_services(scope, self._services)
-        if scope["type"] == "http" and is_openscale(scope["path"]):
-            await self._openscale(scope, receive, send)
+        if scope["type"] == "http" and self._face is not None and scope["path"].startswith(self._face.prefixes):
+            await self._face.app(scope, receive, send)
             return
         if scope["type"] != "http" or is_of_programs(scope["path"]):
             await self._api(scope, receive, send)

@@ -15,7 +15,6 @@ from ..errors import Unauthenticated, Unavailable
 from ..store.database.engine import Database
 from ..store.people.api_keys import ApiKey, ApiKeys
 from ..store.people.sessions import holder_of
-from .access_tokens import AccessTokens, looks_like_token
 from .issuer_users import admit_user, bound_number
 from .keys import USE_NOTED_EVERY, hash_key, key_id_of, key_refusal
 from .oidc.bearers import BearerTokens, is_of_issuer
@@ -38,13 +37,11 @@ class Authenticator:
         self,
         database: Database,
         *,
-        tokens: AccessTokens | None = None,
         bearers: BearerTokens | None = None,
         clock: Callable[[], float] = monotonic_seconds,
     ) -> None:
         self._bearers = bearers
         self._database = database
-        self._tokens = tokens
         self._clock = clock
         self._known: dict[bytes, tuple[Principal, float]] = {}
         self._under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = {}
@@ -62,7 +59,7 @@ class Authenticator:
     async def authenticate_async(self, authorization: str | None) -> Principal:
         """Does the same on the event loop: a key seen lately costs no thread, and callers who wait for the same key share one look-up.
 
-        A program that logged in sends, instead of a key, the access token or the session's token that it was given.
+        A program that logged in sends, instead of a key, the session's token that it was given.
 
         Raises:
             Unauthenticated: no key was sent, or it is unknown or revoked.
@@ -73,7 +70,7 @@ class Authenticator:
             return await self.authenticate_session(sent)
         if self._bearers is not None and is_of_issuer(sent):
             return await self._authenticate_bearer(sent, self._bearers)
-        text, secret_hash = _parse_key(authorization, with_tokens=self._tokens is not None)
+        text, secret_hash = _parse_key(authorization)
         recalled = self._recall(secret_hash)
         if recalled is not None:
             return recalled
@@ -139,11 +136,9 @@ class Authenticator:
 
     def _look_up(self, text: str, secret_hash: bytes) -> Principal:
         asked_at, now = self._clock(), utc_now()  # before the question: a key revoked while it is answered must not live longer
-        key_id = key_id_of(text)
-        of_token = self._tokens.read(text) if self._tokens is not None and key_id is None else None
         with self._database.transaction() as session:
-            key = ApiKeys(session).find(str(key_id or of_token))
-        if key is None or (of_token is None and not hmac.compare_digest(key.secret_hash, secret_hash)):
+            key = ApiKeys(session).find(str(key_id_of(text)))
+        if key is None or not hmac.compare_digest(key.secret_hash, secret_hash):
             raise Unauthenticated("This API key is not known here.")
         refusal = key_refusal(key, now)
         if refusal is not None:
@@ -173,12 +168,12 @@ class Authenticator:
         return principal
 
 
-def _parse_key(authorization: str | None, *, with_tokens: bool = False) -> tuple[str, bytes]:
+def _parse_key(authorization: str | None) -> tuple[str, bytes]:
     """Returns the key's text and its hash. A text that cannot be a key is refused without asking the database."""
     text = _read_text(authorization)
     if not text:
         raise Unauthenticated("Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic.")
-    if key_id_of(text) is None and not (with_tokens and looks_like_token(text)):
+    if key_id_of(text) is None:
         raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
     return text, hash_key(text)
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from ..errors import SetupError
@@ -59,17 +57,10 @@ class SecretBox:
         """Returns whether it was sealed with the key that seals now, so that the old ones are not needed for it."""
         return _open(self._ciphers[0], sealed) is not None
 
-    def signing_keys(self) -> tuple[bytes, ...]:
-        """Returns the keys of short-lived access tokens, the one that signs first: every process of the installation derives the same."""
-        return self._signing_keys
-
     def _use(self, words: Sequence[str]) -> None:
         if not words or not all(one.strip() for one in words):
             raise SetupError("EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one generated.")
         self._ciphers = tuple(AESGCM(_derive_key(one)) for one in words)
-        self._signing_keys = tuple(
-            HKDF(SHA256(), 32, salt=None, info=b"evenhand access tokens v1").derive(_derive_key(one)) for one in words
-        )
 
 
 class KeyFileBox(SecretBox):
@@ -97,11 +88,6 @@ class KeyFileBox(SecretBox):
             if not self._read_if_replaced():
                 raise
         return super().unseal(sealed)
-
-    def signing_keys(self) -> tuple[bytes, ...]:
-        """Returns the keys of short-lived access tokens, the newest first."""
-        self._read_if_replaced()
-        return super().signing_keys()
 
     def _read_if_replaced(self) -> bool:
         try:

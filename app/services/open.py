@@ -15,7 +15,6 @@ from ..outbound.egress import EgressPolicy
 from ..reports.making import ReportMaker
 from ..scoring.live import LiveModels
 from ..security import passwords
-from ..security.access_tokens import AccessTokens
 from ..security.authenticator import Authenticator
 from ..security.failed_log_ins import FailedLogIns
 from ..security.key_limits import LimitKeeper
@@ -57,7 +56,6 @@ class Services:
     database: Database
     replica: Replica | None
     authenticator: Authenticator
-    access_tokens: AccessTokens
     secret_box: SecretBox
     ingestion: Ingestion
     mitigation: ActiveMitigation
@@ -114,7 +112,6 @@ def open_services(settings: Settings, database_url: str) -> Services:
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
     secret_box = open_secret_box(settings)
-    tokens = AccessTokens(secret_box.signing_keys)
     ingestion = Ingestion(database, sealer=secret_box)
     failed_log_ins = FailedLogIns(database)
     configuration = read_configuration(settings)
@@ -129,8 +126,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
         policy=policy,
         database=database,
         replica=Replica(url.get_secret_value(), database) if (url := settings.database_replica_url) else None,
-        authenticator=Authenticator(database, tokens=tokens, bearers=bearers),
-        access_tokens=tokens,
+        authenticator=Authenticator(database, bearers=bearers),
         secret_box=secret_box,
         failed_log_ins=failed_log_ins,
         oidc=oidc,

@@ -27,6 +27,10 @@ DeploymentId = Annotated[
 ]
 
 
+IS_INNER = "is_inner"
+"""Member of the state of a request that a face makes in the name of another one."""
+
+
 def provide_services(scope: Scope, services: Services) -> None:
     """Puts the services into the scope of a request, where `services_of` finds them."""
     scope.setdefault("state", {})["services"] = services
@@ -64,7 +68,9 @@ def transaction(request: Request, services: ServicesIn, _turn: Annotated[None, D
         return
     with services.database.transaction() as session:
         yield session
-        note_request(session)
+        # That of the request in whose name this one is made is written before its answer.
+        if IS_INNER not in request.scope["state"]:
+            note_request(session)
 
 
 SessionIn = Annotated[Session, Depends(transaction, scope="function")]

@@ -5,7 +5,7 @@ Requests of ingestion do not pass this layer: they are counted, and their record
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -92,8 +92,17 @@ class RequestOrigin:
 class AuditLayer:
     """Writes the events that the routes did not write. An answer whose event cannot be stored is not sent."""
 
-    def __init__(self, app: ASGIApp, *, database: Database, turns: asyncio.Semaphore, exempt: Callable[[Scope], bool]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        database: Database,
+        turns: asyncio.Semaphore,
+        exempt: Callable[[Scope], bool],
+        open_paths: Collection[str] = (),
+    ) -> None:
         self._app = app
+        self._open_paths = open_paths
         self._database = database
         self._turns = turns
         self._exempt = exempt
@@ -102,7 +111,7 @@ class AuditLayer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on, and notes it before its answer begins."""
         # Log-ins leave events of their own, with the name that was tried.
-        if scope["type"] != "http" or is_open(scope["path"]) or self._exempt(scope):
+        if scope["type"] != "http" or is_open(scope["path"]) or scope["path"] in self._open_paths or self._exempt(scope):
             await self._app(scope, receive, send)
             return
         origin = RequestOrigin(scope)

@@ -6,6 +6,7 @@ The same holds for a key typed into a browser's own prompt (HTTP Basic), except 
 """
 
 import re
+from collections.abc import Collection
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers
@@ -26,12 +27,11 @@ ASSETS = "/assets/"
 _OPEN = ("/health/", ASSETS)
 LOG_INS = "/v1/log-ins"
 OIDC_LOG_IN = f"{LOG_IN}/oidc"
-_OF_OPENSCALE = ("/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/v1/preauth/validateAuth", "/identity/token")
-_LOG_INS = frozenset({LOG_IN, LOG_INS, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL, *_OF_OPENSCALE})
-"""Addresses where people and programs log in, and the one by which the OpenScale SDK finds out how."""
+_LOG_INS = frozenset({LOG_IN, LOG_INS, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL})
+"""Addresses where people and programs log in."""
 
 _BROWSED = ("/docs", "/openapi.json")
-_OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/", "/openscale/", "/v2/", "/icp4d-api/", "/identity/")
+_OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
 """Makes a browser ask for the key in its own log-in prompt. Only where people browse: programs are asked for a Bearer token."""
 
@@ -40,10 +40,11 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class KeyGate:
-    """Stores the caller in the request's state, as `principal`."""
+    """Stores the caller in the request's state, as `principal`. `open_paths` are open to everybody in addition to `is_open`."""
 
-    def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, open_paths: Collection[str] = ()) -> None:
         self._app = app
+        self._open_paths = open_paths
         self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,7 +53,7 @@ class KeyGate:
             await self._app(scope, receive, send)
             return
         _drop_other_cookies(scope)
-        if is_open(scope["path"]):
+        if is_open(scope["path"]) or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)

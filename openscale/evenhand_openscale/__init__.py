@@ -1,9 +1,68 @@
-"""The second face: the OpenScale v2 API over the services of REST v1, for scripts written with its Python SDK.
+"""The OpenScale v2 API over REST v1 of Evenhand, for scripts written with IBM's Python SDK.
 
-It translates, and decides nothing about fairness. Changes go through the functions of REST v1's own routes, so there is one way to write.
+It translates, and decides nothing about fairness. Evenhand mounts it where it is installed: see the docstring of its module `face`.
 """
 
-from .door import OpenScaleDoor, is_openscale
-from .face import create_face
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["OpenScaleDoor", "create_face", "is_openscale"]
+from fastapi import Depends, FastAPI
+
+from . import (
+    data_sets,
+    log_in,
+    marts,
+    measurements,
+    monitor_definitions,
+    monitor_instances,
+    providers,
+    recommendations,
+    records,
+    refusals,
+    runs,
+    subscriptions,
+)
+from .bodies import storable_only
+from .door import OPEN, PREFIXES, OpenScaleDoor, is_upload
+from .refused import Refused, answer_refused
+
+if TYPE_CHECKING:
+    from app.face import Entry
+
+VERSION = "1.0.0"
+
+ROUTERS = (
+    log_in.router,
+    marts.router,
+    providers.router,
+    subscriptions.router,
+    data_sets.router,
+    records.router,
+    monitor_definitions.router,
+    monitor_instances.router,
+    runs.router,
+    measurements.router,
+    recommendations.router,
+    refusals.router,
+)
+
+
+def mount(entry: "Entry") -> dict[str, Any]:
+    """Returns what Evenhand needs to mount this face, the members of its `Face`.
+
+    Parameters of the query that a route does not know are ignored, other than in REST v1: the SDK adds those of its projects and
+    spaces to every address.
+    """
+    app = FastAPI(
+        title="Evenhand for the OpenScale SDK",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(storable_only)],
+    )
+    app.state.entry = entry
+    entry.install(app)
+    app.add_exception_handler(Refused, answer_refused)
+    for router in ROUTERS:
+        app.include_router(router)
+    return {"app": app, "prefixes": PREFIXES, "open_paths": OPEN, "is_upload": is_upload, "wrap": OpenScaleDoor}

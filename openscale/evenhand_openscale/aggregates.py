@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..errors import InvalidInput
-from .bodies import Answer
+from .refused import invalid
+from .v1 import Json
 
 MAX_INTERVALS = 10_000
 """Max intervals of one answer."""
@@ -62,7 +62,7 @@ class Aggregation:
         """Returns the beginning or the end of the interval around an end of the window: intervals are taken as a whole.
 
         Raises:
-            InvalidInput: the interval would go beyond the calendar.
+            Refused: the interval would go beyond the calendar.
         """
         if self.interval is None:
             return at
@@ -71,7 +71,7 @@ class Aggregation:
             start = floor(at)
             return start if not is_end or start == at else floor(start + _NEXT[self.interval])
         except OverflowError as error:
-            raise InvalidInput.of("end" if is_end else "start", f"has no whole {self.interval} around it") from error
+            raise invalid(("end" if is_end else "start", f"has no whole {self.interval} around it")) from error
 
 
 @dataclass(slots=True)
@@ -90,16 +90,16 @@ def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggre
     """Returns what an address asks for: `agg` is a list of `function` or `metric:function`, joined by commas.
 
     Raises:
-        InvalidInput: an unknown function or interval.
+        Refused: an unknown function or interval.
     """
     functions: dict[str | None, list[str]] = {}
     for one in agg.split(","):
         metric, _, function = one.strip().rpartition(":")
         if function not in _FUNCTIONS:
-            raise InvalidInput.of("agg", f"{function!r:.60} is none of {', '.join(_FUNCTIONS)}")
+            raise invalid(("agg", f"{function!r:.60} is none of {', '.join(_FUNCTIONS)}"))
         functions.setdefault(metric or None, []).append(function)
     if interval is not None and interval not in _INTERVALS:
-        raise InvalidInput.of("interval", f"{interval!r:.60} is none of {', '.join(_INTERVALS)}")
+        raise invalid(("interval", f"{interval!r:.60} is none of {', '.join(_INTERVALS)}"))
     return Aggregation(functions, interval, group.split(",") if group else ())
 
 
@@ -107,7 +107,7 @@ def intervals_of(wanted: Aggregation, since: datetime, until: datetime) -> list[
     """Returns the beginnings of all intervals of a window; without an interval, the whole window is one.
 
     Raises:
-        InvalidInput: there are too many.
+        Refused: there are too many.
     """
     if wanted.interval is None:
         return [since]
@@ -117,13 +117,13 @@ def intervals_of(wanted: Aggregation, since: datetime, until: datetime) -> list[
     while at < until:
         if len(found) == MAX_INTERVALS:
             message = f"leads to more than {MAX_INTERVALS:,} intervals; ask for a longer interval, or a shorter window with start and end"
-            raise InvalidInput.of("interval", message)
+            raise invalid(("interval", message))
         found.append(at)
         at = floor(at + step)
     return found
 
 
-def aggregate(measurements: Sequence[Answer], wanted: Aggregation, intervals: Sequence[datetime]) -> list[Answer]:
+def aggregate(measurements: Sequence[Json], wanted: Aggregation, intervals: Sequence[datetime]) -> list[Json]:
     """Returns the metrics of each group of tags, with one value for each interval: None where it has no measurement.
 
     Measurements come newest first.

@@ -1,27 +1,24 @@
 """A subscription's asset and fields as a deployment, and a deployment as those: one deployment, said in two ways."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
-from ..domain.deployments import Column, Deployment, FieldKind, FieldType, ProblemType
-from ..errors import FieldProblem, InvalidInput
-from .bodies import Answer, Sent, without_none
+from .bodies import Sent, without_none
+from .refused import invalid
+from .v1 import Json
 
 _TYPES = {
-    "string": FieldType.STRING,
-    "boolean": FieldType.BOOLEAN,
-    **dict.fromkeys(("integer", "int", "long", "short", "byte", "bigint", "int64"), FieldType.INTEGER),
-    **dict.fromkeys(("double", "float", "number", "float64"), FieldType.NUMBER),
+    "string": "string",
+    "boolean": "boolean",
+    **dict.fromkeys(("integer", "int", "long", "short", "byte", "bigint", "int64"), "integer"),
+    **dict.fromkeys(("double", "float", "number", "float64"), "number"),
 }
-_SPARK = {FieldType.STRING: "string", FieldType.BOOLEAN: "boolean", FieldType.INTEGER: "integer", FieldType.NUMBER: "double"}
+_PROBLEM_TYPES = ("binary", "multiclass", "regression")
 
 _NO_COLUMN = ("prediction", "probability", "class_probability", "decoded-target", "target", "record-id", "record-timestamp")
 """Roles of schema fields that are neither a feature nor a meta field."""
-
-_SCHEMAS = ("input_data_schema", "training_data_schema")
 
 
 class AssetIn(Sent):
@@ -71,22 +68,14 @@ class AssetPropertiesIn(Sent):
     output_data_schema: SchemaIn | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FoundColumns:
-    """The columns of a model's records."""
-
-    features: tuple[Column, ...]
-    meta: tuple[Column, ...]
-
-
-def columns_of(properties: AssetPropertiesIn) -> FoundColumns:
-    """Returns the features and meta fields that the properties and schemas name.
+def columns_json(properties: AssetPropertiesIn) -> Json:
+    """Returns the features and meta fields that the properties and schemas name, as REST v1 takes them.
 
     Without a schema, categorical fields are taken for text and the others for numbers. Columns of a schema that are neither features
     nor of another role are meta fields: logged, never sent to the model.
 
     Raises:
-        InvalidInput: no feature is named, or a field has a type that is none of a column.
+        Refused: no feature is named, or a field has a type that is none of a column.
     """
     known = {
         field.name: field for schema in (properties.training_data_schema, properties.input_data_schema) if schema for field in schema.fields
@@ -94,7 +83,7 @@ def columns_of(properties: AssetPropertiesIn) -> FoundColumns:
     names = properties.feature_fields or [name for name, field in known.items() if _role_of(field) == "feature"]
     if not names:
         message = "must name the features; or send an input_data_schema whose fields have the modeling_role feature"
-        raise InvalidInput.of("asset_properties.feature_fields", message)
+        raise invalid(("asset_properties.feature_fields", message))
     outputs = {properties.label_column, properties.prediction_field, properties.predicted_target_field, properties.transaction_id_field}
     outputs |= set(properties.probability_fields or ())
     meta = [
@@ -103,30 +92,32 @@ def columns_of(properties: AssetPropertiesIn) -> FoundColumns:
         if name not in names and name not in outputs and _role_of(field) not in _NO_COLUMN and not field.metadata.get("deleted")
     ]
     categorical = set(properties.categorical_fields or ())
-    problems: list[FieldProblem] = []
-    found = [[_column(name, known.get(name), categorical, problems) for name in part] for part in (names, meta)]
-    if problems:
-        raise InvalidInput(problems)
-    return FoundColumns(tuple(found[0]), tuple(found[1]))
+    columns = {
+        "features": [_column_json(name, known.get(name), categorical) for name in names],
+        "meta": [_column_json(name, known.get(name), categorical) for name in meta],
+    }
+    unknown = [column for part in columns.values() for column in part if column["type"] not in _TYPES.values()]
+    if unknown:
+        field = "asset_properties.input_data_schema"
+        raise invalid(*((field, f"{column['name']!r} has the type {column['type']!r}, which is none of a column") for column in unknown))
+    return columns
 
 
-def problem_type_of(asset: AssetIn) -> ProblemType:
+def problem_type_of(asset: AssetIn) -> str:
     """Returns the kind of the model's prediction.
 
     Raises:
-        InvalidInput: it is none that Evenhand watches, or of texts or images, which have no columns.
+        Refused: it is none that Evenhand watches, or of texts or images, which have no columns.
     """
     if asset.input_data_type not in (None, "structured"):
         message = f"{asset.input_data_type!r:.60} is not supported by Evenhand, which watches models of structured data"
-        raise InvalidInput.of("asset.input_data_type", message)
-    try:
-        return ProblemType(asset.problem_type or "")
-    except ValueError as error:
-        kinds = ", ".join(kind.value for kind in ProblemType)
-        raise InvalidInput.of("asset.problem_type", f"must be one of {kinds}, found {asset.problem_type!r}") from error
+        raise invalid(("asset.input_data_type", message))
+    if asset.problem_type not in _PROBLEM_TYPES:
+        raise invalid(("asset.problem_type", f"must be one of {', '.join(_PROBLEM_TYPES)}, found {asset.problem_type!r}"))
+    return str(asset.problem_type)
 
 
-def outputs_json(properties: AssetPropertiesIn) -> Answer:
+def outputs_json(properties: AssetPropertiesIn) -> Json:
     """Returns the names of the outputs as REST v1 takes them."""
     probability = next(iter(properties.probability_fields or ()), None)
     prediction = properties.prediction_field or "prediction"
@@ -155,81 +146,86 @@ def deployment_field_as_sent(field: str) -> str:
     return field
 
 
-def columns_json(columns: Iterable[Column]) -> list[Answer]:
-    """Returns columns as REST v1 takes them."""
-    return [{"name": column.name, "type": column.type.value, "kind": column.kind.value} for column in columns]
-
-
-def properties_of(deployment: Deployment, kept: Mapping[str, Any]) -> Answer:
+def properties_of(deployment: Json, kept: Mapping[str, Any]) -> Json:
     """Returns the properties of a deployment; `kept` are those that a subscription added and a deployment does not know."""
-    outputs, schema = deployment.outputs, deployment.schema
+    outputs, features = deployment["outputs"], deployment["features"]
     label = kept.get("label_column")
     return without_none(
         {
             **kept,
-            "prediction_field": outputs.prediction,
-            "probability_fields": None if outputs.probability is None else [outputs.probability],
-            "predicted_target_field": outputs.label,
-            "feature_fields": [column.name for column in schema.features],
-            "categorical_fields": [column.name for column in schema.features if column.kind is FieldKind.CATEGORICAL],
-            "input_data_schema": schema_of(schema.features, schema.meta),
-            "training_data_schema": None if label is None else schema_of(schema.features, schema.meta, [target_field(label, deployment)]),
+            "prediction_field": outputs["prediction"],
+            "probability_fields": None if outputs["probability"] is None else [outputs["probability"]],
+            "predicted_target_field": outputs["label"],
+            "feature_fields": [column["name"] for column in features],
+            "categorical_fields": [column["name"] for column in features if column["kind"] == "categorical"],
+            "input_data_schema": schema_of(deployment),
+            "training_data_schema": None if label is None else schema_of(deployment, [target_field(label, deployment)]),
             "output_data_schema": output_schema(deployment),
         }
     )
 
 
-def output_schema(deployment: Deployment) -> Answer:
+def output_schema(deployment: Json) -> Json:
     """Returns the schema of a logged record: inputs, outputs, id and time."""
-    outputs, schema = deployment.outputs, deployment.schema
-    kind = "double" if deployment.problem_type is ProblemType.REGRESSION else "string"
-    fields = [_field(outputs.prediction, kind, "prediction")]
-    if outputs.probability is not None and outputs.probability != outputs.prediction:
+    outputs = deployment["outputs"]
+    fields = [_field(outputs["prediction"], _type_of_label(deployment), "prediction")]
+    if outputs["probability"] is not None and outputs["probability"] != outputs["prediction"]:
         array = {"type": "array", "elementType": "double", "containsNull": True}
-        fields.append(_field(outputs.probability, array, "probability"))
-    if outputs.label is not None:
-        fields.append(_field(outputs.label, "string", "decoded-target"))
+        fields.append(_field(outputs["probability"], array, "probability"))
+    if outputs["label"] is not None:
+        fields.append(_field(outputs["label"], "string", "decoded-target"))
     fields += [_field("scoring_id", "string", "record-id"), _field("scoring_timestamp", "timestamp", "record-timestamp")]
-    return schema_of(schema.features, schema.meta, fields)
+    return schema_of(deployment, fields)
 
 
-def target_field(name: str, deployment: Deployment) -> Answer:
+def target_field(name: str, deployment: Json) -> Json:
     """Returns the schema field of the label."""
-    return _field(name, "double" if deployment.problem_type is ProblemType.REGRESSION else "string", "target")
+    return _field(name, _type_of_label(deployment), "target")
 
 
-def schema_of(features: Sequence[Column], meta: Sequence[Column], others: Sequence[Answer] = ()) -> Answer:
-    """Returns columns as a schema in the form of Spark."""
-    named = [*((column, "feature") for column in features), *((column, "meta-field") for column in meta)]
+def schema_of(deployment: Json, others: Iterable[Json] = ()) -> Json:
+    """Returns the columns of a deployment as a schema in the form of Spark."""
     fields = []
-    for column, role in named:
-        field = _field(column.name, _SPARK[column.type], role)
-        if column.kind is FieldKind.CATEGORICAL:
-            field["metadata"]["measure"] = "discrete"
-        fields.append(field)
+    for part, role in (("features", "feature"), ("meta", "meta-field")):
+        for column in deployment[part]:
+            field = _field(column["name"], "double" if column["type"] == "number" else column["type"], role)
+            if column["kind"] == "categorical":
+                field["metadata"]["measure"] = "discrete"
+            fields.append(field)
     return {"type": "struct", "fields": [*fields, *others]}
 
 
-def _field(name: str, kind: str | Answer, role: str) -> Answer:
+def inferred_fields(names: Sequence[object], rows: Sequence[Sequence[Any]]) -> list[Json]:
+    """Returns the fields that rows show: the type of each by its values."""
+    fields = []
+    for place, name in enumerate(names):
+        types = {type(row[place]) for row in rows if place < len(row) and row[place] is not None}
+        if types == {bool}:
+            kind = "boolean"
+        elif types and types <= {int, float}:
+            kind = "double" if float in types else "integer"
+        else:
+            kind = "string"
+        fields.append({"name": str(name), "type": kind, "nullable": True, "metadata": {}})
+    return fields
+
+
+def _type_of_label(deployment: Json) -> str:
+    return "double" if deployment["problem_type"] == "regression" else "string"
+
+
+def _field(name: str, kind: str | Json, role: str) -> Json:
     return {"name": name, "type": kind, "nullable": True, "metadata": {"modeling_role": role}}
 
 
-def _column(name: str, field: SchemaField | None, categorical: set[str], problems: list[FieldProblem]) -> Column:
+def _column_json(name: str, field: SchemaField | None, categorical: set[str]) -> Json:
     if field is None:
         is_text = name in categorical
-        return Column(
-            name=name,
-            type=FieldType.STRING if is_text else FieldType.NUMBER,
-            kind=FieldKind.CATEGORICAL if is_text else FieldKind.NUMERIC,
-        )
+        return {"name": name, "type": "string" if is_text else "number", "kind": "categorical" if is_text else "numeric"}
     written = field.type if isinstance(field.type, str) else str(field.type.get("type"))
-    kind = FieldType.NUMBER if written.startswith("decimal") else _TYPES.get(written)
-    if kind is None:
-        problems.append(FieldProblem(f"asset_properties.{_SCHEMAS[0]}", f"{name!r} has the type {written!r}, which is none of a column"))
-        kind = FieldType.STRING
-    is_number = kind in (FieldType.INTEGER, FieldType.NUMBER)
-    is_discrete = name in categorical or field.metadata.get("measure") == "discrete" or not is_number
-    return Column(name=name, type=kind, kind=FieldKind.CATEGORICAL if is_discrete else FieldKind.NUMERIC)
+    kind = "number" if written.startswith("decimal") else _TYPES.get(written, written)
+    is_discrete = name in categorical or field.metadata.get("measure") == "discrete" or kind not in {"integer", "number"}
+    return {"name": name, "type": kind, "kind": "categorical" if is_discrete else "numeric"}
 
 
 def _role_of(field: SchemaField) -> str:

@@ -5,11 +5,12 @@ from typing import Any
 
 from pydantic import Field
 
-from ..domain.deployments import Deployment
-from ..domain.tables_of_files import FILE_FORMATS, FeedbackTable, PayloadTable, TableFormat
-from ..errors import InvalidInput
 from .assets import AssetPropertiesIn
-from .bodies import Answer, Sent
+from .bodies import Sent
+from .refused import invalid
+from .v1 import Json
+
+FILE_FORMATS = ("parquet", "delta", "iceberg")
 
 RECORD_ID, TIME = "scoring_id", "scoring_timestamp"
 """Columns of a table, unless the output schema names others by their roles."""
@@ -38,79 +39,78 @@ def require_engine(engine: Mapping[str, Any] | None) -> None:
     """Returns if the engine is one that Evenhand has.
 
     Raises:
-        InvalidInput: it is not, or it names an integrated system.
+        Refused: it is not, or it names an integrated system.
     """
     if engine is None:
         return
     if engine.get("type") not in ENGINES:
-        raise InvalidInput.of("analytics_engine.type", f"must be one of {', '.join(sorted(ENGINES))}; others are not supported by Evenhand")
+        raise invalid(("analytics_engine.type", f"must be one of {', '.join(sorted(ENGINES))}; others are not supported by Evenhand"))
     for name in ("integrated_system_id", "credentials"):
         if engine.get(name) is not None:
             message = "is not supported by Evenhand: the operator sets the engine and its address (EVENHAND_ENGINE, EVENHAND_SPARK_URL)"
-            raise InvalidInput.of(f"analytics_engine.{name}", message)
+            raise invalid((f"analytics_engine.{name}", message))
 
 
-def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> Answer:
+def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> Json:
     """Returns the tables as REST v1 takes them: payload, and feedback or None.
 
     Raises:
-        InvalidInput: there is no payload table, or one lies where Evenhand does not read.
+        Refused: there is no payload table, or one lies where Evenhand does not read.
     """
-    found: Answer = {"payload": None, "feedback": None}
+    tables: Json = {"payload": None, "feedback": None}
     fields = [] if properties.output_data_schema is None else properties.output_data_schema.fields
-    roles = {str(one.metadata.get("modeling_role")): one.name for one in fields}
+    roles = {str(field.metadata.get("modeling_role")): field.name for field in fields}
     record_id = properties.transaction_id_field or roles.get("record-id", RECORD_ID)
     time = roles.get("record-timestamp", TIME)
     for place, source in enumerate(sources):
         at = f"data_sources[{place}]"
-        if source.type not in found:
-            raise InvalidInput.of(f"{at}.type", f"must be payload or feedback; a table of {source.type[:60]} is not supported by Evenhand")
-        if found[source.type] is not None:
-            raise InvalidInput.of(f"{at}.type", f"names a second table of {source.type}")
+        if source.type not in tables:
+            raise invalid((f"{at}.type", f"must be payload or feedback; a table of {source.type[:60]} is not supported by Evenhand"))
+        if tables[source.type] is not None:
+            raise invalid((f"{at}.type", f"names a second table of {source.type}"))
         if source.type == "payload":
-            columns: Answer = {"id": record_id, "scored_at": time, "prediction": properties.prediction_field or "prediction"}
+            columns: Json = {"id": record_id, "scored_at": time, "prediction": properties.prediction_field or "prediction"}
             columns["probability"] = next(iter(properties.probability_fields or ()), None)
             # Scripts name one column for both.
             label = properties.predicted_target_field
             columns["label"] = None if label == columns["prediction"] else label
         else:
             columns = {"id": record_id, "observed_at": time, "label": properties.label_column or "label"}
-        found[source.type] = {"source": "table", **_place_json(source, at), "columns": columns}
-    if found["payload"] is None:
-        raise InvalidInput.of("data_sources", "must name the table of type payload: a batch subscription logs no records")
-    return found
+        tables[source.type] = {"source": "table", **_place_json(source, at), "columns": columns}
+    if tables["payload"] is None:
+        raise invalid(("data_sources", "must name the table of type payload: a batch subscription logs no records"))
+    return tables
 
 
-def data_sources_of(deployment: Deployment) -> list[Answer]:
+def data_sources_of(deployment: Json) -> list[Json]:
     """Returns the deployment's tables as data sources; none where its records are logged."""
-    tables: list[tuple[str, PayloadTable | FeedbackTable | None]] = [("payload", deployment.payload), ("feedback", deployment.feedback)]
     return [
         {
             "type": kind,
-            "connection": {"type": table.format.value},
+            "connection": {"type": table["format"]},
             "parameters": {
-                "location": table.location,
-                **({} if table.partition_by is None else {"partition_column": table.partition_by}),
+                "location": table["location"],
+                **({} if table.get("partition_by") is None else {"partition_column": table["partition_by"]}),
             },
         }
-        for kind, table in tables
-        if table is not None
+        for kind in ("payload", "feedback")
+        if (table := deployment[kind]) is not None
     ]
 
 
-def _place_json(source: DataSourceIn, at: str) -> Answer:
+def _place_json(source: DataSourceIn, at: str) -> Json:
     connection = source.connection
-    kind = TableFormat.PARQUET.value if connection is None else connection.type.lower()
+    kind = "parquet" if connection is None else connection.type.lower()
     if kind not in FILE_FORMATS:
         advice = "write its rows as Parquet files, and name their folder as parameters.location"
-        raise InvalidInput.of(
-            f"{at}.connection.type", f"must be one of {', '.join(FILE_FORMATS)}; {kind[:60]} is not supported by Evenhand: {advice}"
+        raise invalid(
+            (f"{at}.connection.type", f"must be one of {', '.join(FILE_FORMATS)}; {kind[:60]} is not supported by Evenhand: {advice}")
         )
     if connection is not None and connection.integrated_system_id is not None:
         message = "is not supported by Evenhand: name the folder of the files as parameters.location"
-        raise InvalidInput.of(f"{at}.connection.integrated_system_id", message)
+        raise invalid((f"{at}.connection.integrated_system_id", message))
     parameters = source.parameters or {}
     location = parameters.get("location")
     if not isinstance(location, str):
-        raise InvalidInput.of(f"{at}.parameters.location", "must be the whole path of the folder in which the files lie")
+        raise invalid((f"{at}.parameters.location", "must be the whole path of the folder in which the files lie"))
     return {"format": kind, "location": location, "partition_by": parameters.get("partition_column")}

@@ -1,19 +1,17 @@
 """Routes of data sets: each subscription has one of payload and one of feedback, from its beginning."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from ..domain.deployments import Deployment
-from ..errors import Conflict, InvalidInput, NotFound
-from ..security.principals import Permission
-from ..store.openscale.marts import DEFAULT_MART, find_mart
-from ..store.openscale.subscriptions import StoredSubscription, put_subscription, subscriptions_of
 from .assets import output_schema, schema_of, target_field
-from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
-from .callers import Caller, CallerIn, joined_id, split_id
+from .bodies import Operation, Sent, active, is_among, patched, read_as, resource, without_none
+from .facts import Entity
+from .marts import THE_MART
+from .refused import conflict, invalid, not_found
+from .times import moment
+from .v1 import MANAGE, V1, Json, Subscription, V1In, joined_id, split_id
 
 router = APIRouter(prefix="/openscale/v2", tags=["data sets"])
 
@@ -26,21 +24,19 @@ _NAMES = {PAYLOAD: "Payload", FEEDBACK: "Feedback"}
 
 
 @router.get("/data_sets")
-def read_data_sets(
-    caller: CallerIn,
+async def read_data_sets(
+    v1: V1In,
     target_id: Annotated[str | None, Query(alias="target.target_id")] = None,
     target_type: Annotated[str | None, Query(alias="target.target_type")] = None,
     type: str | None = None,  # noqa: A002 - the name in the address
     managed_by: str | None = None,
-) -> Answer:
+) -> Json:
     """Returns the data sets that all filters let through."""
     if not is_among(target_type, "subscription") or managed_by:
         return {"data_sets": []}
-    deployments = [one for one in caller.seen() if is_among(target_id, one.id)]
-    stored = subscriptions_of(caller.session, [one.no for one in deployments])
-    kinds = [kind for kind in KINDS if is_among(type, kind)]
-    pairs = [(one, kind) for one in deployments for kind in kinds]
-    return {"data_sets": [_answer(one, stored.get(one.no), kind) for one, kind in pairs if not _own(stored.get(one.no), kind).is_deleted]}
+    subscriptions = [subscription for subscription in await v1.find_all() if is_among(target_id, subscription.id)]
+    pairs = [(subscription, kind) for subscription in subscriptions for kind in KINDS if is_among(type, kind)]
+    return {"data_sets": [_answer(subscription, kind) for subscription, kind in pairs if not _own(subscription, kind).is_deleted]}
 
 
 class TargetIn(Sent):
@@ -67,123 +63,99 @@ class DataSetIn(Sent):
 
 
 @router.post("/data_sets", status_code=201)
-def add_data_set(body: DataSetIn, caller: CallerIn) -> Answer:
+async def add_data_set(body: DataSetIn, v1: V1In) -> Json:
     """Returns the subscription's data set of that type, which is there already or deleted; other types are not supported."""
-    deployment = caller.find(body.target.target_id, Permission.MANAGE)
-    if body.type not in KINDS:
-        raise InvalidInput.of(
-            "type", f"{body.type!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}"
-        )
-    return _restored(caller, deployment, body.type)
+    return await _restored(v1, body.target.target_id, body.type, "type")
 
 
 @router.get("/data_sets/{data_set_id}")
-def read_data_set(data_set_id: str, caller: CallerIn) -> Answer:
+async def read_data_set(data_set_id: str, v1: V1In) -> Json:
     """Returns one data set."""
-    kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    return _kept(caller, caller.find(subscription_id), kind, data_set_id)
+    return _answer(*await find_data_set(v1, data_set_id))
 
 
 @router.patch("/data_sets/{data_set_id}")
-def change_data_set(data_set_id: str, body: list[Operation], caller: CallerIn) -> Answer:
+async def change_data_set(data_set_id: str, body: list[Operation], v1: V1In) -> Json:
     """Changes the name or the description of a data set by a JSON patch; its columns are those of the subscription."""
-    kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    deployment = caller.find(subscription_id, Permission.MANAGE)
-    before = _kept(caller, deployment, kind, data_set_id)["entity"]
+    await v1.require(MANAGE)
+    subscription, kind = await find_data_set(v1, data_set_id)
+    before = _answer(subscription, kind)["entity"]
     changed = patched(before, body)
     for name in sorted(before.keys() | changed.keys()):
         if name not in _CHANGEABLE and changed.get(name) != before.get(name):
             advice = "patch /asset_properties of its subscription" if name == "data_schema" else f"only {' and '.join(_CHANGEABLE)} can be"
-            raise InvalidInput.of(name, f"of a data set cannot be changed in Evenhand: {advice}")
+            raise invalid((name, f"of a data set cannot be changed in Evenhand: {advice}"))
     own = read_as(OwnOfDataSet, {name: changed.get(name) for name in _CHANGEABLE})
-    _put(caller, deployment, kind, own)
-    return _kept(caller, deployment, kind, data_set_id)
+    return _answer(await _put(v1, subscription, kind, own), kind)
 
 
 @router.delete("/data_sets/{data_set_id}", status_code=202)
-def remove_data_set(data_set_id: str, caller: CallerIn, *, force: bool = False) -> Answer:
+async def remove_data_set(data_set_id: str, v1: V1In, *, force: bool = False) -> Json:
     """Deletes a data set, but not its records, as OpenScale does: added again, it has them again. With `force` it refuses."""
-    kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    deployment = caller.find(subscription_id, Permission.MANAGE)
-    _kept(caller, deployment, kind, data_set_id)
+    await v1.require(MANAGE)
+    subscription, kind = await find_data_set(v1, data_set_id)
     if force:
-        raise Conflict(
+        raise conflict(
             "Deleting a data set with its records (force=True) is not supported by Evenhand: they are evidence of past checks."
             " Delete it without force, which keeps them; or set a retention period; or delete the subscription."
         )
-    stored = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
-    _put(caller, deployment, kind, _own(stored, kind).model_copy(update={"is_deleted": True}))
+    await _put(v1, subscription, kind, _own(subscription, kind).model_copy(update={"is_deleted": True}))
     return {}
 
 
 @router.post("/subscriptions/{subscription_id}/tables/{dataset_type}")
-def add_table(subscription_id: str, dataset_type: str, caller: CallerIn) -> Answer:
+async def add_table(subscription_id: str, dataset_type: str, v1: V1In) -> Json:
     """Returns the subscription's data set of that type, whose table is there already."""
-    deployment = caller.find(subscription_id, Permission.MANAGE)
-    if dataset_type not in KINDS:
-        raise InvalidInput.of("dataset_type", f"{ascii(dataset_type)[1:-1]:.60} is not supported by Evenhand: send {' or '.join(KINDS)}")
-    return _restored(caller, deployment, dataset_type)
+    return await _restored(v1, subscription_id, dataset_type, "dataset_type")
 
 
-def require_kept(stored: StoredSubscription | None, kind: str, data_set_id: str) -> None:
-    """Returns if the subscription's data set of that kind was not deleted.
+async def find_data_set(v1: V1, data_set_id: str) -> tuple[Subscription, str]:
+    """Returns the subscription of a data set, and the data set's kind.
 
     Raises:
-        NotFound: it was.
+        Refused: there is none, or it was deleted.
     """
-    if _own(stored, kind).is_deleted:
-        raise NotFound("data set", data_set_id)
+    kind, subscription_id = split_id(data_set_id, KINDS, "data set")
+    subscription = await v1.find(subscription_id)
+    if _own(subscription, kind).is_deleted:
+        raise not_found("data set", data_set_id)
+    return subscription, kind
 
 
-def label_column_of(stored: StoredSubscription | None) -> str:
-    """Returns the name of the label's column in feedback."""
-    kept = {} if stored is None else stored.entity.get("asset_properties", {})
-    return str(kept.get("label_column") or "label")
-
-
-def _kept(caller: Caller, deployment: Deployment, kind: str, data_set_id: str) -> Answer:
-    stored = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
-    require_kept(stored, kind, data_set_id)
-    return _answer(deployment, stored, kind)
-
-
-def _restored(caller: Caller, deployment: Deployment, kind: str) -> Answer:
-    own = _own(subscriptions_of(caller.session, [deployment.no]).get(deployment.no), kind)
+async def _restored(v1: V1, subscription_id: str, kind: str, field: str) -> Json:
+    await v1.require(MANAGE)
+    subscription = await v1.find(subscription_id)
+    if kind not in KINDS:
+        raise invalid((field, f"{kind!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}"))
+    own = _own(subscription, kind)
     if own.is_deleted:
-        _put(caller, deployment, kind, own.model_copy(update={"is_deleted": False}))
-    return _kept(caller, deployment, kind, joined_id(kind, deployment.id))
+        subscription = await _put(v1, subscription, kind, own.model_copy(update={"is_deleted": False}))
+    return _answer(subscription, kind)
 
 
-def _own(stored: StoredSubscription | None, kind: str) -> OwnOfDataSet:
-    known = {} if stored is None else stored.entity.get("data_sets", {})
-    return OwnOfDataSet.model_validate(known.get(kind, {}))
+def _own(subscription: Subscription, kind: str) -> OwnOfDataSet:
+    return OwnOfDataSet.model_validate(subscription.entity.get("data_sets", {}).get(kind, {}))
 
 
-def _put(caller: Caller, deployment: Deployment, kind: str, own: OwnOfDataSet) -> None:
-    stored = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
-    if stored is None:
-        # Registered over REST v1, it is in the mart that every installation begins with.
-        find_mart(caller.session, DEFAULT_MART)
-        stored = StoredSubscription(
-            deployment_no=deployment.no, data_mart_id=DEFAULT_MART, provider_id=None, entity={}, created_by=caller.principal.actor
-        )
-    known = {**stored.entity.get("data_sets", {}), kind: without_none(own.model_dump())}
-    put_subscription(caller.session, replace(stored, entity={**stored.entity, "data_sets": known}))
+async def _put(v1: V1, subscription: Subscription, kind: str, own: OwnOfDataSet) -> Subscription:
+    def change(entity: Entity) -> Entity:
+        return {**entity, "data_sets": {**entity.get("data_sets", {}), kind: without_none(own.model_dump())}}
+
+    return await v1.change(subscription, change)
 
 
-def _answer(deployment: Deployment, stored: StoredSubscription | None, kind: str) -> Answer:
-    identifier = joined_id(kind, deployment.id)
-    label = target_field(label_column_of(stored), deployment)
-    schema, own = deployment.schema, _own(stored, kind)
+def _answer(subscription: Subscription, kind: str) -> Json:
+    identifier, deployment, own = joined_id(kind, subscription.id), subscription.deployment, _own(subscription, kind)
+    label = target_field(subscription.label_column, deployment)
     entity = {
-        "data_mart_id": DEFAULT_MART if stored is None else stored.data_mart_id,
-        "name": own.name or f"{_NAMES[kind]} of {deployment.name}",
+        "data_mart_id": THE_MART,
+        "name": own.name or f"{_NAMES[kind]} of {deployment['name']}",
         **without_none({"description": own.description}),
         "type": kind,
-        "target": {"target_type": "subscription", "target_id": deployment.id},
+        "target": {"target_type": "subscription", "target_id": subscription.id},
         "schema_update_mode": "none",
-        "data_schema": output_schema(deployment) if kind == PAYLOAD else schema_of(schema.features, schema.meta, [label]),
+        "data_schema": output_schema(deployment) if kind == PAYLOAD else schema_of(deployment, [label]),
         "location": {"table_name": "payload_records" if kind == PAYLOAD else "feedback_records"},
         "managed_by": "Evenhand",
     }
-    return resource(identifier, f"/v2/data_sets/{identifier}", active(entity), created_at=deployment.created_at)
+    return resource(identifier, f"/v2/data_sets/{identifier}", active(entity), created_at=moment(deployment["created_at"]))

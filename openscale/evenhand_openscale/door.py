@@ -1,5 +1,6 @@
-"""The way in: one spelling of the addresses, and answers to errors in the form that the SDK shows to its user."""
+"""The way in: one spelling of the addresses, tokens that are keys, and errors in the form that the SDK shows to its user."""
 
+import base64
 import json
 import re
 from typing import Any
@@ -7,30 +8,33 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..web.problems import MEDIA_TYPE
+from .refused import PROBLEM, printable
 
 BASE = "/openscale"
 """Beginning of every address of the API itself, without the instance id that the SDK puts after it."""
 
+OPEN = frozenset({"/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/v1/preauth/validateAuth", "/identity/token"})
+"""Addresses to log in."""
+
+PREFIXES = (f"{BASE}/", "/v2/fairness/", "/v1/entitlements", "/v1/preauth/validateAuth", "/v1/ml_instances/", "/icp4d-api/", "/identity/")
+
 MAX_REASON_CHARACTERS = 500
 """Max characters of a reason that is given in a header."""
 
-OUTSIDE = (
-    "/v2/fairness/heartbeat",
-    "/v1/entitlements",
-    "/v1/preauth/validateAuth",
-    "/v1/ml_instances/",
-    "/icp4d-api/v1/authorize",
-    "/identity/token",
-)
-"""Addresses of this face that the SDK asks next to the API."""
-
 _INSTANCE = re.compile(r"/openscale/[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12,16}(?=/)")
+_UPLOAD = re.compile(r"/openscale/v2/(data_sets/[^/]+/records|subscriptions/[^/]+/predictions)")
+_TOKEN_HEAD = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT","kid":"evenhand-key"}').decode()
 
 
-def is_openscale(path: str) -> bool:
-    """Returns whether the address belongs to this face."""
-    return path == BASE or path.startswith((f"{BASE}/", *OUTSIDE))
+def is_upload(scope: Scope) -> bool:
+    """Returns whether the request's body goes to REST v1 as it comes."""
+    return scope["method"] == "POST" and _UPLOAD.fullmatch(scope["path"]) is not None
+
+
+def token_of_key(key: str, expires: int) -> str:
+    """Returns the key in the form of a token, which the IAM authenticator of the SDK decodes. It is as secret as the key."""
+    claims = json.dumps({"key": key, "exp": expires}).encode()
+    return f"{_TOKEN_HEAD}.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.none"
 
 
 class OpenScaleDoor:
@@ -41,14 +45,28 @@ class OpenScaleDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on."""
-        if scope["type"] != "http" or not is_openscale(scope["path"]):
+        if scope["type"] != "http" or not scope["path"].startswith(PREFIXES):
             await self._app(scope, receive, send)
             return
         # There is one instance; which id a script gives for it makes no difference.
         path = _INSTANCE.sub(BASE, scope["path"])
-        await self._app(
-            {**scope, "path": path, "raw_path": path.encode()}, receive, _Envelope(send, is_head=scope["method"] == "HEAD").send
-        )
+        headers = [(name, _with_key(value) if name == b"authorization" else value) for name, value in scope["headers"]]
+        envelope = _Envelope(send, is_head=scope["method"] == "HEAD")
+        await self._app({**scope, "path": path, "raw_path": path.encode(), "headers": headers}, receive, envelope.send)
+
+
+def _with_key(authorization: bytes) -> bytes:
+    """Returns the header with the key in the place of its token."""
+    scheme, _, token = authorization.decode("latin-1").partition(" ")
+    head, _, rest = token.strip().partition(".")
+    claims = rest.partition(".")[0]
+    if head != _TOKEN_HEAD:
+        return authorization
+    try:
+        key = str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["key"])
+        return f"{scheme} {key}".encode("latin-1")
+    except (ValueError, KeyError, TypeError):
+        return authorization
 
 
 class _Envelope:
@@ -64,7 +82,7 @@ class _Envelope:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["x-global-transaction-id"] = headers.get("x-request-id", "")
-            if headers.get("content-type", "").startswith(MEDIA_TYPE):
+            if headers.get("content-type", "").startswith(PROBLEM):
                 self._start = message
                 return
         if self._start is None:
@@ -79,8 +97,8 @@ class _Envelope:
         headers = MutableHeaders(scope=self._start)
         if self._is_head:
             # No body reaches the SDK, which then says "Unknown error" and this header: the only place for the reason.
-            reason = ascii(envelope["errors"][0]["message"])[1:-1]
-            headers["x-global-transaction-id"] = f"{headers['x-global-transaction-id']} ({reason[:MAX_REASON_CHARACTERS]})"
+            reason = printable(envelope["errors"][0]["message"], MAX_REASON_CHARACTERS)
+            headers["x-global-transaction-id"] = f"{headers['x-global-transaction-id']} ({reason})"
         headers["content-type"], headers["content-length"] = "application/json", str(len(content))
         await self._send(self._start)
         await self._send({"type": "http.response.body", "body": content})
@@ -91,7 +109,7 @@ def envelope_of(problem: dict[str, Any]) -> dict[str, Any]:
     code = str(problem["type"]).rpartition(":")[2]
     first = {"code": code, "message": problem["detail"]}
     fields = [
-        {"code": code, "message": f"{one['field']}: {one['message']}", "target": {"type": "field", "name": one["field"]}}
-        for one in problem.get("errors", ())
+        {"code": code, "message": f"{error['field']}: {error['message']}", "target": {"type": "field", "name": error["field"]}}
+        for error in problem.get("errors") or ()
     ]
     return {"trace": problem.get("request_id"), "errors": [first, *fields]}

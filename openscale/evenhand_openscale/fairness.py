@@ -1,18 +1,18 @@
 """Parameters and thresholds of a fairness instance as a fairness monitor, and a monitor as those."""
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from pydantic import Field
 
-from ..domain.monitors import Limits, Monitor, MonitoredAttribute, Schedule
-from ..domain.values import GroupValue, Range
-from ..errors import InvalidInput
-from ..metrics.sides import mirrored_ratio
-from .bodies import Answer, Sent, without_none
+from .bodies import Sent, without_none
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
+from .refused import invalid
+from .v1 import Json
 
 LOWER, UPPER = "lower_limit", "upper_limit"
 
@@ -102,21 +102,21 @@ class StatedFairness:
         return StatedFairness(self.parameters.model_copy(update={"features": features}), self.thresholds)
 
 
-def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_scheduled: bool) -> Answer:
+def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_scheduled: bool) -> Json:
     """Returns the monitor as REST v1 takes it.
 
     Raises:
-        InvalidInput: a limit is of a metric that the fairness monitor does not have.
+        Refused: a limit is of a metric that the fairness monitor does not have.
     """
     for place, one in enumerate(thresholds):
         if one.metric_id not in (FAIRNESS_VALUE, *DIFFERENCES):
-            raise InvalidInput.of(f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor")
+            raise invalid((f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor"))
     return {
         "favourable": sent.favourable_class,
         "unfavourable": sent.unfavourable_class,
         "attributes": [_attribute_json(feature, thresholds) for feature in sent.features],
         **without_none({"min_records": sent.min_records, "max_records": sent.max_records}),
-        "schedule": (Schedule.HOURLY if is_scheduled else Schedule.OFF).value,
+        "schedule": "hourly" if is_scheduled else "off",
     }
 
 
@@ -129,26 +129,26 @@ def monitor_field_as_sent(field: str) -> str:
     return re.sub(r"^(m(?:in|ax)_records)\b", r"parameters.\1", found)
 
 
-def parameters_of(monitor: Monitor, kept: Mapping[str, Any]) -> Answer:
+def parameters_of(monitor: Json, kept: Mapping[str, Any]) -> Json:
     """Returns the parameters of a monitor; `kept` are others that were sent with it."""
     return {
         **kept,
         "features": [
             without_none(
                 {
-                    "feature": one.feature,
-                    "majority": None if one.reference is None else listed(one.reference),
-                    "minority": listed(one.monitored),
-                    "threshold": one.threshold,
+                    "feature": attribute["feature"],
+                    "majority": None if attribute["reference"] is None else listed(attribute["reference"]),
+                    "minority": listed(attribute["monitored"]),
+                    "threshold": attribute["threshold"],
                 }
             )
-            for one in monitor.attributes
-            if one.rule is None
+            for attribute in monitor["attributes"]
+            if attribute["rule"] is None
         ],
-        "favourable_class": listed(monitor.outcomes.favourable),
-        "unfavourable_class": listed(monitor.outcomes.unfavourable),
-        "min_records": monitor.min_records,
-        "max_records": monitor.max_records,
+        "favourable_class": listed(monitor["favourable"]),
+        "unfavourable_class": listed(monitor["unfavourable"]),
+        "min_records": monitor["min_records"],
+        "max_records": monitor["max_records"],
     }
 
 
@@ -157,51 +157,60 @@ def features_with_upper_limit(sent: FairnessIn, thresholds: Sequence[ThresholdIn
     return [one.feature for one in sent.features if _limit(thresholds, FAIRNESS_VALUE, UPPER, one.feature) is not None]
 
 
-def upper_limit_of(feature: str, limits: Limits, stated: Collection[str]) -> float | None:
+def upper_limit_of(feature: str, lower: float | None, upper: float | None, stated: Collection[str]) -> float | None:
     """Returns the highest fair ratio of a feature that is to be read as a limit; `stated` are features whose limit a script stated.
 
     The mirror of the lowest ratio is watched without being asked for: to a script it is no limit.
     """
-    is_mirror = limits.lower is not None and limits.upper == mirrored_ratio(limits.lower)
-    return None if is_mirror and feature not in stated else limits.upper
+    is_mirror = lower is not None and upper is not None and math.isclose(upper * lower, 1.0)
+    return None if is_mirror and feature not in stated else upper
 
 
-def thresholds_of(monitor: Monitor, stated: Collection[str]) -> list[Answer]:
+def thresholds_of(monitor: Json, stated: Collection[str]) -> list[Json]:
     """Returns the limits of a monitor, by feature; `stated` are the features whose upper limit a script stated."""
-    found: dict[tuple[str, str], list[Answer]] = {}
-    for attribute in (one for one in monitor.attributes if one.rule is None):
-        upper = upper_limit_of(attribute.feature, Limits(lower=attribute.threshold, upper=attribute.upper_threshold), stated)
+    limits: dict[tuple[str, str], list[Json]] = {}
+    for attribute in (attribute for attribute in monitor["attributes"] if attribute["rule"] is None):
+        upper = upper_limit_of(attribute["feature"], attribute["threshold"], attribute["upper_threshold"], stated)
         for metric, limit, value in _limits_of(attribute, upper):
-            applies = [{"type": "tag", "key": "feature", "value": attribute.feature}]
-            found.setdefault((metric, limit), []).append({"value": value, "applies_to": applies})
+            applies = [{"type": "tag", "key": "feature", "value": attribute["feature"]}]
+            limits.setdefault((metric, limit), []).append({"value": value, "applies_to": applies})
     return [
-        {"metric_id": metric, "type": limit, "value": ones[0]["value"], "specific_values": ones} for (metric, limit), ones in found.items()
+        {"metric_id": metric, "type": limit, "value": own[0]["value"], "specific_values": own} for (metric, limit), own in limits.items()
     ]
 
 
-def schedule_of(monitor: Monitor) -> Answer | None:
-    """Returns the schedule that checks really have; None where none is set."""
-    if monitor.schedule is Schedule.OFF:
+def schedule_of(monitor: Json) -> Json | None:
+    """Returns the schedule that checks really have; None where none is set, and for files, which no schedule of IBM's names."""
+    unit = {"hourly": "hour", "daily": "day"}.get(monitor["schedule"])
+    if unit is None:
         return None
-    if monitor.schedule is Schedule.BATCH:  # by files, which no schedule of IBM's names
-        return None
-    unit = "day" if monitor.schedule is Schedule.DAILY else "hour"
     return {"repeat_interval": 1, "repeat_unit": unit, "repeat_type": unit, "status": "enabled", "start_time": {"type": "relative"}}
 
 
-def listed(values: Sequence[GroupValue]) -> list[Any]:
-    """Returns values and ranges as the SDK sends them."""
-    return [[_as_sent(value.lo), _as_sent(value.hi)] if isinstance(value, Range) else value for value in values]
+def listed(values: Sequence[Any]) -> list[Any]:
+    """Returns values and ranges of REST v1 as the SDK sends them."""
+    return [[_as_sent(end) for end in value] if isinstance(value, list) else value for value in values]
 
 
-def _attribute_json(feature: FeatureIn, thresholds: Sequence[ThresholdIn]) -> Answer:
+def label_of(value: object) -> str:
+    """Returns the name of a value or range in series, as REST v1 writes it."""
+    if isinstance(value, list):
+        return "-".join(label_of(end) for end in value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{Decimal(repr(_as_sent(value))):f}"
+    return str(value)
+
+
+def _attribute_json(feature: FeatureIn, thresholds: Sequence[ThresholdIn]) -> Json:
     lower, upper = (_limit(thresholds, FAIRNESS_VALUE, limit, feature.feature) for limit in (LOWER, UPPER))
     general = next((one.value for one in thresholds if (one.metric_id, one.type) == (FAIRNESS_VALUE, LOWER)), None)
     # A limit of the feature's own precedes its `threshold`, which precedes the general limit.
     # `lower` is the general limit, too, where the feature has none of its own.
     own = feature.threshold if lower is None or lower == general else None
     percent = own * 100 if own is not None and own <= 1 else own if own is not None else lower
-    limits: dict[str, Answer] = {}
+    limits: dict[str, Json] = {}
     for metric in DIFFERENCES:
         ends = {end: _limit(thresholds, metric, limit, feature.feature) for end, limit in (("lower", LOWER), ("upper", UPPER))}
         if any(value is not None for value in ends.values()):
@@ -235,10 +244,10 @@ def _as_sent(number: float) -> float:
     return int(number) if number.is_integer() else number
 
 
-def _limits_of(attribute: MonitoredAttribute, upper: float | None) -> list[tuple[str, str, float]]:
-    found = [(FAIRNESS_VALUE, LOWER, round(attribute.threshold * 100, 10))]
+def _limits_of(attribute: Json, upper: float | None) -> list[tuple[str, str, float]]:
+    limits = [(FAIRNESS_VALUE, LOWER, round(attribute["threshold"] * 100, 10))]
     if upper is not None:
-        found.append((FAIRNESS_VALUE, UPPER, round(upper * 100, 10)))
-    for metric, limits in attribute.metric_limits:
-        found += [(metric, limit, value) for limit, value in ((LOWER, limits.lower), (UPPER, limits.upper)) if value is not None]
-    return found
+        limits.append((FAIRNESS_VALUE, UPPER, round(upper * 100, 10)))
+    for metric, ends in attribute["metric_limits"].items():
+        limits += [(metric, limit, value) for limit, value in ((LOWER, ends["lower"]), (UPPER, ends["upper"])) if value is not None]
+    return limits

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 
-from ..domain.deployments import ProblemType
-
-QUALITY_METRICS: Mapping[ProblemType, Mapping[str, str]] = {
-    ProblemType.BINARY: {
+QUALITY_METRICS: Mapping[str, Mapping[str, str]] = {
+    "binary": {
         "accuracy": "accuracy",
         "true_positive_rate": "true_positive_rate",
         "recall": "true_positive_rate",
@@ -16,7 +14,7 @@ QUALITY_METRICS: Mapping[ProblemType, Mapping[str, str]] = {
         "area_under_pr": "average_precision",
         "log_loss": "log_loss",
     },
-    ProblemType.MULTICLASS: {
+    "multiclass": {
         "accuracy": "accuracy",
         "weighted_true_positive_rate": "weighted_recall",
         "weighted_false_positive_rate": "weighted_false_positive_rate",
@@ -30,7 +28,7 @@ QUALITY_METRICS: Mapping[ProblemType, Mapping[str, str]] = {
         "macro_f1_measure": "macro_f1",
         "log_loss": "class_log_loss",
     },
-    ProblemType.REGRESSION: {
+    "regression": {
         "mean_absolute_error": "mean_absolute_error",
         "mean_squared_error": "mean_squared_error",
         "root_mean_squared_error": "root_mean_squared_error",
@@ -47,9 +45,9 @@ ALL_QUALITY_METRICS: Mapping[str, str] = {name: key for metrics in _LAST_FIRST f
 
 def problem_types_of(identifier: str) -> list[str]:
     """Returns the kinds of model that a metric of quality is measured of."""
-    return [kind.value for kind, metrics in QUALITY_METRICS.items() if identifier in metrics]
+    return [kind for kind, metrics in QUALITY_METRICS.items() if identifier in metrics]
 
 
-def catalogue_keys(problem_type: ProblemType) -> set[str]:
+def catalogue_keys(problem_type: str) -> set[str]:
     """Returns the keys of the catalogue that a quality instance of that kind of model needs."""
     return set(QUALITY_METRICS[problem_type].values())

@@ -1,213 +1,201 @@
-"""Routes of records: store, list, count, read. Storing goes through the ingestion service, with its durable receipt."""
+"""Routes of records: store, list, count, read. Bodies go to REST v1 as they come."""
 
-import asyncio
-import re
-from typing import Annotated, Literal
+import base64
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
-from starlette.requests import ClientDisconnect
-from starlette.types import Scope
+from fastapi import APIRouter, Path, Query, Response
+from starlette.responses import JSONResponse
 
-from ..api.ingestion_bodies import Bodies, ClientGone
-from ..domain.records import Receipt
-from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
-from ..ingest import CsvForm, LogRequest
-from ..security.principals import Permission
-from ..services import Services
-from ..store.openscale.subscriptions import subscriptions_of
-from ..web.access import AnyKey, NowIn, ServicesIn
-from ..web.auditing import READS_RECORDS
-from ..web.media import reads_body, takes
-from .bodies import Answer
-from .callers import CallerIn, require_id, split_id
-from .data_set_records import DataSetRecords, ListedRecord, records_in
-from .data_sets import FEEDBACK, KINDS, PAYLOAD, label_column_of, require_kept
-from .record_filters import read_includes
-from .sealed_ids import seal_id, unseal_id
-from .times import read_time
+from .data_sets import FEEDBACK, KINDS, PAYLOAD, find_data_set
+from .refused import conflict, invalid, not_found
+from .times import moment, read_time
+from .v1 import MANAGE, PAGE, V1, Json, Subscription, V1In, answered, quoted, split_id
 
 router = APIRouter(prefix="/openscale/v2/data_sets/{data_set_id}", tags=["records"])
 
-MAX_LISTED = 1000
-"""Max records in one answer; a larger `limit` is cut to it, as OpenScale does."""
+MAX_CSV_BYTES = 64 * 2**20
+"""Max bytes of a CSV that is cut here; those that need no cutting are bounded by REST v1."""
 
-_UPLOAD = re.compile(r"/openscale/v2/(data_sets/[^/]+/records|subscriptions/[^/]+/predictions)")
+MAX_OFFSET = 100_000
+"""Max records that are passed over: they are read."""
+
+_LISTS = {PAYLOAD: "payload-records", FEEDBACK: "feedback-records"}
 
 DataSetId = Annotated[str, Path(max_length=200)]
 
-_bodies = Bodies()
-
-
-def is_record_upload(scope: Scope) -> bool:
-    """Returns whether the request's body is read here, with the limits of the ingestion routes."""
-    return scope["method"] == "POST" and _UPLOAD.fullmatch(scope["path"]) is not None
-
 
 @router.post("/records", status_code=202)
-@takes("text/csv")
-@reads_body
 async def store_records(
     *,
     data_set_id: DataSetId,
-    request: Request,
+    v1: V1In,
     response: Response,
-    principal: AnyKey,
-    services: ServicesIn,
-    now: NowIn,
     header: bool = True,
     delimiter: Annotated[str, Query(min_length=1, max_length=1)] = ",",
     skip: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int | None, Query(ge=0)] = None,
     is_historical_data: bool = False,
-) -> Answer:
+) -> Json:
     """Stores records durably before it answers, so that the request is ready at once; a `scoring_id` that is known is stored once."""
-    principal.require_role(Permission.LOG)
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    require_id(subscription_id)  # before the ingestion service looks it up: the database takes no NUL character
-    plan = await services.ingestion.plan(subscription_id)
-    if not principal.sees(plan.target.no):
-        raise NotFound("deployment", subscription_id)  # the same words as for an id that does not exist
-    is_csv = request.headers.get("content-type", "").startswith("text/csv")
+    # Each time it is sent, the SDK stamps a record that states no time; IBM's own scripts state str(datetime.utcnow()).
+    query: Json = {"first_time_counts": True, "assume_utc": True, "historical": is_historical_data}
+    is_csv = v1.request.headers.get("content-type", "").startswith("text/csv")
     if is_csv and not header:
-        raise InvalidInput.of("header", "must be true: without a line of column names Evenhand cannot distinguish the values")
-    label = await asyncio.to_thread(_label_of, services, plan.target.no, kind, data_set_id)
-    try:
-        body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor)
-    except (ClientGone, ClientDisconnect) as error:
-        raise InvalidInput.of("body", "did not arrive completely") from error
-    try:
-        log = services.ingestion.log_payload if kind == PAYLOAD else services.ingestion.log_feedback
-        receipt = await log(
-            subscription_id,
-            LogRequest(
-                body=body,
-                encoding=request.headers.get("content-encoding", "").strip().lower(),
-                is_csv=is_csv,
-                csv=CsvForm(delimiter, skip, limit),
-                actor=principal.actor,
-                historical=is_historical_data,
-                label=label,
-                # Each time it is sent, the SDK stamps a record that states no time; IBM's own scripts state str(datetime.utcnow()).
-                first_time_counts=True,
-                without_offset_is_utc=True,
-            ),
-            now=now,
-        )
-    finally:
-        _bodies.done(body, principal.actor)
-    _require_stored(receipt)
-    token = _write_request(services, data_set_id, receipt)
-    response.headers["Location"] = f"/v2/data_sets/{data_set_id}/requests/{token}"
+        raise invalid(("header", "must be true: without a line of column names Evenhand cannot distinguish the values"))
+    fact = (await v1.facts([subscription_id])).get(subscription_id)
+    stored = Subscription({"id": subscription_id}, fact)
+    if stored.entity.get("data_sets", {}).get(kind, {}).get("is_deleted"):
+        raise not_found("data set", data_set_id)
+    if kind == FEEDBACK and stored.label_column != "label":
+        query["label"] = stored.label_column
+    is_cut = is_csv and (delimiter, skip, limit) != (",", 0, None)
+    content = _cut(await _read_body(v1), delimiter, skip, limit) if is_cut else v1.request.receive
+    path = f"/v1/deployments/{quoted(subscription_id)}/{_LISTS[kind]}"
+    receipt = answered(await v1.entry.call(v1.request, "POST", path, query=query, content=content))
+    response.headers["Location"] = f"/v2/data_sets/{data_set_id}/requests/{_request_id(receipt)}"
     return {"state": "active"}
 
 
 @router.get("/requests/{request_id}")
-def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(max_length=2000)], caller: CallerIn) -> Answer:
-    """Returns the state of a request to store records: it is over, or its id was never given out."""
-    _, subscription_id = split_id(data_set_id, KINDS, "data set")
-    caller.find(subscription_id, Permission.READ)
-    stored = unseal_id(caller.services, request_id)
-    if stored is None or stored.get("data_set_id") != data_set_id:
-        raise NotFound("request of the data set", ascii(request_id)[1:-1][:60])
-    if not stored["rejected"]:
+async def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(max_length=2000)], v1: V1In) -> Json:
+    """Returns the state of a request to store records, which its id says: it was over when the id was given out."""
+    await find_data_set(v1, data_set_id)
+    try:
+        stored, rejected, first = json.loads(base64.urlsafe_b64decode(request_id + "=" * (-len(request_id) % 4)))
+            message = f"{rejected:d} of {stored + rejected:d} records were not stored. The first: {first}"
+    except (ValueError, TypeError) as error:
+        raise not_found("request of the data set", request_id) from error
+    if not rejected:
         return {"state": "active"}
-    total = stored["accepted"] + stored["duplicate"] + stored["rejected"]
-    message = f"{stored['rejected']} of {total} records were not stored. The first: {stored['first']}"
     return {"state": "error", "failure": {"trace": None, "errors": [{"code": "records-rejected", "message": message}]}}
 
 
-@router.get("/records", dependencies=[READS_RECORDS])
-def read_records(
+@router.get("/records")
+async def read_records(
     *,
     data_set_id: DataSetId,
-    caller: CallerIn,
+    v1: V1In,
     start: str | None = None,
     end: str | None = None,
     limit: Annotated[int, Query(ge=0)] = 100,
-    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
     includes: str | None = None,
-    filter: str | None = None,  # noqa: A002 - the name in the address
-    order: str | None = None,
-    seed: Annotated[float | None, Query(ge=0, le=1)] = None,
     format: Literal["dict", "list"] = "dict",  # noqa: A002 - the name in the address
     include_total_count: bool = False,
-) -> Answer:
-    """Returns the records that the filter lets through; newest first, unless an order is asked for."""
-    kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    deployment = caller.find(subscription_id)
-    records = DataSetRecords.of(caller, deployment, kind)
-    wanted = records.read_search(read_time("start", start), read_time("end", end), filter, order, seed)
-    columns = read_includes(includes, records.data_set.fields)
-    most = min(limit, MAX_LISTED)
+) -> Json:
+    """Returns records, newest first; a larger `limit` than a page is cut to it, as OpenScale does."""
+    for name in ("filter", "order", "seed"):
+        if v1.request.query_params.get(name):
+            raise invalid((name, "of records is not supported by Evenhand: they are listed newest first, within `start` and `end`"))
+    subscription, kind = await find_data_set(v1, data_set_id)
+    since, until = read_time("start", start), read_time("end", end)
+    window = {name: time.isoformat() for name, time in (("since", since), ("until", until)) if time is not None}
+    most = min(limit, PAGE)
+    answer: Json = {"limit": most, "offset": offset, "records": []}
+    path, member = f"/v1/deployments/{subscription.id}/{_LISTS[kind]}", _LISTS[kind].replace("-", "_")
     # Counted only on request: it reads the whole log.
-    answer: Answer = {"limit": most, "offset": offset, "records": []}
     if include_total_count:
-        answer["total_count"] = records.count(wanted)
-    rows = records.list(wanted, offset=offset, limit=most)
-    picked = [
-        ListedRecord(one.id, {name: value for name, value in one.values.items() if columns is None or name in columns}) for one in rows
-    ]
-    return {**answer, "records": records_in(format, data_set_id, picked)}
+        answer["total_count"] = (await v1.ask("GET", path, query={**window, "limit": 1, "count": True}))["count"]
+    records: list[Json] = []
+    if most:
+        async for page in v1.pages(path, member, window):
+            records += page
+            if len(records) >= offset + most:
+                break
+    rows = [(record["id"], _values(subscription, kind, record)) for record in records[offset : offset + most]]
+    columns = includes.split(",") if includes else None
+    # Tables of the SDK have the names of the first record, and the values of each by position.
+    names = [name for name in dict.fromkeys(name for _, row in rows for name in row) if columns is None or name in columns]
+    return {**answer, "records": _in_form(format, data_set_id, [(one, {name: row.get(name) for name in names}) for one, row in rows])}
 
 
-@router.get("/records/{record_id}", dependencies=[READS_RECORDS])
-def read_record(data_set_id: DataSetId, record_id: str, caller: CallerIn) -> Answer:
+@router.get("/records/{record_id}")
+async def read_record(data_set_id: DataSetId, record_id: str, v1: V1In) -> Json:
     """Returns one record."""
-    kind, subscription_id = split_id(data_set_id, KINDS, "data set")
-    found = DataSetRecords.of(caller, caller.find(subscription_id), kind).find(record_id.replace("\0", ""))
-    if found is None:
-        raise NotFound("record", ascii(record_id)[1:-1][:100])
-    return records_in("dict", data_set_id, [found])[0]
+    subscription, kind = await find_data_set(v1, data_set_id)
+    record = await v1.ask("GET", f"/v1/deployments/{subscription.id}/{_LISTS[kind]}/{quoted(record_id)}")
+    return _in_form("dict", data_set_id, [(record_id, _values(subscription, kind, record))])[0]
 
 
-@router.get("/records/{record_id}/{field_name}", dependencies=[READS_RECORDS])
-def read_field(data_set_id: DataSetId, record_id: str, field_name: str, caller: CallerIn) -> JSONResponse:
+@router.get("/records/{record_id}/{field_name}")
+async def read_field(data_set_id: DataSetId, record_id: str, field_name: str, v1: V1In) -> JSONResponse:
     """Returns the value of one field of a record, as JSON."""
-    values = read_record(data_set_id, record_id, caller)["entity"]["values"]
+    values = (await read_record(data_set_id, record_id, v1))["entity"]["values"]
     if field_name not in values:
-        raise NotFound("field of the record", ascii(field_name)[1:-1][:100])
+        raise not_found("field of the record", field_name)
     return JSONResponse(values[field_name])
 
 
 @router.patch("/records")
 @router.patch("/records/{record_id}")
-def change_records(data_set_id: DataSetId, caller: CallerIn) -> Answer:
+async def change_records(data_set_id: DataSetId, v1: V1In) -> Json:
     """Refuses: what was logged is evidence, and is never changed."""
-    _, subscription_id = split_id(data_set_id, KINDS, "data set")
-    caller.find(subscription_id, Permission.MANAGE)
-    raise Conflict("Changing records is not supported by Evenhand: what was logged stays as it was. Send corrected labels as feedback.")
+    await v1.require(MANAGE)
+    await find_data_set(v1, data_set_id)
+    raise conflict("Changing records is not supported by Evenhand: what was logged stays as it was. Send corrected labels as feedback.")
 
 
-def _require_stored(receipt: Receipt) -> None:
-    """Returns if anything of the request is stored now.
-
-    Raises:
-        InvalidInput, Conflict: nothing is; names the first records and the reasons.
-    """
-    if receipt.accepted or receipt.duplicate or not receipt.rejected:
-        return
-    if receipt.rejections:
-        raise InvalidInput([FieldProblem(f"records[{one.index}].{one.field}", one.reason) for one in receipt.rejections[:10]])
-    raise Conflict(f"None of the {receipt.rejected} records was stored: records of these ids are stored already, with other content.")
+async def _read_body(v1: V1) -> bytes:
+    body = b""
+    async for part in v1.request.stream():
+        body += part
+        if len(body) > MAX_CSV_BYTES:
+            raise invalid(("body", f"is larger than {MAX_CSV_BYTES // 2**20} MiB"))
+    return body
 
 
-def _write_request(services: Services, data_set_id: str, receipt: Receipt) -> str:
+def _cut(body: bytes, delimiter: str, skip: int, limit: int | None) -> bytes:
+    """Returns the CSV with commas, its line of names, and of its rows those after `skip`, at most `limit`."""
+    try:
+        rows = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), delimiter=delimiter))
+    except (UnicodeDecodeError, csv.Error, TypeError) as error:
+        raise invalid(("body", f"is not CSV in UTF-8: {error}")) from error
+    kept = [*rows[:1], *rows[1 + skip :][: len(rows) if limit is None else limit]]
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows(kept)
+    return written.getvalue().encode()
+
+
+def _request_id(receipt: Mapping[str, Any]) -> str:
     """Returns the receipt as the id of its request."""
-    first = next((f"records[{one.index}].{one.field}: {one.reason}" for one in receipt.rejections), "")
-    first = first or next((f"records[{one.index}].id: {one.reason}" for one in receipt.conflicts), "")
-    facts = {
-        "data_set_id": data_set_id,
-        "accepted": receipt.accepted,
-        "duplicate": receipt.duplicate,
-        "rejected": receipt.rejected,
-        "first": ascii(first)[1:-1][:300],
-    }
-    return seal_id(services, facts)
+    reasons = [f"records[{one['index']}].{one['field']}: {one['reason']}" for one in receipt["rejections"]]
+    reasons += [f"records[{one['index']}].id: {one['reason']}" for one in receipt["conflicts"]]
+    parts = [receipt["accepted"] + receipt["duplicate"], receipt["rejected"], reasons[0][:300] if reasons else ""]
+    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
 
 
-def _label_of(services: Services, deployment_no: int, kind: str, data_set_id: str) -> str:
-    with services.database.transaction() as session:
-        stored = subscriptions_of(session, [deployment_no]).get(deployment_no)
-    require_kept(stored, kind, data_set_id)
-    return label_column_of(stored) if kind == FEEDBACK else "label"
+def _values(subscription: Subscription, kind: str, record: Mapping[str, Any]) -> Json:
+    """Returns a record of REST v1 as columns and values."""
+    row = {**(record["features"] or {}), **(record["meta"] or {})}
+    if kind == FEEDBACK:
+        row |= {subscription.label_column: record["label"], "record_id": record["id"], "record_timestamp": moment(record["logged_at"])}
+        return row | {"_original_prediction": record["prediction"], "_original_probability": record["probability"]}
+    outputs = subscription.deployment["outputs"]
+    row[outputs["prediction"]] = record["prediction"]
+    if outputs["probability"] is not None and outputs["probability"] != outputs["prediction"]:
+        row[outputs["probability"]] = record["probability"]
+    if outputs["label"] is not None:
+        row[outputs["label"]] = record["label"]
+    row |= {"scoring_id": record["id"], "scoring_timestamp": moment(record["scored_at"]), "asset_revision": record["model_revision"]}
+    if record["debiased"] is not None:
+        row |= {f"_debiased_{name}": record["debiased"].get(name) for name in ("prediction", "probability")}
+    return row
+
+
+def _in_form(form: str, data_set_id: str, rows: Sequence[tuple[str, Json]]) -> list[Json]:
+    """Returns records in one of the two forms of the SDK: objects of values, or names and values by position."""
+    if form == "list":
+        # One table, as the SDK reads `records[0].fields`; and each record with its own, as it reads those of every entry.
+        return [{"fields": list(row), "values": list(row.values()), "annotations": []} for _, row in rows]
+    return [
+        {
+            "metadata": {"id": record_id, "url": f"/v2/data_sets/{data_set_id}/records/{record_id}"},
+            "entity": {"values": row, "annotations": {}},
+        }
+        for record_id, row in rows
+    ]

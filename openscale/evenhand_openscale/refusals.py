@@ -2,10 +2,8 @@
 
 from fastapi import APIRouter
 
-from ..errors import Conflict, NotFound
-from ..web.access import AnyKey
-from ..web.media import takes
-from .bodies import Answer
+from .refused import conflict, not_found, printable
+from .v1 import Json
 
 router = APIRouter(tags=["not supported"])
 
@@ -26,25 +24,50 @@ UNSUPPORTED = {
 }
 """First parts of addresses under `/v2`, and what they are about."""
 
-_ARCHIVES = ("application/octet-stream", "application/gzip", "multipart/form-data", "text/csv")
-"""Content types of what the SDK uploads for monitors that there are none of."""
-
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+_CHANGING = ["POST", "PUT", "PATCH", "DELETE"]
 
 
-@router.api_route("/openscale/v2/subscriptions/{subscription_id}/risk_evaluation_status", methods=_METHODS, include_in_schema=False)
-@router.api_route("/openscale/v2/subscriptions/{subscription_id}/configuration_synchronization", methods=_METHODS, include_in_schema=False)
-async def refuse_parts_of_subscriptions(_principal: AnyKey) -> Answer:
+@router.api_route("/openscale/v2/monitor_definitions", methods=_CHANGING)
+@router.api_route("/openscale/v2/monitor_definitions/{monitor_definition_id}", methods=_CHANGING)
+async def refuse_custom_monitors() -> Json:
+    """Refuses: definitions of custom monitors, and changes of Evenhand's own."""
+    raise conflict("Custom monitors are not supported by Evenhand, and its own definitions are fixed.")
+
+
+@router.post("/openscale/v2/monitor_instances/{monitor_instance_id}/measurements")
+async def refuse_imports(monitor_instance_id: str) -> Json:
+    """Refuses: figures that were computed elsewhere."""
+    raise conflict(
+        f"Posting figures to {printable(monitor_instance_id)} is not supported by Evenhand, whose series hold only what it measured."
+        " Log the past records with is_historical_data=True, and ask for checks of these hours."
+    )
+
+
+@router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions", methods=_METHODS)
+@router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions/{distribution_id}", methods=_METHODS)
+async def refuse_distributions(data_set_id: str) -> Json:
+    """Refuses: distributions of a data set."""
+    raise conflict(f"Distributions of {printable(data_set_id)} are not supported by Evenhand. The sources of a measurement have counts.")
+
+
+@router.api_route("/openscale/v2/data_marts/{data_mart_id}", methods=["PATCH", "DELETE"])
+async def refuse_mart_changes(data_mart_id: str) -> Json:
+    """Refuses: changes of the data mart."""
+    raise conflict(f"Changing or deleting the data mart {printable(data_mart_id)} is not supported by Evenhand, which has one.")
+
+
+@router.api_route("/openscale/v2/subscriptions/{subscription_id}/risk_evaluation_status", methods=_METHODS)
+@router.api_route("/openscale/v2/subscriptions/{subscription_id}/configuration_synchronization", methods=_METHODS)
+async def refuse_parts_of_subscriptions() -> Json:
     """Refuses: risk evaluation and synchronisation."""
-    raise Conflict("Risk evaluation and synchronisation of a subscription are not supported by Evenhand.")
+    raise conflict("Risk evaluation and synchronisation of a subscription are not supported by Evenhand.")
 
 
-@router.api_route("/openscale/v2/{part}", methods=_METHODS, include_in_schema=False)
-@router.api_route("/openscale/v2/{part}/{rest:path}", methods=_METHODS, include_in_schema=False)
-@takes(*_ARCHIVES)
-async def refuse_parts(part: str, _principal: AnyKey, rest: str = "") -> Answer:
+@router.api_route("/openscale/v2/{part}", methods=_METHODS)
+@router.api_route("/openscale/v2/{part}/{rest:path}", methods=_METHODS)
+async def refuse_parts(part: str, rest: str = "") -> Json:
     """Refuses: everything else of the API."""
-    what = UNSUPPORTED.get(part)
-    if what is None:
-        raise NotFound("address", f"/v2/{ascii(part)[1:-1][:60]}{'/…' if rest else ''}")
-    raise Conflict(f"{what} not supported by Evenhand.")
+    if part not in UNSUPPORTED:
+        raise not_found("address", f"/v2/{part[:60]}{'/…' if rest else ''}")
+    raise conflict(f"{UNSUPPORTED[part]} not supported by Evenhand.")

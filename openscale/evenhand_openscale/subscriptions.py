@@ -3,34 +3,28 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from pydantic import Field
 
-from ..api.debiased_predictions import predict_debiased
-from ..api.deployments import change_deployment, create_deployment, delete_deployment
-from ..api.schemas.deployments import DeploymentIn, DeploymentPatch
-from ..domain.deployments import Deployment
-from ..errors import InvalidInput
-from ..security.principals import Permission
-from ..store.openscale.marts import DEFAULT_MART, find_mart, find_provider
-from ..store.openscale.subscriptions import StoredSubscription, put_subscription, subscriptions_of
-from ..web.access import Logger as LoggerIn
-from ..web.access import NowIn, ServicesIn
-from ..web.media import is_json, reads_body
 from .assets import (
     AssetIn,
     AssetPropertiesIn,
     columns_json,
-    columns_of,
     deployment_field_as_sent,
+    inferred_fields,
     outputs_json,
     problem_type_of,
     properties_of,
 )
 from .batch_tables import DataSourceIn, data_sources_of, require_engine, tables_json
-from .bodies import Answer, Operation, Sent, active, fields_named, is_among, patched, read_as, resource, without_none
-from .callers import Caller, CallerIn
-from .credentials import credentials_json, credentials_of, payload_format_of
+from .bodies import Operation, Sent, active, is_among, patched, read_as, resource, without_none
+from .credentials import credentials_json, payload_format_of
+from .facts import Entity
+from .marts import THE_MART, require_mart
+from .providers import find_provider, secrets_of
+from .refused import invalid
+from .times import moment
+from .v1 import MANAGE, V1, Json, Subscription, V1In, answered
 
 router = APIRouter(prefix="/openscale/v2/subscriptions", tags=["subscriptions"])
 
@@ -76,101 +70,107 @@ class SubscriptionIn(Sent):
     analytics_engine: dict[str, Any] | None = None
     data_sources: list[DataSourceIn] | None = None
 
-    def tables(self) -> Answer:
+    def tables(self) -> Json:
         """Returns the tables in which the records of a batch subscription lie, as REST v1 takes them; empty where records are logged.
 
         Raises:
-            InvalidInput: the type of the deployment and the tables do not fit, or a table lies where Evenhand does not read.
+            Refused: the type of the deployment and the tables do not fit, or a table lies where Evenhand does not read.
         """
         if self.deployment.deployment_type != BATCH:
             for name, stated in {"data_sources": self.data_sources, "analytics_engine": self.analytics_engine}.items():
                 if stated:
-                    raise InvalidInput.of(name, f"is of a batch subscription: state the deployment_type {BATCH}, or leave it out")
+                    raise invalid((name, f"is of a batch subscription: state the deployment_type {BATCH}, or leave it out"))
             return {}
         require_engine(self.analytics_engine)
         return tables_json(self.data_sources or [], self.asset_properties)
 
+    def kept(self, before: Entity) -> Entity:
+        """Returns what only the subscription knows; facts of its data sets and instances stay."""
+        own = {
+            "provider_id": None if self.service_provider_id == THE_MART else self.service_provider_id,
+            "asset": without_none(self.asset.model_dump(exclude={"problem_type"})),
+            "deployment": without_none(self.deployment.model_dump(exclude={"scoring_endpoint", "name"})),
+            "asset_properties": without_none(self.asset_properties.model_dump(include=_OWN)),
+            "risk_evaluation_status": self.risk_evaluation_status,
+            "analytics_engine": self.analytics_engine,
+            **{name: before.get(name) for name in ("data_sets", "instances")},
+        }
+        return without_none(own)
+
 
 @router.get("")
-def read_subscriptions(request: Request, caller: CallerIn) -> Answer:
+async def read_subscriptions(v1: V1In) -> Json:
     """Returns the subscriptions that all filters let through, those made over REST v1 included."""
-    deployments = caller.seen()
-    stored = subscriptions_of(caller.session, [one.no for one in deployments])
-    found = [answer_of(one, stored.get(one.no)) for one in deployments]
-    wanted = {name: value for name, value in request.query_params.items() if name in _FILTERS}
+    answers = [answer_of(subscription) for subscription in await v1.find_all()]
+    filters = {name: sent for name, sent in v1.request.query_params.items() if name in _FILTERS}
     return {
-        "subscriptions": [one for one in found if all(is_among(sent, _dig(one["entity"], _FILTERS[name])) for name, sent in wanted.items())]
+        "subscriptions": [
+            answer for answer in answers if all(is_among(sent, _dig(answer["entity"], name)) for name, sent in filters.items())
+        ]
     }
 
 
-_FILTERS = {
-    "data_mart_id": ("data_mart_id",),
-    "service_provider_id": ("service_provider_id",),
-    "asset.asset_id": ("asset", "asset_id"),
-    "asset.asset_type": ("asset", "asset_type"),
-    "deployment.deployment_id": ("deployment", "deployment_id"),
-    "deployment.deployment_type": ("deployment", "deployment_type"),
-    "risk_evaluation_status.state": ("risk_evaluation_status", "state"),
-    "integration_reference.integrated_system_id": ("integration_reference", "integrated_system_id"),
-    "integration_reference.external_id": ("integration_reference", "external_id"),
-    "pre_production_reference_id": ("pre_production_reference_id",),
-}
+_FILTERS = frozenset(
+    {
+        "data_mart_id",
+        "service_provider_id",
+        "asset.asset_id",
+        "asset.asset_type",
+        "deployment.deployment_id",
+        "deployment.deployment_type",
+        "risk_evaluation_status.state",
+        "integration_reference.integrated_system_id",
+        "integration_reference.external_id",
+        "pre_production_reference_id",
+    }
+)
+"""Filters of the list, each the path of a member of the entity."""
 
 
 @router.post("", status_code=201)
-def add_subscription(body: SubscriptionIn, caller: CallerIn, response: Response) -> Answer:
+async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -> Json:
     """Adds a subscription: registers the deployment."""
-    caller.principal.require(Permission.MANAGE)
-    find_mart(caller.session, ascii(body.data_mart_id)[1:-1])
-    with fields_named(deployment_field_as_sent):
-        created = create_deployment(
-            body=read_as(DeploymentIn, _definition_json(body, caller)),
-            principal=caller.principal,
-            session=caller.session,
-            services=caller.services,
-            response=Response(),
-            validate_only=False,
-        )
-    deployment = caller.find(created.id)
-    _keep(caller, deployment, body)
-    response.headers["Location"] = f"/v2/subscriptions/{deployment.id}"
-    return answer_of(deployment, subscriptions_of(caller.session, [deployment.no])[deployment.no])
+    await v1.require(MANAGE, of_all=True)
+    require_mart(body.data_mart_id)
+    definition = {
+        "name": body.deployment.name,
+        "problem_type": problem_type_of(body.asset),
+        **columns_json(body.asset_properties),
+        "outputs": outputs_json(body.asset_properties),
+        "endpoint": await _endpoint_json(body, v1),
+        **body.tables(),
+    }
+    deployment = await v1.ask("POST", "/v1/deployments", body=definition, as_sent=deployment_field_as_sent)
+    response.headers["Location"] = f"/v2/subscriptions/{deployment['id']}"
+    return answer_of(await v1.change(Subscription(deployment, None), body.kept))
 
 
 @router.get("/{subscription_id}")
-def read_subscription(subscription_id: str, caller: CallerIn) -> Answer:
+async def read_subscription(subscription_id: str, v1: V1In) -> Json:
     """Returns one subscription."""
-    return _answer(caller, caller.find(subscription_id))
+    return answer_of(await v1.find(subscription_id))
 
 
 @router.patch("/{subscription_id}")
-def change_subscription(subscription_id: str, body: list[Operation], caller: CallerIn) -> Answer:
+async def change_subscription(subscription_id: str, body: list[Operation], v1: V1In) -> Json:
     """Changes a subscription by a JSON patch: the deployment, and what only the subscription knows."""
-    deployment = caller.find(subscription_id, Permission.MANAGE)
-    before = _answer(caller, deployment)["entity"]
+    await v1.require(MANAGE)
+    subscription = await v1.find(subscription_id)
+    before = answer_of(subscription)["entity"]
     changed = read_as(SubscriptionIn, patched(before, body))
-    find_mart(caller.session, ascii(changed.data_mart_id)[1:-1])
-    if problem_type_of(changed.asset) is not deployment.problem_type:
-        raise InvalidInput.of("asset.problem_type", "cannot be changed: stored records would change their meaning. Add a subscription")
-    with fields_named(deployment_field_as_sent):
-        change_deployment(
-            body=read_as(DeploymentPatch, _patch_json(changed, before)),
-            deployment=deployment,
-            principal=caller.principal,
-            session=caller.session,
-            services=caller.services,
-            validate_only=False,
-        )
-    deployment = caller.find(subscription_id)
-    _keep(caller, deployment, changed)
-    return _answer(caller, deployment)
+    require_mart(changed.data_mart_id)
+    if problem_type_of(changed.asset) != subscription.deployment["problem_type"]:
+        raise invalid(("asset.problem_type", "cannot be changed: stored records would change their meaning. Add a subscription"))
+    patch = _patch_json(changed, before)
+    deployment = await v1.ask("PATCH", f"/v1/deployments/{subscription.id}", body=patch, as_sent=deployment_field_as_sent)
+    return answer_of(await v1.change(Subscription(deployment, subscription.fact), changed.kept))
 
 
 @router.delete("/{subscription_id}", status_code=202)
-def remove_subscription(subscription_id: str, caller: CallerIn) -> Answer:
+async def remove_subscription(subscription_id: str, v1: V1In) -> Json:
     """Deletes a subscription and everything that belongs to it: the deployment, its records, monitors and measurements."""
-    deployment = caller.find(subscription_id, Permission.MANAGE)
-    delete_deployment(deployment, caller.deployments, caller.session, caller.principal)
+    subscription = await v1.find(subscription_id)
+    await v1.ask("DELETE", f"/v1/deployments/{subscription.id}")
     return {}
 
 
@@ -181,99 +181,75 @@ class SchemasIn(Sent):
 
 
 @router.post("/{subscription_id}/schemas")
-def infer_schemas(subscription_id: str, body: SchemasIn, caller: CallerIn) -> Answer:
+async def infer_schemas(subscription_id: str, body: SchemasIn, v1: V1In) -> Json:
     """Returns the schema that rows show: the type of each field by its values."""
-    deployment = caller.find(subscription_id)
-    table = body.input_data[0]
-    fields, values = table.get("fields"), table.get("values")
-    if not isinstance(fields, list) or not isinstance(values, list) or not all(isinstance(row, list) for row in values):
-        raise InvalidInput.of("input_data[0]", "must be {fields: […], values: [[…]]}")
-    inferred = [
-        {"name": str(name), "type": _spark_type([row[at] for row in values if at < len(row)]), "nullable": True, "metadata": {}}
-        for at, name in enumerate(fields)
-    ]
-    subscription = _answer(caller, deployment)
-    properties = subscription["entity"]["asset_properties"]
-    properties["input_data_schema"] = {"type": "struct", "fields": inferred}
+    subscription = answer_of(await v1.find(subscription_id))
+    fields, rows = body.input_data[0].get("fields"), body.input_data[0].get("values")
+    if not isinstance(fields, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise invalid(("input_data[0]", "must be {fields: […], values: [[…]]}"))
+    schema = {"type": "struct", "fields": inferred_fields(fields, rows)}
+    subscription["entity"]["asset_properties"]["input_data_schema"] = schema
     return {"subscription": subscription}
 
 
 @router.post("/{subscription_id}/predictions")
-@reads_body
-async def score_subscription(subscription_id: str, request: Request, principal: LoggerIn, services: ServicesIn, now: NowIn) -> Response:
+async def score_subscription(subscription_id: str, v1: V1In) -> Response:
     """Scores rows by the deployment's own model, and adds the debiased prediction to each answer."""
-    return await predict_debiased(request, principal, services, subscription_id, now)
+    path = f"/v1/deployments/{subscription_id}/debiased-predictions"
+    answer = await v1.entry.call(v1.request, "POST", path, content=v1.request.receive)
+    answered(answer)
+    return Response(answer.body, media_type=answer.headers["content-type"])
 
 
-def answer_of(deployment: Deployment, stored: StoredSubscription | None) -> Answer:
-    """Returns the deployment as a subscription. One that was registered over REST v1 is in the mart that every installation has."""
-    kept: Mapping[str, Any] = {} if stored is None else stored.entity
-    url = None if deployment.endpoint is None else deployment.endpoint.url or None
-    asset = {"asset_id": deployment.id, "asset_type": "model", "input_data_type": "structured", **kept.get("asset", {})}
-    deployed = {"deployment_id": deployment.id, "deployment_type": "online", **kept.get("deployment", {})}
-    if deployment.payload is not None:
+def answer_of(subscription: Subscription) -> Json:
+    """Returns the deployment as a subscription."""
+    deployment, kept, endpoint = subscription.deployment, subscription.entity, subscription.deployment["endpoint"]
+    asset = {"asset_id": subscription.id, "asset_type": "model", "input_data_type": "structured", **kept.get("asset", {})}
+    deployed = {"deployment_id": subscription.id, "deployment_type": "online", **kept.get("deployment", {})}
+    if deployment["payload"] is not None:
         deployed["deployment_type"] = BATCH
-    if url is not None:
-        endpoint: Answer = {"url": url}
-        if deployment.endpoint is not None and deployment.endpoint.credentials is not None:
-            endpoint["credentials"] = {"secret_id": deployment.id}
-        if deployment.endpoint is not None and deployment.endpoint.headers:
-            endpoint["request_headers"] = dict.fromkeys(deployment.endpoint.headers, "***")
-        deployed["scoring_endpoint"] = endpoint
+    if endpoint is not None and endpoint["url"]:
+        scoring: Json = {"url": endpoint["url"]}
+        if endpoint["credentials"] is not None:
+            scoring["credentials"] = {"secret_id": subscription.id}
+        if endpoint["header_names"]:
+            scoring["request_headers"] = dict.fromkeys(endpoint["header_names"], "***")
+        deployed["scoring_endpoint"] = scoring
     entity = {
-        "data_mart_id": DEFAULT_MART if stored is None else stored.data_mart_id,
-        "service_provider_id": (stored and stored.provider_id) or DEFAULT_MART,
-        "asset": {"name": deployment.name, **asset, "problem_type": deployment.problem_type.value},
-        "deployment": {**deployed, "name": deployment.name},
+        "data_mart_id": THE_MART,
+        "service_provider_id": kept.get("provider_id") or THE_MART,
+        "asset": {"name": deployment["name"], **asset, "problem_type": deployment["problem_type"]},
+        "deployment": {**deployed, "name": deployment["name"]},
         "asset_properties": properties_of(deployment, kept.get("asset_properties", {})),
         **{name: kept[name] for name in ("risk_evaluation_status", "analytics_engine") if name in kept},
-        **({} if deployment.payload is None else {"data_sources": data_sources_of(deployment)}),
+        **({} if deployment["payload"] is None else {"data_sources": data_sources_of(deployment)}),
     }
     return resource(
-        deployment.id,
-        f"/v2/subscriptions/{deployment.id}",
+        subscription.id,
+        f"/v2/subscriptions/{subscription.id}",
         active(entity),
-        created_at=deployment.created_at,
-        created_by="evenhand" if stored is None else stored.created_by,
-        modified_at=deployment.updated_at,
+        created_at=moment(deployment["created_at"]),
+        created_by="evenhand" if subscription.fact is None else subscription.fact.created_by,
+        modified_at=moment(deployment["updated_at"]),
     )
 
 
-def _answer(caller: Caller, deployment: Deployment) -> Answer:
-    return answer_of(deployment, subscriptions_of(caller.session, [deployment.no]).get(deployment.no))
-
-
-def _definition_json(body: SubscriptionIn, caller: Caller) -> Answer:
-    """Returns the deployment as REST v1 takes it."""
-    columns = columns_of(body.asset_properties)
-    return {
-        "name": body.deployment.name,
-        "problem_type": problem_type_of(body.asset).value,
-        "features": columns_json(columns.features),
-        "meta": columns_json(columns.meta),
-        "outputs": outputs_json(body.asset_properties),
-        "endpoint": _endpoint_json(body, caller),
-        **body.tables(),
-    }
-
-
-def _endpoint_json(body: SubscriptionIn, caller: Caller) -> Answer | None:
+async def _endpoint_json(body: SubscriptionIn, v1: V1) -> Json | None:
     """Returns the endpoint that is called for copies; None where none is stated. The provider's credentials are used unless it has own."""
     endpoint = body.deployment.scoring_endpoint
     url = (endpoint and endpoint.url) or (None if body.deployment.url == NO_URL else body.deployment.url)
-    provider = None
-    if body.service_provider_id and body.service_provider_id != DEFAULT_MART:
-        provider = find_provider(caller.session, caller.services.secret_box, ascii(body.service_provider_id)[1:-1])
+    of_provider: Mapping[str, Any] = {}
+    if body.service_provider_id and body.service_provider_id != THE_MART:
+        of_provider = secrets_of(v1, await find_provider(v1, body.service_provider_id))
     if not url:
         return None
-    of_provider = {} if provider is None else provider.secrets.get("credentials") or {}
-    own = endpoint.credentials if endpoint else None
-    sent = credentials_of(own or of_provider)
-    headers = _own_headers(endpoint.request_headers if endpoint else None)
-    if not headers and provider is not None:
-        headers = _own_headers(provider.secrets.get("request_headers"))
-    payload_format = payload_format_of(own or of_provider)
-    return {"url": url, "payload_format": payload_format, "credentials": credentials_json(sent), "headers": headers}
+    stated = (endpoint and endpoint.credentials) or of_provider.get("credentials") or {}
+    return {
+        "url": url,
+        "payload_format": payload_format_of(stated),
+        "credentials": credentials_json(stated),
+        "headers": _own_headers(endpoint.request_headers if endpoint else None) or _own_headers(of_provider.get("request_headers")),
+    }
 
 
 def _own_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
@@ -281,11 +257,11 @@ def _own_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     return {
         name: value
         for name, value in (headers or {}).items()
-        if name.lower() != "content-type" or not is_json(value.partition(";")[0].strip().lower())
+        if name.lower() != "content-type" or not value.partition(";")[0].strip().lower().endswith("json")
     }
 
 
-def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
+def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Json:
     """Returns the change of the deployment as REST v1 takes it. Credentials that are not sent stay."""
     properties = changed.asset_properties
     if properties.training_data_schema is not None:
@@ -294,61 +270,26 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
         # A training schema that was not sent would bring columns back that the patch has removed.
         if properties.training_data_schema.model_dump() == known["training_data_schema"]:
             properties = properties.model_copy(update={"training_data_schema": None})
-    columns = columns_of(properties)
-    patch: Answer = {
+    patch: Json = {
         "name": changed.deployment.name,
-        "features": columns_json(columns.features),
-        "meta": columns_json(columns.meta),
+        **columns_json(properties),
         "outputs": outputs_json(changed.asset_properties),
         **changed.tables(),
     }
     endpoint = changed.deployment.scoring_endpoint
     if endpoint is None or not endpoint.url:
         return {**patch, "endpoint": None}
-    members: Answer = {"url": endpoint.url}
+    members: Json = {"url": endpoint.url}
     # A secret_id is what was read, not a secret.
     if endpoint.credentials is not None and "secret_id" not in endpoint.credentials:
-        members["credentials"] = credentials_json(credentials_of(endpoint.credentials))
+        members["credentials"] = credentials_json(endpoint.credentials)
     # Masked values are those that are stored: sent back as they were read, they mean no change.
     headers = {name: value for name, value in _own_headers(endpoint.request_headers).items() if value != "***"}
     return {**patch, "endpoint": {**members, **({"headers": headers} if headers else {})}}
 
 
-def _keep(caller: Caller, deployment: Deployment, body: SubscriptionIn) -> None:
-    """Stores what only the subscription knows; facts of its data sets stay."""
-    before = subscriptions_of(caller.session, [deployment.no]).get(deployment.no)
-    entity = without_none(
-        {
-            "asset": without_none(body.asset.model_dump(exclude={"problem_type"})),
-            "deployment": without_none(body.deployment.model_dump(exclude={"scoring_endpoint", "name"})),
-            "asset_properties": without_none(body.asset_properties.model_dump(include=_OWN)),
-            "risk_evaluation_status": body.risk_evaluation_status,
-            "analytics_engine": body.analytics_engine,
-            "data_sets": before and before.entity.get("data_sets"),
-        }
-    )
-    provider_id = None if body.service_provider_id == DEFAULT_MART else body.service_provider_id
-    stored = StoredSubscription(
-        deployment_no=deployment.no,
-        data_mart_id=body.data_mart_id,
-        provider_id=provider_id,
-        entity=entity,
-        created_by=caller.principal.actor,
-    )
-    put_subscription(caller.session, stored)
-
-
-def _spark_type(values: list[Any]) -> str:
-    found = {type(value) for value in values if value is not None}
-    if found and found <= {bool}:
-        return "boolean"
-    if found and found <= {int}:
-        return "integer"
-    return "double" if found and found <= {int, float} else "string"
-
-
-def _dig(entity: Mapping[str, Any], path: tuple[str, ...]) -> object:
-    found: Any = entity
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+def _dig(entity: Mapping[str, Any], path: str) -> object:
+    value: Any = entity
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value

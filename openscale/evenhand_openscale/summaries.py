@@ -3,72 +3,122 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..domain.checks import CheckRun, DataSet, Scope
-from ..domain.monitors import Monitor
-from .bodies import Answer, moment
-from .check_names import CheckNames
+from .fairness import label_of, listed
 from .figures import (
-    CheckFigureKey,
+    COPIES,
+    LOGGED,
+    MITIGATED,
+    FigureKey,
     Figures,
-    GroupSide,
+    Side,
     acceptable_percent,
     attributes_of,
-    debiased_figure,
     fairness_figure,
     groups_of,
     limits_of,
     percent_of,
+    ratio_figure,
     ratio_of,
     side_of,
 )
+from .times import moment
+from .v1 import Json
+
+ALL_OTHERS = "all others"
+"""Name of a reference that is every value not monitored."""
+
+
+class CheckNames:
+    """Names of groups and outcomes as a script wrote them, as they were when a check measured them.
+
+    Those of its monitor's version; if that was changed since, only the labels that were stored.
+    """
+
+    def __init__(self, check: Json, monitor: Json | None, figures: Figures) -> None:
+        self._monitor = monitor if monitor is not None and monitor["version"] == check["monitor_version"] else None
+        self._window = check["window"] or {}
+        self._figures = figures
+
+    def outcomes(self, *, favourable: bool) -> list[Any]:
+        """Returns the favourable outcomes, or the others: classes and ranges, or their labels."""
+        side = "favourable" if favourable else "unfavourable"
+        return list(self._window.get(side) or ()) if self._monitor is None else listed(self._monitor[side])
+
+    def outcome(self, *, favourable: bool) -> Any:  # noqa: ANN401 - a class, a range, or a text
+        """Returns the one outcome of that side, or the labels of several."""
+        outcomes = self.outcomes(favourable=favourable)
+        if len(outcomes) == 1:
+            return outcomes[0]
+        return ", ".join(map(label_of, outcomes)) or ("favourable" if favourable else "unfavourable")
+
+    def group(self, attribute: str, group: str) -> Any:  # noqa: ANN401 - a value or a range
+        """Returns the monitored group of that label."""
+        monitored = self._member(attribute).get("monitored", ())
+        return next((listed([value])[0] for value in monitored if label_of(value) == group), group)
+
+    def reference(self, attribute: str) -> Any:  # noqa: ANN401 - a value, a range, or a text
+        """Returns the one reference value of an attribute, or the labels of several."""
+        member = self._member(attribute)
+        if not member:
+            figures = (ratio_figure(self._figures, LOGGED, attribute, group) for group in groups_of(self._figures, attribute))
+            return next((name for figure in figures if figure and (name := figure["details"].get("reference"))), ALL_OTHERS)
+        reference = member["reference"]
+        if reference is None:
+            return ALL_OTHERS
+        return listed(reference)[0] if len(reference) == 1 else ", ".join(map(label_of, reference))
+
+    def _member(self, attribute: str) -> Json:
+        members = [] if self._monitor is None else self._monitor["attributes"]
+        return next((member for member in members if member["feature"] == attribute), {})
+
 
 _DISTRIBUTIONS = {
-    "scoring_payload_data_distribution": DataSet.PAYLOAD,
-    "perturbed_scoring_payload_data_distribution": DataSet.PAYLOAD_PERTURBED,
-    "debiased_scoring_payload_data_distribution": DataSet.DEBIASED,
+    "scoring_payload_data_distribution": LOGGED,
+    "perturbed_scoring_payload_data_distribution": COPIES,
+    "debiased_scoring_payload_data_distribution": MITIGATED,
 }
 
 
-def fairness_sources(check: CheckRun, monitor: Monitor | None, figures: Figures) -> list[Answer]:
+def fairness_sources(check: Json, monitor: Json | None, figures: Figures) -> list[Json]:
     """Returns the sources of a check's fairness measurement; `monitor` is the present one."""
-    names = CheckNames.of(check, monitor, figures)
+    names = CheckNames(check, monitor, figures)
     sources = [
         {"id": name, "type": "data_distribution", "data": _distribution(data, names, figures)}
         for name, data in _DISTRIBUTIONS.items()
         if any(_is_counted(data, attribute, figures) for attribute in attributes_of(figures))
     ]
-    window: Mapping[str, Any] = check.window or {}
+    window: Mapping[str, Any] = check["window"] or {}
     summary = {
         "metric_type": "fairness",
         "rows_analyzed": window.get("records"),
         "perturbed_data_size": sum((window.get("perturbed_records") or {}).values()),
         "score_type": "disparate impact",
-        "evaluated_at": moment(check.finished_at or check.span.end),
+        "evaluated_at": moment(check["finished_at"] or check["to"]),
         "favourable_class": names.outcomes(favourable=True),
         "unfavourable_class": names.outcomes(favourable=False),
         "manual_labelling_store": None,
         "summary": [_summary(attribute, check, names, figures) for attribute in attributes_of(figures)],
     }
     summaries = [summary]
-    debiased = [attribute for attribute in attributes_of(figures) if _is_counted(DataSet.DEBIASED, attribute, figures)]
+    debiased = [attribute for attribute in attributes_of(figures) if _is_counted(MITIGATED, attribute, figures)]
     if debiased:
         features = [_debiased_summary(attribute, names, figures) for attribute in debiased]
         summaries.append({**summary, "metric_type": "debiased_fairness", "debiased": True, "summary": features})
     return [*sources, *({"id": "bias_detection_summary", "type": "bias_detection_summary", "data": one} for one in summaries)]
 
 
-def _is_counted(data: DataSet, attribute: str, figures: Figures) -> bool:
+def _is_counted(data: str, attribute: str, figures: Figures) -> bool:
     # Not by the data alone: a meta field has no copies, and its figures of them say only why there are none.
     return side_of(figures, data, attribute, None) is not None
 
 
-def _debiased_summary(attribute: str, names: CheckNames, figures: Figures) -> Answer:
+def _debiased_summary(attribute: str, names: CheckNames, figures: Figures) -> Json:
     """Returns the summary of an attribute after mitigation, of logged records; the groups keep their threshold."""
-    reference = side_of(figures, DataSet.DEBIASED, attribute, None)
+    reference = side_of(figures, MITIGATED, attribute, None)
     groups = []
     for group in groups_of(figures, attribute):
-        own, threshold = side_of(figures, DataSet.DEBIASED, attribute, group), limits_of(figures, attribute, group).lower
-        ratio = ratio_of(debiased_figure(figures, attribute, group))
+        own, threshold = side_of(figures, MITIGATED, attribute, group), limits_of(figures, attribute, group)[0]
+        ratio = ratio_of(ratio_figure(figures, MITIGATED, attribute, group))
         groups.append(
             {
                 "value": names.group(attribute, group),
@@ -92,18 +142,18 @@ def _debiased_summary(attribute: str, names: CheckNames, figures: Figures) -> An
         "fairness_value": score,
         "is_biased": any(one["is_biased"] for one in groups),
         "majority": {"total_fav_percent": reference and reference.percent, "values": [majority]},
-        "minority": {"total_fav_percent": _total_percent(DataSet.DEBIASED, attribute, figures), "values": groups},
+        "minority": {"total_fav_percent": _total_percent(MITIGATED, attribute, figures), "values": groups},
         "fairness_calculation_details": [{"data_set_type": "debiased", "messages": [message]}],
     }
 
 
-def _total_percent(data: DataSet, attribute: str, figures: Figures) -> float | None:
+def _total_percent(data: str, attribute: str, figures: Figures) -> float | None:
     """Returns the favourable percent of all monitored groups together."""
     sides = [side for group in groups_of(figures, attribute) if (side := side_of(figures, data, attribute, group)) is not None]
-    return GroupSide(favourable=sum(one.favourable for one in sides), n=sum(one.n for one in sides)).percent if sides else None
+    return Side(sum(side.favourable for side in sides), sum(side.n for side in sides)).percent if sides else None
 
 
-def _distribution(data: DataSet, names: CheckNames, figures: Figures) -> Answer:
+def _distribution(data: str, names: CheckNames, figures: Figures) -> Json:
     """Returns counts by group and outcome. One with no records is left out, as IBM does."""
     fields = ["feature", "feature_value", "label", "count", "is_favourable", "group"]
     rows = []
@@ -120,15 +170,15 @@ def _distribution(data: DataSet, names: CheckNames, figures: Figures) -> Answer:
     return {"fields": fields, "values": rows}
 
 
-def _summary(attribute: str, check: CheckRun, names: CheckNames, figures: Figures) -> Answer:
-    data = DataSet.PAYLOAD_PERTURBED if _is_counted(DataSet.PAYLOAD_PERTURBED, attribute, figures) else DataSet.PAYLOAD
-    reference, payload_reference = (side_of(figures, one, attribute, None) for one in (data, DataSet.PAYLOAD))
+def _summary(attribute: str, check: Json, names: CheckNames, figures: Figures) -> Json:
+    data = COPIES if _is_counted(COPIES, attribute, figures) else LOGGED
+    reference, payload_reference = (side_of(figures, one, attribute, None) for one in (data, LOGGED))
     labels = groups_of(figures, attribute)
     groups = [_group(attribute, group, data, names, figures) for group in labels]
     known = [place for place, one in enumerate(groups) if one["fairness_value"] is not None]
     place = min(known, key=lambda at: groups[at]["fairness_value"], default=None)
     worst = None if place is None else groups[place]
-    window: Mapping[str, Any] = check.window or {}
+    window: Mapping[str, Any] = check["window"] or {}
     majority_value = names.reference(attribute)
     return {
         "feature": attribute,
@@ -149,7 +199,7 @@ def _summary(attribute: str, check: CheckRun, names: CheckNames, figures: Figure
         },
         "minority": {
             "total_fav_percent": _total_percent(data, attribute, figures),
-            "payload_total_fav_percent": _total_percent(DataSet.PAYLOAD, attribute, figures),
+            "payload_total_fav_percent": _total_percent(LOGGED, attribute, figures),
             "total_rows_percent": _rows_percent(attribute, figures, monitored=True),
             "values": groups,
         },
@@ -162,16 +212,16 @@ def _summary(attribute: str, check: CheckRun, names: CheckNames, figures: Figure
         },
         "fairness_calculation_details": [
             _calculation(kind, attribute, worst, None if place is None else labels[place], figures)
-            for kind in (DataSet.PAYLOAD_PERTURBED, DataSet.PAYLOAD)
+            for kind in (COPIES, LOGGED)
             if _is_counted(kind, attribute, figures)
         ],
     }
 
 
-def _group(attribute: str, group: str, data: DataSet, names: CheckNames, figures: Figures) -> Answer:
-    own, payload = (side_of(figures, one, attribute, group) for one in (data, DataSet.PAYLOAD))
-    reference, threshold = side_of(figures, data, attribute, None), limits_of(figures, attribute, group).lower
-    ratio, payload_ratio = ratio_of(fairness_figure(figures, attribute, group)), _payload_ratio(figures, attribute, group)
+def _group(attribute: str, group: str, data: str, names: CheckNames, figures: Figures) -> Json:
+    own, payload = (side_of(figures, one, attribute, group) for one in (data, LOGGED))
+    reference, threshold = side_of(figures, data, attribute, None), limits_of(figures, attribute, group)[0]
+    ratio, payload_ratio = ratio_of(fairness_figure(figures, attribute, group)), ratio_of(ratio_figure(figures, LOGGED, attribute, group))
     acceptable = None if reference is None or threshold is None else acceptable_percent(reference.percent, threshold)
     return {
         "value": names.group(attribute, group),
@@ -186,18 +236,9 @@ def _group(attribute: str, group: str, data: DataSet, names: CheckNames, figures
     }
 
 
-def _payload_ratio(figures: Figures, attribute: str, group: str) -> float | None:
-    found = [
-        one
-        for key, one in figures.items()
-        if (key.metric, key.data, key.attribute, key.group) == ("disparate_impact", DataSet.PAYLOAD, attribute, group)
-    ]
-    return ratio_of(found[0]) if found else None
-
-
-def _calculation(data: DataSet, attribute: str, worst: Answer | None, group: str | None, figures: Figures) -> Answer:
+def _calculation(data: str, attribute: str, worst: Json | None, group: str | None, figures: Figures) -> Json:
     """Returns the steps of the calculation for the group with the lowest fairness value, `worst` its part of the summary."""
-    is_payload = data is DataSet.PAYLOAD
+    is_payload = data is LOGGED
     prefix = "payload_" if is_payload else ""
     score = worst and worst[f"{prefix}fairness_value"]
     monitored, reference = worst and worst[f"{prefix}fav_class_percent"], side_of(figures, data, attribute, None)
@@ -219,8 +260,8 @@ def _calculation(data: DataSet, attribute: str, worst: Answer | None, group: str
             "parameters": [],
         },
     ]
-    found = figures.get(CheckFigureKey("statistical_parity_difference", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
-    difference = None if found is None else found.value
+    figure = figures.get(FigureKey("statistical_parity_difference", LOGGED, attribute, group))
+    difference = None if figure is None else figure["value"]
     if is_payload and difference is not None:
         messages += [
             {
@@ -247,8 +288,8 @@ def _shown(value: object) -> str:
 
 
 def _rows_percent(attribute: str, figures: Figures, *, monitored: bool) -> float | None:
-    sides = {group: side_of(figures, DataSet.PAYLOAD, attribute, group) for group in (*groups_of(figures, attribute), None)}
-    known: dict[str | None, GroupSide] = {group: side for group, side in sides.items() if side is not None}
+    sides = {group: side_of(figures, LOGGED, attribute, group) for group in (*groups_of(figures, attribute), None)}
+    known: dict[str | None, Side] = {group: side for group, side in sides.items() if side is not None}
     total = sum(side.n for side in known.values())
     own = sum(side.n for group, side in known.items() if (group is not None) == monitored)
     return 100.0 * own / total if total else None

@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import InvalidInput, NotFound
-from .bodies import Answer
 from .figures import count_issues
+from .refused import invalid, not_found
+from .v1 import Json
 
 COLUMNS = ("run_id", "monitor_instance_id", "monitor_definition_id", "asset_revision")
 """Members of a measurement that are filtered like tags of its values."""
@@ -37,11 +37,11 @@ def read_tag_filter(sent: str | None) -> Sequence[TagTest]:
     """Returns the conditions, which measurements must all pass.
 
     Raises:
-        InvalidInput: one is not written as a condition.
+        Refused: one is not written as a condition.
     """
     pieces = _AT_COMMAS.split(sent) if sent else []
     if len(pieces) > MAX_TAG_TESTS:
-        raise InvalidInput.of("filter", f"must have at most {MAX_TAG_TESTS} conditions, found {len(pieces)}")
+        raise invalid(("filter", f"must have at most {MAX_TAG_TESTS} conditions, found {len(pieces)}"))
     return [_read_test(piece) for piece in pieces]
 
 
@@ -49,23 +49,21 @@ def read_filter_by_definition(sent: str | None, known: Collection[str]) -> Mappi
     """Returns the conditions by monitor definition, whose id each begins with: `fairness.feature:eq:sex`. `known` are the ids that exist.
 
     Raises:
-        InvalidInput: one is not written as a condition.
-        NotFound: there is no such definition.
+        Refused: one is not written as a condition.
+        Refused: there is no such definition.
     """
     found: dict[str, list[TagTest]] = {}
     for piece in _AT_COMMAS.split(sent) if sent else []:
         definition, dot, condition = piece.partition(".")
         if not dot:
-            raise InvalidInput.of(
-                "filter", f"must begin with the id of a monitor definition, as in fairness.feature:eq:sex; found {piece!r:.100}"
-            )
+            raise invalid(("filter", f"must begin with a monitor definition, as in fairness.feature:eq:sex; found {piece!r:.100}"))
         if definition not in known:
-            raise NotFound("monitor definition", ascii(definition)[1:-1][:100])
+            raise not_found("monitor definition", definition)
         found.setdefault(definition, []).append(_read_test(condition))
     return found
 
 
-def filtered(measurements: Iterable[Answer], tests: Sequence[TagTest]) -> list[Answer]:
+def filtered(measurements: Iterable[Json], tests: Sequence[TagTest]) -> list[Json]:
     """Returns the measurements with those of their values that pass; issues are counted among these. One without values is left out."""
     if not tests:
         return list(measurements)
@@ -92,4 +90,4 @@ def _read_test(piece: str) -> TagTest:
         return TagTest(tag, frozenset([value]))
     if tag and operator == "in" and re.fullmatch(r"\[[^\[\]]+\]", value):
         return TagTest(tag, frozenset(value[1:-1].split(",")))
-    raise InvalidInput.of("filter", f"must be written tag:eq:value, tag:in:[a,b], tag:null or tag:exists; found {piece!r:.100}")
+    raise invalid(("filter", f"must be written tag:eq:value, tag:in:[a,b], tag:null or tag:exists; found {piece!r:.100}"))

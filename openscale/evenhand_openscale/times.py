@@ -2,21 +2,27 @@
 
 from datetime import UTC, datetime
 
-from ..errors import InvalidInput
+from .refused import invalid
 
 
 def read_time(field: str, sent: str | None) -> datetime | None:
     """Returns the moment; one without an offset is taken for UTC. None where none was sent.
 
     Raises:
-        InvalidInput: it is no time, or one at the edge of the calendar.
+        Refused: it is no time, or one at the edge of the calendar.
     """
     if not sent:
         return None
     try:
         # In a query `+` may have become a blank.
-        found = datetime.fromisoformat(sent.strip().replace(" 00:00", "+00:00"))
+        read = datetime.fromisoformat(sent.strip().replace(" 00:00", "+00:00"))
         # Naive local time of a client whose zone is not known: UTC is the least wrong.
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidInput.of(field, f"must be a time such as 2026-03-01T09:00:00Z, found {sent!r:.60}") from error
+        raise invalid((field, f"must be a time such as 2026-03-01T09:00:00Z, found {sent!r:.60}")) from error
+
+
+def moment(time: datetime | str) -> str:
+    """Returns the moment as the SDK reads it."""
+    read = datetime.fromisoformat(time) if isinstance(time, str) else time
+    return read.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

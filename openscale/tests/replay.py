@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from scripts.openscale_shapes import ids_of
+from openscale.walk.shapes import ids_of
 from tests.progress import wait_until
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.store.database.engine import Database
-from tests.builders.openscale import BASE, subscription
+from openscale.tests.bodies import BASE, subscription
 from tests.service import RunningService, running_service
 
 

@@ -15,7 +15,7 @@ from app.schedule.worker import Worker
 from app.security.secrets import open_secret_box
 from app.settings import Settings
 from app.store.database.engine import Database
-from tests.builders.openscale import added, applicants, fairness, payload, subscription
+from openscale.tests.bodies import added, applicants, fairness, payload, subscription
 from tests.builders.workers import ended, running
 from tests.databases import Databases
 from tests.models.custom_provider import CustomProvider, custom_provider

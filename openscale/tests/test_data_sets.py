@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from app.store.database.engine import Database
-from tests.builders.openscale import BASE, added, applicants, payload, read, subscription
+from openscale.tests.bodies import BASE, added, applicants, payload, read, subscription
 from tests.databases import Databases
 from tests.service import RunningService, running_service
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.openscale import create_face
 from app.store.database.engine import Database
-from tests.builders.openscale import BASE, added, fairness, subscription
+from openscale.tests.bodies import BASE, added, fairness, subscription
 from tests.databases import Databases
 from tests.service import RunningService, running_service
 

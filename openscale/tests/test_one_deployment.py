@@ -14,7 +14,7 @@ from app.openscale.quality import QUALITY_METRICS
 from app.security.principals import Role
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
-from tests.builders.openscale import BASE, ZERO, added, applicants, fairness, payload, read, subscription
+from openscale.tests.bodies import BASE, ZERO, added, applicants, fairness, payload, read, subscription
 from tests.builders.statements import counted
 from tests.builders.workers import ended, working
 from tests.databases import Databases

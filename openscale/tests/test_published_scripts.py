@@ -10,7 +10,7 @@ from app.openscale import measurements
 from app.security.principals import Role
 from app.security.users import create_user
 from app.store.database.engine import Database
-from tests.builders.openscale import BASE, ZERO, added, applicants, fairness, payload, read, subscription
+from openscale.tests.bodies import BASE, ZERO, added, applicants, fairness, payload, read, subscription
 from tests.builders.workers import ended, working
 from tests.databases import Databases
 from tests.models.rules import RuleScorer

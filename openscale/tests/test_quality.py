@@ -18,9 +18,9 @@ from sklearn import metrics as oracle
 
 from app.store.database.engine import Database
 from tests.builders.check_results import read_results
-from tests.builders.openscale import read
-from tests.builders.openscale_figures import find_differences, find_differences_from_published
-from tests.builders.openscale_replay import Replay
+from openscale.tests.bodies import read
+from openscale.tests.compared_figures import find_differences, find_differences_from_published
+from openscale.tests.replay import Replay
 from tests.builders.workers import working
 from tests.databases import Databases
 from tests.models.lookup import CLASSES, LookupScorer

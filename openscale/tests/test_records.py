@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.store.database.engine import Database
-from tests.builders.openscale import BASE, FEATURES, added, applicants, decided, payload, read, subscription
+from openscale.tests.bodies import BASE, FEATURES, added, applicants, decided, payload, read, subscription
 from tests.databases import Databases
 from tests.service import RunningService, running_service
 

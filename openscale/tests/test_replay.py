@@ -19,8 +19,8 @@ from app.schedule.worker import Worker
 from app.security.secrets import open_secret_box
 from app.settings import Settings
 from app.store.database.engine import Database
-from scripts.openscale_shapes import members_of
-from tests.builders.openscale_replay import Replay
+from openscale.walk.shapes import members_of
+from openscale.tests.replay import Replay
 from tests.builders.workers import running
 from tests.databases import Databases
 from tests.models.rules import RuleScorer

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from openscale_recording import BROKEN, ZERO, Walk
+from recording import BROKEN, ZERO, Walk
 
 CONFIGURATION = {"common_configuration": {"problem_type": "binary", "enable_fairness": True, "enable_quality": True}}
 FAIRNESS: dict[str, Any] = {

@@ -16,7 +16,7 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     Target,
 )
 from ibm_watson_openscale.model import Model
-from openscale_recording import BROKEN, Walk
+from recording import BROKEN, Walk
 
 
 def walk_definitions(way: Walk) -> None:

@@ -14,7 +14,7 @@ from ibm_watson_openscale import APIClient
 from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     SparkStruct,
 )
-from openscale_shapes import ids_of, members_of
+from shapes import ids_of, members_of
 
 ZERO = "00000000-0000-0000-0000-000000000000"
 WORKS, ERROR, BROKEN, ABSENT = "works", "answers an error", "broken", "not in this SDK"

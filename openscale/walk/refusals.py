@@ -7,8 +7,8 @@ import tempfile
 from typing import Any
 
 from ibm_watson_openscale.base_classes.watson_open_scale_v2 import JsonPatchOperation, PatchDocument, Target
-from openscale_archive import written_archive
-from openscale_recording import ZERO, Walk
+from archive import written_archive
+from recording import ZERO, Walk
 
 SPARK = {"connection": {"endpoint": "http://127.0.0.1:9", "location_type": "custom"}, "credentials": {"username": "u", "password": "p"}}
 WAREHOUSE: dict[str, Any] = {

@@ -30,7 +30,7 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
 from tests.builders.check_results import read_results
-from tests.builders.openscale_figures import find_differences, find_differences_from_published
+from openscale.tests.compared_figures import find_differences, find_differences_from_published
 from tests.builders.workers import running
 from tests.models.custom_provider import custom_provider
 from tests.models.lookup import LookupScorer

@@ -7,7 +7,7 @@ from typing import Any
 import requests
 import requests.adapters
 from ibm_watson_openscale.supporting_classes.payload_record import PayloadRecord
-from openscale_recording import FEATURES, Plan, answers, rows
+from recording import FEATURES, Plan, answers, rows
 
 
 def measure_speed(plan: Plan, subscription: str) -> None:

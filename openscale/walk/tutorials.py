@@ -27,7 +27,7 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     Target,
 )
 from ibm_watson_openscale.supporting_classes.payload_record import PayloadRecord
-from openscale_recording import ZERO, Plan, Recorder
+from recording import ZERO, Plan, Recorder
 
 RICH = 60_000.0
 """Income of the records that the model of meta fields favours."""

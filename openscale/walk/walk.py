@@ -28,12 +28,12 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     Target,
 )
 from ibm_watson_openscale.supporting_classes.payload_record import PayloadRecord
-from openscale_archive import walk_archive
+from archive import walk_archive
 from openscale_custom import walk_custom_monitors
-from openscale_monitors import walk_definitions, walk_instances, walk_measurements, walk_recommendations, walk_runs
-from openscale_recording import BROKEN, FEATURES, KINDS, RICH, WORKS, ZERO, Plan, Recorder, Walk, answers, rows, schema
-from openscale_refusals import walk_refusals
-from openscale_speed import measure_speed
+from monitors import walk_definitions, walk_instances, walk_measurements, walk_recommendations, walk_runs
+from recording import BROKEN, FEATURES, KINDS, RICH, WORKS, ZERO, Plan, Recorder, Walk, answers, rows, schema
+from refusals import walk_refusals
+from speed import measure_speed
 
 
 def walk(way: Walk, plan: Plan, kind: str) -> None:

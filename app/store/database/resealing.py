@@ -9,7 +9,7 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import SetupError
-from ..tables import AlertChannelRow, DeploymentRow, OpenScaleProviderRow
+from ..tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 from .sealer import Sealer
 
 BATCH_ROWS = 200
@@ -21,7 +21,7 @@ MAX_NAMED = 10
 _SEALING = 4540261129
 """Key of the advisory lock on sealing."""
 
-_SealedRow: TypeAlias = type[DeploymentRow] | type[AlertChannelRow] | type[OpenScaleProviderRow]
+_SealedRow: TypeAlias = type[DeploymentRow] | type[AlertChannelRow] | type[OpenScaleFactRow]
 
 
 class Resealer(Sealer, Protocol):
@@ -46,7 +46,7 @@ class SealedColumn(Enum):
             SealedColumn.ENDPOINTS: DeploymentRow,
             SealedColumn.COLUMNS: DeploymentRow,
             SealedColumn.CHANNELS: AlertChannelRow,
-            SealedColumn.PROVIDERS: OpenScaleProviderRow,
+            SealedColumn.PROVIDERS: OpenScaleFactRow,
         }
         return rows[self]
 
@@ -57,7 +57,7 @@ class SealedColumn(Enum):
             SealedColumn.ENDPOINTS: DeploymentRow.credentials,
             SealedColumn.COLUMNS: DeploymentRow.column_key,
             SealedColumn.CHANNELS: AlertChannelRow.secret,
-            SealedColumn.PROVIDERS: OpenScaleProviderRow.secrets,
+            SealedColumn.PROVIDERS: OpenScaleFactRow.secrets,
         }
         return columns[self]
 

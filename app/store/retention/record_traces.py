@@ -96,12 +96,7 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "activities": "changes that people at work made",
     "audit_events": "who read which record: append-only, kept as the proof of access; it may name a record's id, never a value",
     "audit_sinks": "addresses, and how far they were sent to",
-    "openscale_data_marts": "names",
-    "openscale_providers": "settings",
-    "openscale_subscriptions": "settings",
-    "openscale_instances": "settings",
-    "openscale_imports": "figures that were computed elsewhere",
-    "openscale_definitions": "names of metrics",
+    "openscale_facts": "settings",
 }
 """Tables that hold nothing of a single record, and what they hold."""
 

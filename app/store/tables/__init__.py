@@ -25,14 +25,7 @@ from .listed_files import ListedFileRow
 from .missing_records import MissingRecordRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
-from .openscale import (
-    OpenScaleDataMartRow,
-    OpenScaleDefinitionRow,
-    OpenScaleImportRow,
-    OpenScaleInstanceRow,
-    OpenScaleProviderRow,
-    OpenScaleSubscriptionRow,
-)
+from .openscale import OpenScaleFactRow
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UsedLogInRow, UserRow
 from .reports import KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
@@ -93,12 +86,7 @@ __all__ = [
     "MitigationSettingsRow",
     "MonitorRow",
     "NotificationRow",
-    "OpenScaleDataMartRow",
-    "OpenScaleDefinitionRow",
-    "OpenScaleImportRow",
-    "OpenScaleInstanceRow",
-    "OpenScaleProviderRow",
-    "OpenScaleSubscriptionRow",
+    "OpenScaleFactRow",
     "PayloadKeyRow",
     "PayloadRecordRow",
     "RecordCountRow",

@@ -1,0 +1,231 @@
+"""Entry point of a face: a distribution of its own that answers the programs of another product, and speaks REST v1 inside the process.
+
+A face imports nothing of this package. Its package is named in `FACES`; where it is installed, the service calls its function `mount` with
+an `Entry` and gets a `Face`. An address of the face passes the same layers as every other: request id and log, audit, gate, bounds of
+bodies. Then its application answers by calls of REST v1, which are made as the caller of the request and leave no second line in the log
+or the audit. A face may never call REST v1 within a transaction of its own: enough of them at once would wait for each other's connections.
+What a face must find again it stores in `openscale_facts`, by SQL of its own; the secrets in it are sealed with the others.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlencode
+
+import httpx
+from fastapi import FastAPI, Request
+from sqlalchemy.orm import Session
+from starlette.types import ASGIApp, Message, Receive, Scope
+
+from .domain.deployments import Credentials, CredentialsKind
+from .errors import EndpointRefused, InvalidInput, ScoringFailed
+from .outbound.credentials import bearer_of, encode_header, header_of, redacted
+from .outbound.egress import check_url
+from .outbound.failures import CallFailure
+from .outbound.tokens import TokenSource
+from .outbound.transport import PinnedTransport
+from .services import Services
+from .store.database.resealing import begin_sealing
+from .web import problems
+from .web.access import IS_INNER
+
+FACES = ("evenhand_openscale",)
+"""Packages that are mounted where they are installed."""
+
+OUTGOING_SECONDS = 20.0
+MAX_OUTGOING_BYTES = 4 * 2**20
+
+_PASSED = frozenset({b"authorization", b"content-type", b"content-encoding", b"x-forwarded-for", b"traceparent", b"user-agent"})
+_INGESTION = ("/payload-records", "/feedback-records")
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """A mounted face.
+
+    `app` answers the addresses that begin with `prefixes`. Those in `open_paths` need no key: they log in. `is_upload` tells requests whose
+    body the face passes on to REST v1, which bounds and counts it. `wrap` is put around the whole service, and sees every answer to the
+    face's addresses, refusals of the gate included.
+    """
+
+    app: ASGIApp
+    prefixes: tuple[str, ...]
+    open_paths: frozenset[str]
+    is_upload: Callable[[Scope], bool]
+    wrap: Callable[[ASGIApp], ASGIApp]
+
+
+@dataclass(slots=True)
+class Answer:
+    """A whole answer of REST v1. One of 400 and above is a problem document."""
+
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    def json(self) -> Any:  # noqa: ANN401 - JSON
+        """Returns the body; None where there is none."""
+        return json.loads(self.body) if self.body else None
+
+    async def receive(self, message: Message) -> None:
+        """Takes the next part, as an application sends it."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in message["headers"]}
+        else:
+            self.body += message.get("body", b"")
+
+
+class Entry:
+    """The way from a face to the service."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._api: ASGIApp | None = None
+        self._ingestion: ASGIApp | None = None
+        self._whole: ASGIApp | None = None
+
+    def connect(self, *, api: ASGIApp, ingestion: ASGIApp, whole: ASGIApp) -> None:
+        """Sets the applications that calls go to: the API beneath the gate, the ingestion routes, and the whole service."""
+        self._api, self._ingestion, self._whole = api, ingestion, whole
+
+    def install(self, app: FastAPI) -> None:
+        """Makes a face's application answer errors with problem documents, as REST v1 does."""
+        problems.install(app)
+
+    async def call(
+        self,
+        request: Request,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        content: bytes | Receive = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Returns the answer of REST v1 to a request in the name of another one.
+
+        `path` is percent-encoded. `content` is the body, or the `receive` of the outer request, whose body is then passed on as it comes.
+        A request that needed no key is not let in by itself: its calls pass the gate with the `authorization` in `headers`.
+        """
+        state = request.scope["state"]
+        is_let_in = "principal" in state
+        sent = {name: value for name, value in request.scope["headers"] if name in _PASSED}
+        sent |= {name.encode(): value.encode("latin-1") for name, value in (headers or {}).items()}
+        sent[b"x-request-id"] = state["request_id"].encode("latin-1")
+        if isinstance(content, bytes):
+            sent[b"content-length"] = b"%d" % len(content)
+            messages = iter([{"type": "http.request", "body": content, "more_body": False}])
+        elif b"content-length" in (known := dict(request.scope["headers"])):
+            sent[b"content-length"] = known[b"content-length"]
+
+        async def receive() -> Message:
+            return next(messages, {"type": "http.disconnect"}) if isinstance(content, bytes) else await content()
+
+        scope: Scope = {
+            **{name: request.scope.get(name) for name in ("type", "asgi", "http_version", "scheme", "client", "server")},
+            "method": method,
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "root_path": "",
+            "query_string": urlencode(query or {}, doseq=True).encode(),
+            "headers": list(sent.items()),
+            "state": {**state, IS_INNER: True} if is_let_in else {},
+        }
+        app = self._whole
+        if is_let_in:
+            app = self._ingestion if method == "POST" and path.endswith(_INGESTION) else self._api
+        assert app is not None, "the entry is not connected"  # noqa: S101 - a fault of ours
+        answer = Answer()
+        await app(scope, receive, answer.receive)
+        return answer
+
+    async def transact(self, work: Callable[[Session], Result]) -> Result:
+        """Returns what `work` returns within one transaction, in a thread. `work` must not call REST v1."""
+
+        def run() -> Result:
+            with self._services.database.transaction() as session:
+                return work(session)
+
+        async with self._services.turns:
+            return await asyncio.to_thread(run)
+
+    def seal(self, session: Session, plain: bytes) -> bytes:
+        """Returns a secret encrypted, to be stored by this transaction."""
+        begin_sealing(session)
+        return self._services.secret_box.seal(plain)
+
+    def unseal(self, sealed: bytes) -> bytes:
+        """Returns a secret in plain."""
+        return self._services.secret_box.unseal(sealed)
+
+    async def outgoing(self, url: str, *, field: str, credentials: Mapping[str, Any] | None, headers: Mapping[str, str]) -> bytes:
+        """Returns the body that another service answers to GET, under the operator's rules for addresses.
+
+        `credentials` are those of an endpoint in REST v1. `field` names the address in a refusal.
+
+        Raises:
+            InvalidInput: the address may not be called.
+            ScoringFailed: the service does not answer, or refuses.
+        """
+        policy = self._services.policy
+        try:
+            check_url(url, policy)
+        except EndpointRefused as error:
+            raise InvalidInput.of(field, str(error)) from error
+        stated = None if credentials is None else Credentials(**{**credentials, "kind": CredentialsKind(credentials["kind"])})
+        transport = PinnedTransport(policy, connections=1)
+        host = httpx.URL(url).host
+        try:
+            async with (
+                asyncio.timeout(OUTGOING_SECONDS),
+                httpx.AsyncClient(transport=transport, timeout=OUTGOING_SECONDS, follow_redirects=False) as client,
+            ):
+                known = await _exchange(stated, transport)
+                own = [encode_header(name, value) for name, value in headers.items()]
+                return await _read(client, url, [*header_of(known), *own], known)
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise ScoringFailed(f"The service at {host} did not answer. Look at its server.") from error
+
+
+def mount_face(services: Services) -> tuple[Face, Entry] | None:
+    """Returns the face that is installed, and its entry, which is to be connected; None where none is."""
+    name = next((name for name in FACES if find_spec(name) is not None), None)
+    if name is None:
+        return None
+    entry = Entry(services)
+    face: Face = Face(**import_module(name).mount(entry))
+    return face, entry
+
+
+async def _exchange(credentials: Credentials | None, transport: httpx.AsyncBaseTransport) -> Credentials | None:
+    """Returns the credentials to send: a token where the stated ones are exchanged for one."""
+    if credentials is None or not credentials.kind.has_token_url:
+        return credentials
+    source = TokenSource(credentials)
+    # A new one: the token that is kept may have been revoked, and this question is rare.
+    source.forget(source.known() or "")
+    token = await source.token(transport)
+    if isinstance(token, CallFailure):
+        raise ScoringFailed(f"The service {token.what}. {token.advice}")
+    return bearer_of(token)
+
+
+async def _read(client: httpx.AsyncClient, url: str, headers: Sequence[tuple[bytes, bytes]], credentials: Credentials | None) -> bytes:
+    body = b""
+    async with client.stream("GET", url, headers=list(headers)) as answer:
+        async for part in answer.aiter_bytes():
+            body += part
+            if len(body) > MAX_OUTGOING_BYTES:
+                raise ScoringFailed(f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB.")
+    if not answer.is_success:
+        # The body of a refusal may echo what was sent.
+        shown = redacted(body[:200].decode("utf-8", "replace"), credentials)
+        raise ScoringFailed(f"The service answered {answer.status_code}: {shown!r}")
+    return body

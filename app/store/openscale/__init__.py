@@ -1,1 +1,0 @@
-"""Stored facts of the OpenScale face: only what its callers must find again and nothing else stores."""
