@@ -31,9 +31,13 @@ def is_upload(scope: Scope) -> bool:
     return scope["method"] == "POST" and _UPLOAD.fullmatch(scope["path"]) is not None
 
 
+TOKEN_SECONDS = 3600
+"""Seconds after which the SDK asks for a token again. It is the key, and ends with it."""
+
+
 def token_of_key(key: str, expires: int) -> str:
     """Returns the key in the form of a token, which the IAM authenticator of the SDK decodes. It is as secret as the key."""
-    claims = json.dumps({"key": key, "exp": expires}).encode()
+    claims = json.dumps({"key": key, "iat": expires - TOKEN_SECONDS, "exp": expires}).encode()
     return f"{_TOKEN_HEAD}.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.none"
 
 

@@ -8,15 +8,12 @@ from fastapi import APIRouter, Form
 from pydantic import Field
 
 from .bodies import Sent, read_as
-from .door import token_of_key
+from .door import TOKEN_SECONDS, token_of_key
 from .marts import THE_MART
 from .refused import invalid, unauthenticated
 from .v1 import V1, Json, V1In, answered
 
 router = APIRouter(tags=["log-in"])
-
-TOKEN_SECONDS = 3600
-"""Seconds after which the SDK asks for a token again. It is the key, and ends with it."""
 
 
 class AuthorizeIn(Sent):

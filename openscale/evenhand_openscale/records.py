@@ -67,7 +67,7 @@ async def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(m
     await find_data_set(v1, data_set_id)
     try:
         stored, rejected, first = json.loads(base64.urlsafe_b64decode(request_id + "=" * (-len(request_id) % 4)))
-            message = f"{rejected:d} of {stored + rejected:d} records were not stored. The first: {first}"
+        message = f"{rejected:d} of {stored + rejected:d} records were not stored. The first: {first}"
     except (ValueError, TypeError) as error:
         raise not_found("request of the data set", request_id) from error
     if not rejected:

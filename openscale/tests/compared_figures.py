@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app.openscale.monitor_definitions import DIFFERENCES
-from app.openscale.quality import QUALITY_METRICS
+from evenhand_openscale.monitor_definitions import DIFFERENCES
+from evenhand_openscale.quality import QUALITY_METRICS
 
 EXACT = 1e-9
 """Max difference of a figure from the check's own, before OpenScale's rounding."""

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from evenhand_openscale.aggregates import aggregate, intervals_of, read_aggregation
+from evenhand_openscale.tag_filters import filtered, read_filter_by_definition, read_tag_filter
 
 from app.errors import InvalidInput
-from app.openscale.aggregates import aggregate, intervals_of, read_aggregation
-from app.openscale.tag_filters import filtered, read_filter_by_definition, read_tag_filter
 
 
 def measurement(at: str, **values: float) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from evenhand_openscale.fairness import FairnessIn, StatedFairness, ThresholdIn, monitor_json, parameters_of, thresholds_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api.schemas.monitors import MonitorIn
 from app.errors import InvalidInput
-from app.openscale.fairness import FairnessIn, StatedFairness, ThresholdIn, monitor_json, parameters_of, thresholds_of
 
 SEX = {"feature": "Sex", "majority": ["male"], "minority": ["female"], "threshold": 0.95}
 AGE = {"feature": "Age", "majority": [[26, 75]], "minority": [[18, 25]]}

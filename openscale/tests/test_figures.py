@@ -6,6 +6,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from evenhand_openscale.figures import (
+    GroupSide,
+    acceptable_percent,
+    count_issues,
+    fairness_values,
+    index_figures,
+    percent_of,
+)
+from evenhand_openscale.summaries import fairness_sources
 
 from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
@@ -16,15 +25,6 @@ from app.metrics.groups import ComparedGroup
 from app.metrics.payload import measure_payload
 from app.metrics.tables import GroupCounts
 from app.metrics.values import Value
-from app.openscale.figures import (
-    GroupSide,
-    acceptable_percent,
-    count_issues,
-    fairness_values,
-    index_figures,
-    percent_of,
-)
-from app.openscale.summaries import fairness_sources
 from tests.golden import golden
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

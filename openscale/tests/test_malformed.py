@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from evenhand_openscale import create_face
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.openscale import create_face
 from app.store.database.engine import Database
 from openscale.tests.bodies import BASE, added, fairness, subscription
 from tests.databases import Databases

@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 import pytest
+from evenhand_openscale import measurements
 
-from app.openscale import measurements
 from app.security.principals import Role
 from app.security.users import create_user
 from app.store.database.engine import Database

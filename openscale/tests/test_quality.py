@@ -1,4 +1,4 @@
-"""Tutorials by the real SDK (3.1.11), recorded by `scripts/openscale-sdk --tutorials --record`, sent again: their figures.
+"""Tutorials by the real SDK (3.1.11), recorded by `openscale/walk/run --tutorials --record`, sent again: their figures.
 
 Compared with the check's own before OpenScale's rounding, with what OpenScale printed after it, and with scikit-learn.
 """
@@ -17,10 +17,11 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 from sklearn import metrics as oracle
 
 from app.store.database.engine import Database
-from tests.builders.check_results import read_results
 from openscale.tests.bodies import read
 from openscale.tests.compared_figures import find_differences, find_differences_from_published
 from openscale.tests.replay import Replay
+from openscale.walk.shapes import read_calls
+from tests.builders.check_results import read_results
 from tests.builders.workers import working
 from tests.databases import Databases
 from tests.models.lookup import CLASSES, LookupScorer
@@ -28,6 +29,7 @@ from tests.models.serving import serve
 from tests.service import running_service
 
 RECORDED = json.loads((Path(__file__).parent / "tutorials.json").read_text())
+CALLS = read_calls(RECORDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def tutorials(databases: Databases, tmp_path_factory: pytest.TempPathFactory) ->
         with running_service(database, tmp_path_factory.mktemp("tutorials")) as service, serve(LookupScorer()) as model, working(database):
             known = {"MODEL": model.url}
             replay = Replay(service.client, known)
-            for call in RECORDED["calls"]:
+            for call in CALLS:
                 answer = replay.send(call)
                 assert answer.status_code == call["status"], (call["method"], call["path"], answer.text)
                 replay.learn(call, answer)
@@ -100,7 +102,7 @@ def test_the_verdict_of_a_summary_is_that_of_its_figures(tutorials: dict[str, Re
 def feedback(name: str) -> list[tuple[Any, Any]]:
     """Label and prediction of the tutorial's labelled records, as they were sent."""
     address = f"/data_sets/feedback.{RECORDED['subscriptions'][name]}/records"
-    (sent,) = [json.loads(call["body"]) for call in RECORDED["calls"] if call["method"] == "POST" and address in call["path"]]
+    (sent,) = [json.loads(call["body"]) for call in CALLS if call["method"] == "POST" and address in call["path"]]
     return [(row["label"], row.get("answer", row.get(f"as {row.get('Sex')}"))) for row in sent]
 
 

@@ -1,4 +1,4 @@
-"""The calls of the real SDK (3.1.11), recorded by `scripts/openscale-sdk --record`, sent again without it.
+"""The calls of the real SDK (3.1.11), recorded by `openscale/walk/run --record`, sent again without it.
 
 The SDK cannot be installed next to our own dependencies: it asks for an older python-dateutil than pandas gets here. The script runs the
 real one; this test sees to it that what it sends is still answered with all that it was answered with.
@@ -19,15 +19,16 @@ from app.schedule.worker import Worker
 from app.security.secrets import open_secret_box
 from app.settings import Settings
 from app.store.database.engine import Database
-from openscale.walk.shapes import members_of
 from openscale.tests.replay import Replay
+from openscale.walk.shapes import missing_in, read_calls, shape_of
 from tests.builders.workers import running
 from tests.databases import Databases
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.service import running_service
 
-CALLS = json.loads((Path(__file__).parent / "recorded.json").read_text())["calls"]
+RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
+CALLS = read_calls(RECORDED)
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +64,19 @@ def test_every_call_is_answered_with_the_status_that_the_sdk_got(answers: list[h
 def test_no_answer_lacks_a_member_that_the_sdk_got(answers: list[httpx.Response]) -> None:
     lacking = {}
     for call, answer in zip(CALLS, answers, strict=True):
-        missing = set(call["members"]) - members_of(answer.json() if answer.content else None)
+        missing = list(missing_in(call["shape"], shape_of(answer.json() if answer.content else None)))
         if missing:
-            lacking[f"{call['method']} {call['path']}"] = sorted(missing)
+            lacking[f"{call['method']} {call['path']}"] = missing
 
     assert lacking == {}
 
 
 def test_the_page_lists_every_method_with_what_the_walk_found() -> None:
-    methods = json.loads((Path(__file__).parent / "recorded.json").read_text())["methods"]
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "move-from-openscale.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `([\w. ()]+)` \| (works|answers an error|not there) \|$", page, re.MULTILINE))
+    page = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8").partition("## Every method")[2]
+    listed = {
+        name: state
+        for state, names in re.findall(r"^\*([a-z ]+)\*: (.*)\.$", page, re.MULTILINE)
+        for name in re.findall(r"`([^`]+)`", names)
+    }
 
-    assert rows == methods
+    assert listed == RECORDED["methods"]

@@ -3,14 +3,14 @@
 from datetime import UTC, datetime
 
 import pytest
+from evenhand_openscale.assets import AssetPropertiesIn, columns_of
+from evenhand_openscale.bodies import Operation, patched
+from evenhand_openscale.door import OpenScaleDoor, envelope_of, is_openscale
+from evenhand_openscale.times import read_time
 from starlette.types import Message, Receive, Scope, Send
 
 from app.domain.deployments import FieldKind, FieldType
 from app.errors import InvalidInput
-from app.openscale.assets import AssetPropertiesIn, columns_of
-from app.openscale.bodies import Operation, patched
-from app.openscale.door import OpenScaleDoor, envelope_of, is_openscale
-from app.openscale.times import read_time
 
 GUID = "00000000-0000-0000-0000-000000000000"
 

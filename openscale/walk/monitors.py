@@ -101,7 +101,7 @@ def _wait(client: Any, fairness: str, run: str) -> None:  # noqa: ANN401 - the S
 
 
 def walk_measurements(way: Walk, fairness: str, run: str) -> None:
-    """Reads what the run measured, one by one and aggregated, and imports history."""
+    """Reads what the run measured, one by one and aggregated."""
     client = way.client
     now = datetime.now(timezone.utc)  # noqa: UP017 - the older SDK runs on older Pythons
     # Far ahead, so that the recorded calls find measurements whenever they are replayed.
@@ -129,14 +129,11 @@ def walk_measurements(way: Walk, fairness: str, run: str) -> None:
     past = {
         "timestamp": "2026-01-01T00:00:00Z",
         "run_id": "imported",
-        "metrics": [{"fairness_value": 94.7, "feature": "sex", "feature_value": "female", "fairness_metric_type": "fairness"}],
+        "metrics": [{"fairness_value": 94.7, "feature": "sex"}],
         "sources": [],
     }
-    way.does("monitor_instances.add_measurements", lambda: _import(client, fairness, past))
-
-
-def _import(client: Any, fairness: str, past: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's
-    return client.monitor_instances.add_measurements(fairness, monitor_measurement_request=[MonitorMeasurementRequest.from_dict(past)])
+    posted = [MonitorMeasurementRequest.from_dict(past)]
+    way.refuses("monitor_instances.add_measurements", lambda: client.monitor_instances.add_measurements(fairness, posted))
 
 
 def walk_recommendations(way: Walk, subscription: str) -> None:

@@ -14,7 +14,7 @@ from ibm_watson_openscale import APIClient
 from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     SparkStruct,
 )
-from shapes import ids_of, members_of
+from shapes import ids_of, shape_of
 
 ZERO = "00000000-0000-0000-0000-000000000000"
 WORKS, ERROR, BROKEN, ABSENT = "works", "answers an error", "broken", "not in this SDK"
@@ -42,7 +42,6 @@ class Plan:
     tls_url: str = ""
     provider_url: str = ""
     table: str = ""
-    speed: bool = False
 
     def client(self, kind: str, url: str = "") -> Any:  # noqa: ANN401 - the SDK's client
         """Returns a client with that authenticator, of another address if one is given."""
@@ -105,7 +104,7 @@ class Recorder:
             "body": text,
             "status": answer.status_code,
             "location": answer.headers.get("location"),
-            "members": sorted(members_of(answered)),
+            "shape": shape_of(answered),
             "ids": list(ids_of(answered)),
         }
         hidden = {self.plan.key: "KEY", self.plan.password: "PASSWORD", self.plan.model_url: "MODEL"}

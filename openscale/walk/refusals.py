@@ -4,11 +4,21 @@ import inspect
 import io
 import os
 import tempfile
+from pathlib import Path
 from typing import Any
 
-from ibm_watson_openscale.base_classes.watson_open_scale_v2 import JsonPatchOperation, PatchDocument, Target
 from archive import written_archive
+from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
+    JsonPatchOperation,
+    MonitorMeasurementRequest,
+    MonitorMetricRequest,
+    MonitorTagRequest,
+    PatchDocument,
+    Target,
+)
 from recording import ZERO, Walk
+
+SMALL_FILE = str(Path(__file__).with_name("__init__.py"))
 
 SPARK = {"connection": {"endpoint": "http://127.0.0.1:9", "location_type": "custom"}, "credentials": {"username": "u", "password": "p"}}
 WAREHOUSE: dict[str, Any] = {
@@ -71,11 +81,35 @@ def walk_refusals(way: Walk, provider: str, subscription: str, payload: str, fai
     )
     way.refuses(
         "monitor_instances.upload_drift_model",
-        lambda: instances.upload_drift_model(model_path=__file__, data_mart_id=ZERO, subscription_id=subscription),
+        lambda: instances.upload_drift_model(model_path=SMALL_FILE, data_mart_id=ZERO, subscription_id=subscription),
     )
-    way.refuses("monitor_instances.upload_drift_v2_archive", lambda: instances.upload_drift_v2_archive(subscription, __file__))
+    way.refuses("monitor_instances.upload_drift_v2_archive", lambda: instances.upload_drift_v2_archive(subscription, SMALL_FILE))
     way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
     _refused_subscriptions(way, provider)
+
+
+def walk_custom_monitors(way: Walk, mart: str, subscription: str) -> None:
+    """Walks the methods of custom monitors."""
+    definitions, instances = way.client.monitor_definitions, way.client.monitor_instances
+    stated: dict[str, Any] = {"metrics": [MonitorMetricRequest(name="sensitivity")], "tags": [MonitorTagRequest(name="region")]}
+    patch = [JsonPatchOperation(op="replace", path="/description", value="patched")]
+    for name, own in (("", "custom"), (" (fairness)", "fairness")):
+        way.refuses(f"monitor_definitions.update{name}", lambda own=own: definitions.update(own, name=own, **stated))
+        way.refuses(f"monitor_definitions.patch{name}", lambda own=own: definitions.patch(own, patch))
+        way.refuses(f"monitor_definitions.delete{name}", lambda own=own: definitions.delete(own))
+    way.refuses("monitor_definitions.add", lambda: definitions.add(name="model performance", **stated))
+    wanted = {"monitor_definition_id": "custom", "target": Target(target_type="subscription", target_id=subscription), "parameters": {}}
+    way.refuses("monitor_instances.create (custom)", lambda: instances.create(data_mart_id=mart, **wanted))
+    instance = f"custom.{subscription}"
+    posted = [MonitorMeasurementRequest.from_dict({"timestamp": "2026-01-01T00:00:00Z", "metrics": [{"sensitivity": 0.67}]})]
+    way.refuses("monitor_instances.measurements.add", lambda: instances.measurements.add(instance, posted))
+    window = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z", "run_id": "one"}
+    way.refuses("monitor_instances.measurements.list (custom)", lambda: instances.measurements.list(instance, **window))
+    way.refuses("monitor_instances.measurements.get (custom)", lambda: instances.measurements.get(instance, "one"))
+    way.refuses("monitor_instances.show_metrics (custom)", lambda: instances.show_metrics(instance))
+    way.refuses("monitor_instances.list_runs (custom)", lambda: instances.list_runs(instance))
+    way.refuses("monitor_instances.run (custom)", lambda: instances.run(instance))
+    way.refuses("monitor_instances.delete (custom)", lambda: instances.delete(instance))
 
 
 def _refused_subscriptions(way: Walk, provider: str) -> None:

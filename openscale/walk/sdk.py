@@ -29,8 +29,8 @@ from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
-from tests.builders.check_results import read_results
 from openscale.tests.compared_figures import find_differences, find_differences_from_published
+from tests.builders.check_results import read_results
 from tests.builders.workers import running
 from tests.models.custom_provider import custom_provider
 from tests.models.lookup import LookupScorer
@@ -39,13 +39,13 @@ from tests.models.serving import Model, serve
 from tests.models.tls_proxy import CERTIFICATE, tls_in_front
 from tests.service import RunningService, running_service
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 SDKS = REPOSITORY / ".openscale-sdk"
-RECORDED = REPOSITORY / "tests" / "contract" / "openscale" / "recorded.json"
+RECORDED = REPOSITORY / "openscale" / "tests" / "recorded.json"
 TUTORIALS = RECORDED.with_name("tutorials.json")
-PAGE = REPOSITORY / "docs" / "how-to" / "move-from-openscale.md"
-TABLE = "| Method | |\n|---|---|\n"
-"""Beginning of the table of methods, which is the end of the page."""
+PAGE = REPOSITORY / "openscale" / "README.md"
+LAST = "and writes what follows.\n\n"
+"""End of the page before the lists of methods."""
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of a user in a database that is thrown away
 
@@ -59,14 +59,14 @@ class Prepared:
 
     def run(self, version: str, program: str, more: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Runs a program in the environment of that version of the SDK."""
-        command = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "scripts" / program), str(self.plan), *more]
+        command = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "openscale" / "walk" / program), str(self.plan), *more]
         # Where the SDK verifies certificates, it knows that of the proxy.
         environment = {**os.environ, "REQUESTS_CA_BUNDLE": str(self.plan.with_name(CERTIFICATE)), "PYTHONWARNINGS": "ignore"}
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - our own program
 
 
 @contextmanager
-def prepared(folder: Path, scorer: Model, *, speed: bool = False, with_table: bool = False) -> Iterator[Prepared]:
+def prepared(folder: Path, scorer: Model, *, with_table: bool = False) -> Iterator[Prepared]:
     """Serves from an empty database of its own until the block ends; the plan names a table, too, if wanted."""
     lake = folder / "lake"
     lake.mkdir()
@@ -86,7 +86,7 @@ def prepared(folder: Path, scorer: Model, *, speed: bool = False, with_table: bo
             plan = {"url": service.base_url, "model_url": model.url, "key": service.admin_key, "user": "ada", "password": PASSWORD}
             plan |= {"tls_url": tls_url, "provider_url": provider.url}
             plan |= {"table": str(write_scores(lake))} if with_table else {}
-            (folder / "walk.json").write_text(json.dumps({**plan, "speed": speed}))
+            (folder / "walk.json").write_text(json.dumps(plan))
             # The providers' credentials are sealed with the service's own key.
             sealer = open_secret_box(Settings(data_dir=folder / "data"))
             perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window, places=TablePlaces((lake,)))
@@ -112,10 +112,10 @@ def write_scores(folder: Path) -> Path:
     return folder
 
 
-def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
+def walk(version: str, folder: Path, more: list[str]) -> int:
     """Walks one version against a service of its own, prints what each method did, and returns how many are broken."""
-    with prepared(folder, RuleScorer(), speed=speed) as ready:
-        ended = ready.run(version, "openscale_walk.py", more)
+    with prepared(folder, RuleScorer()) as ready:
+        ended = ready.run(version, "walk.py", more)
     print(f"\nibm-watson-openscale {version}")
     lines = ended.stdout.splitlines()
     if not lines or not lines[-1].startswith("{"):
@@ -124,7 +124,6 @@ def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
     found: dict[str, dict[str, str]] = json.loads(lines[-1])
     for name in dict.fromkeys(name for methods in found.values() for name in methods):
         print(f"  {name:52}", *(f"{kind}: {methods.get(name, 'not reached')};" for kind, methods in found.items()))
-    print("\n".join(f"  {line}" for line in lines if line.startswith("speed")))
     print("\n".join(line for line in ended.stderr.splitlines() if "stty" not in line))
     return ended.returncode
 
@@ -135,7 +134,7 @@ def run_tutorials(version: str, folder: Path, more: list[str]) -> int:
     That of a batch subscription is left out where calls are recorded: its table is not there when they are replayed.
     """
     with prepared(folder, LookupScorer(), with_table=not more) as ready:
-        ended = ready.run(version, "openscale_tutorials.py", more)
+        ended = ready.run(version, "tutorials.py", more)
         lines = ended.stdout.splitlines()
         if ended.returncode or not lines:
             print(ended.stderr[-4000:])
@@ -153,12 +152,13 @@ def run_tutorials(version: str, folder: Path, more: list[str]) -> int:
     return differing
 
 
-def write_table() -> None:
-    """Writes what was recorded of each method into the page that says how to move."""
+def write_methods() -> None:
+    """Writes what was recorded of each method at the end of the page that says how to move."""
     methods: dict[str, str] = json.loads(RECORDED.read_text())["methods"]
-    rows = "".join(f"| `{name}` | {what} |\n" for name, what in sorted(methods.items()))
+    states = sorted(set(methods.values()), reverse=True)
+    lists = [f"*{state}*: {', '.join(f'`{name}`' for name in sorted(methods) if methods[name] == state)}.\n" for state in states]
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(text[: text.index(TABLE) + len(TABLE)] + rows, encoding="utf-8")
+    PAGE.write_text(text[: text.index(LAST) + len(LAST)] + "\n".join(lists), encoding="utf-8")
 
 
 def main() -> int:
@@ -166,7 +166,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the calls of the newest SDK, for the test that replays them")
     parser.add_argument("--tutorials", action="store_true", help="run the tutorials instead, and compare their figures with the checks")
-    parser.add_argument("--speed", action="store_true", help="store 10,000 records in one call and in 1,000, next to REST v1")
     options = parser.parse_args()
     configure_logging("error")
     failed = 0
@@ -179,9 +178,9 @@ def main() -> int:
             if options.tutorials:
                 failed += run_tutorials(version, Path(folder), more) != 0
             else:
-                failed += walk(version, Path(folder), more, speed=options.speed) != 0
+                failed += walk(version, Path(folder), more) != 0
     if options.record and not failed and not options.tutorials:
-        write_table()
+        write_methods()
     return 1 if failed else 0
 
 

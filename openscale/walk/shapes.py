@@ -1,16 +1,35 @@
-"""Members and ids of answers, by which two answers of other ids and times are compared."""
+"""Shapes and ids of answers, by which two answers of other ids and times are compared, and the recording of calls in few bytes."""
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+BASE = "/openscale/00000000-0000-0000-0000-000000000000/v2"
+"""Beginning of most addresses; recorded as BASE."""
 
-def members_of(value: Any, path: str = "") -> set[str]:  # noqa: ANN401 - JSON
-    """Returns the paths of all members of a JSON value; elements of an array share one."""
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[a-z0-9-]+-[0-9a-f]{8}\b|[0-9a-f]{32}")
+
+
+def shape_of(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Returns the members of a JSON value without their values; elements of an array share one shape."""
     if isinstance(value, dict):
-        return {path, *(one for name, part in value.items() for one in members_of(part, f"{path}/{name}"))}
+        return {name: shape_of(part) for name, part in value.items()}
     if isinstance(value, list):
-        return {path, *(one for part in value for one in members_of(part, f"{path}[]"))}
-    return {path}
+        shape: Any = {}
+        for part in value:
+            shape = _joined(shape, shape_of(part))
+        return {"[]": shape} if value else {}
+    return {}
+
+
+def missing_in(shape: dict[str, Any], value: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Yields the members of a shape that another shape lacks."""
+    for name, part in shape.items():
+        if name in value:
+            yield from missing_in(part, value[name], f"{path}/{name}")
+        else:
+            yield f"{path}/{name}"
 
 
 def ids_of(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
@@ -24,3 +43,41 @@ def ids_of(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
     elif isinstance(value, list):
         for part in value:
             yield from ids_of(part)
+
+
+def write_calls(path: str, calls: Sequence[dict[str, Any]], **members: object) -> None:
+    """Writes calls a line each, and each shape of an answer once. Questions that are asked again in the same shape are left out."""
+    shapes: list[Any] = []
+    lines, seen = [], set()
+    for call in calls:
+        shape = call["shape"]
+        if shape not in shapes:
+            shapes.append(shape)
+        kind = (_ID.sub("", call["path"].partition("?")[0]), call["status"], shapes.index(shape))
+        # Questions for runs are kept: they wait for an end.
+        if call["method"] == "GET" and kind in seen and "/runs" not in call["path"]:
+            continue
+        seen.add(kind)
+        cut = {name: value for name, value in call.items() if value not in (None, [], "application/json")}
+        has_ids = call["method"] != "GET" or call["path"].endswith("/runs")
+        lines.append(
+            json.dumps({**cut, "path": call["path"].replace(BASE, "BASE"), "shape": shapes.index(shape), "ids": call["ids"] * has_ids})
+        )
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - this file runs alone
+        head = ",\n".join(
+            f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in (*members.items(), ("shapes", shapes))
+        )
+        file.write("{" + head + ',\n"calls": [\n' + ",\n".join(lines) + "\n]}\n")
+
+
+def read_calls(recorded: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the calls of a recording as they were made."""
+    absent = {"content_type": "application/json", "body": None, "location": None}
+    return [
+        {**absent, **call, "path": call["path"].replace("BASE", BASE), "shape": recorded["shapes"][call["shape"]]}
+        for call in recorded["calls"]
+    ]
+
+
+def _joined(shape: Any, other: Any) -> Any:  # noqa: ANN401 - JSON
+    return {name: _joined(shape.get(name, {}), other.get(name, {})) for name in {**shape, **other}}

@@ -15,6 +15,7 @@ import sys
 import uuid
 from typing import Any
 
+from archive import walk_archive
 from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     Asset,
     AssetDeploymentRequest,
@@ -28,12 +29,10 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     Target,
 )
 from ibm_watson_openscale.supporting_classes.payload_record import PayloadRecord
-from archive import walk_archive
-from openscale_custom import walk_custom_monitors
 from monitors import walk_definitions, walk_instances, walk_measurements, walk_recommendations, walk_runs
 from recording import BROKEN, FEATURES, KINDS, RICH, WORKS, ZERO, Plan, Recorder, Walk, answers, rows, schema
-from refusals import walk_refusals
-from speed import measure_speed
+from refusals import walk_custom_monitors, walk_refusals
+from shapes import write_calls
 
 
 def walk(way: Walk, plan: Plan, kind: str) -> None:
@@ -50,16 +49,15 @@ def walk(way: Walk, plan: Plan, kind: str) -> None:
     run = walk_runs(way, fairness)
     walk_measurements(way, fairness, run)
     walk_recommendations(way, subscription)
-    walk_custom_monitors(way, mart, subscription)
     walk_archive(way, provider, add_subscription(client, plan, f"{name} archive", mart, provider).result.metadata.id)
     walk_refusals(way, provider, subscription, payload, fairness)
+    walk_custom_monitors(way, mart, subscription)
     way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())  # noqa: PLW0108
     way.does("data_sets.delete", lambda: client.data_sets.delete(payload))
     way.does("monitor_instances.delete", lambda: client.monitor_instances.delete(fairness))
     way.does("subscriptions.delete", lambda: client.subscriptions.delete(subscription, force=True))
     way.does("service_providers.delete", lambda: client.service_providers.delete(provider))
-    extra = client.data_marts.add(name="another").result.metadata.id
-    way.does("data_marts.delete", lambda: client.data_marts.delete(extra, force=True))
+    way.refuses("data_marts.delete", lambda: client.data_marts.delete(mart, force=True))
 
 
 def _marts(way: Walk) -> str:
@@ -70,7 +68,7 @@ def _marts(way: Walk) -> str:
     mart: str = client.data_marts.list().result.data_marts[0].metadata.id
     way.does("data_marts.get", lambda: client.data_marts.get(mart))
     change = [JsonPatchOperation(op="replace", path="/description", value="changed")]
-    way.does("data_marts.patch", lambda: client.data_marts.patch(mart, change))
+    way.refuses("data_marts.patch", lambda: client.data_marts.patch(mart, change))
     return mart
 
 
@@ -190,19 +188,20 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
     )
     way.does("data_sets.get_list_of_records", lambda: client.data_sets.get_list_of_records(payload, limit=10, output_type="pandas"))
     client.data_sets.get_list_of_records(feedback, limit=10, format="list", output_type="pandas")
-    narrowed = {"filter": "sex:eq:female,age:gte:40", "order": "age:desc", "includes": "sex,age"}
     # The older SDK knows fewer options.
-    known = inspect.signature(client.data_sets.get_list_of_records).parameters
-    options = {name: value for name, value in narrowed.items() if name in known}
-    way.does("data_sets.get_list_of_records (filter)", lambda: client.data_sets.get_list_of_records(payload, limit=5, **options))
-    window = {"start": "2026-01-01T00:00:00Z", "end": "2100-01-01T00:00:00Z"}
+    if "filter" in inspect.signature(client.data_sets.get_list_of_records).parameters:
+        way.refuses("data_sets.get_list_of_records (filter)", lambda: client.data_sets.get_list_of_records(payload, filter="sex:eq:female"))
     distributions, records = Distributions(client), Records(client)
-    added = way.does(
-        "data_sets.distributions.add",
-        lambda: distributions.add(payload, dataset="payload_logging", group=["sex", "prediction"], agg=["count"], **window),
-    )
-    way.does("data_sets.distributions.get", lambda: distributions.get(payload, added.result.metadata.id))
-    way.does("data_sets.distributions.delete", lambda: distributions.delete(payload))
+    window = {
+        "start": "2026-01-01T00:00:00Z",
+        "end": "2100-01-01T00:00:00Z",
+        "dataset": "payload_logging",
+        "group": ["sex"],
+        "agg": ["count"],
+    }
+    way.refuses("data_sets.distributions.add", lambda: distributions.add(payload, **window))
+    way.refuses("data_sets.distributions.get", lambda: distributions.get(payload, "one"))
+    way.refuses("data_sets.distributions.delete", lambda: distributions.delete(payload))
     way.does("data_sets.records.get", lambda: records.get(payload, f"{call}-1"))
     way.does("data_sets.records.field", lambda: records.field(payload, f"{call}-1", "sex"))
     change = [PatchDocument(op="replace", path="/values/sex", value="male")]
@@ -272,16 +271,7 @@ def main() -> int:
                 failed += 1
         results[kind] = way.found
         if kind == KINDS[0] and len(sys.argv) > len(("program", "walk")):
-            with open(sys.argv[2], "w", encoding="utf-8") as file:  # noqa: PTH123 - this file runs alone
-                json.dump(
-                    {"methods": {**dict.fromkeys(list_methods(way.client), "not there"), **way.found}, "calls": calls},
-                    file,
-                    indent=1,
-                )
-    if plan.speed:
-        client = plan.client("bearer")
-        provider = _providers(Walk(client), f"speed {uuid.uuid4().hex[:8]}")
-        measure_speed(plan, _subscriptions(Walk(client), plan, "speed", ZERO, provider))
+            write_calls(sys.argv[2], calls, methods={**dict.fromkeys(list_methods(way.client), "not there"), **way.found})
     print(json.dumps(results))
     return 1 if failed else 0
 

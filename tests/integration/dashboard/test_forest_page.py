@@ -62,7 +62,7 @@ def drawer_of(text: str) -> str:
 
 def put_names(service: RunningService, names: object) -> None:
     monitor = service.client.get(f"/v1{PAGE}/fairness-monitor").json()
-    sent = {name: value for name, value in monitor.items() if name not in {"version", "warnings"}}
+    sent = {name: value for name, value in monitor.items() if name not in {"version", "warnings", "measured_metrics"}}
     service.client.put(f"/v1{PAGE}/fairness-monitor", json=sent | {"names": names}).raise_for_status()
 
 

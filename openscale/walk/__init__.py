@@ -1,0 +1,1 @@
+"""Walks of the OpenScale SDK through a running Evenhand."""
