@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from evenhand_openscale.aggregates import aggregate, intervals_of, read_aggregation
+from evenhand_openscale.refused import Refused
 from evenhand_openscale.tag_filters import filtered, read_filter_by_definition, read_tag_filter
-
-from app.errors import InvalidInput
 
 
 def measurement(at: str, **values: float) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def test_intervals_are_those_of_the_calendar(interval: str, starts: list[str]) -
 
 @pytest.mark.parametrize(("agg", "interval"), [("mode", None), ("fairness_value:", None), ("last", "decade")])
 def test_unknown_functions_and_intervals_are_refused(agg: str, interval: str | None) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(Refused):
         read_aggregation(agg, interval, None)
 
 

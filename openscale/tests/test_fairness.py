@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 from evenhand_openscale.fairness import FairnessIn, StatedFairness, ThresholdIn, monitor_json, parameters_of, thresholds_of
+from evenhand_openscale.refused import Refused
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.schemas.monitors import MonitorIn
-from app.errors import InvalidInput
+from app.api.schemas.monitors import MonitorIn, MonitorOut
+from app.domain.monitors import Monitor
 
 SEX = {"feature": "Sex", "majority": ["male"], "minority": ["female"], "threshold": 0.95}
 AGE = {"feature": "Age", "majority": [[26, 75]], "minority": [[18, 25]]}
@@ -35,9 +36,14 @@ def test_a_limit_of_a_feature_precedes_its_threshold_which_precedes_the_general_
     assert (found["Sex"]["threshold"], found["Age"]["threshold"]) == (0.9, 0.8)
 
 
+def as_json(monitor: Monitor) -> dict[str, Any]:
+    """The monitor as REST v1 answers it."""
+    return MonitorOut.of(monitor).model_dump(mode="json")
+
+
 def read_back(document: dict[str, Any]) -> StatedFairness:
     """The instance as a script reads it before it patches it."""
-    monitor = MonitorIn.model_validate(document).to_domain()
+    monitor = as_json(MonitorIn.model_validate(document).to_domain())
     limits = [ThresholdIn.model_validate(one) for one in thresholds_of(monitor, [])]
     return StatedFairness(FairnessIn.model_validate(parameters_of(monitor, {})), limits)
 
@@ -81,7 +87,7 @@ def test_without_any_limit_the_defaults_of_rest_v1_hold() -> None:
 
 
 def test_a_limit_of_an_unknown_metric_names_it() -> None:
-    with pytest.raises(InvalidInput, match=r"thresholds\[0\].metric_id: 'beauty' is no metric"):
+    with pytest.raises(Refused, match=r"thresholds\[0\].metric_id: 'beauty' is no metric"):
         monitor_json(sent(SEX), [limit(1, metric="beauty")], is_scheduled=True)
 
 
@@ -92,8 +98,8 @@ def test_a_monitor_that_is_read_and_sent_back_is_the_same(threshold: float, uppe
         one["upper_threshold"] = upper
     monitor = MonitorIn.model_validate(document).to_domain()
 
-    again = FairnessIn.model_validate(parameters_of(monitor, {}))
-    limits = [ThresholdIn.model_validate(one) for one in thresholds_of(monitor, ["Sex", "Age"])]
+    again = FairnessIn.model_validate(parameters_of(as_json(monitor), {}))
+    limits = [ThresholdIn.model_validate(one) for one in thresholds_of(as_json(monitor), ["Sex", "Age"])]
     document = monitor_json(again, limits, is_scheduled=True)
     if upper is None:
         # Nothing is said of an upper limit that is not watched, and the default would watch it.

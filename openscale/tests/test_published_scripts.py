@@ -5,7 +5,6 @@ from typing import Any
 
 import httpx
 import pytest
-from evenhand_openscale import measurements
 
 from app.security.principals import Role
 from app.security.users import create_user
@@ -89,7 +88,7 @@ def test_a_patch_does_not_watch_a_side_that_nobody_is_to_watch(scripted: Scripte
     address = f"/v1/deployments/{name}/fairness-monitor"
     monitor = client.get(address).json()
     attributes = [{**one, "upper_threshold": None} for one in monitor["attributes"]]
-    kept = {key: value for key, value in monitor.items() if key not in {"version", "warnings"}}
+    kept = {key: value for key, value in monitor.items() if key not in {"version", "warnings", "measured_metrics"}}
     assert client.put(address, json={**kept, "attributes": attributes}).status_code == 200
 
     patch = [{"op": "replace", "path": "/parameters/min_records", "value": 11}]
@@ -169,33 +168,6 @@ def test_the_first_run_of_a_fairness_instance_begins_by_itself(scripted: Scripte
         ended(scripted.service, f"/v1/deployments/{subscription_id}", {"id": run["metadata"]["id"]})
         (measured,) = read(client, f"monitor_instances/{instance}/measurements")["measurements"]
         assert measured["entity"]["values"][0]["metrics"][0] == {"id": "fairness_value", "value": 50.0, "lower_limit": 95.0}
-
-
-@pytest.mark.nightly
-def test_measurements_of_a_range_in_the_past_are_found_on_the_page_they_are_on(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checks of the range are neither the newest ones nor on the first page."""
-    client, name = scripted.client, scripted.subscribe("Past")
-    (call,) = payload(applicants(20), "past")
-    for hour in (9, 10, 11, 12):
-        posted = [{**call, "scoring_id": f"at {hour}", "scoring_timestamp": f"2026-03-01 {hour:02}:30:00"}]
-        added(client, f"data_sets/payload_logging.{name}/records?is_historical_data=true", posted)
-        wanted = {"from": f"2026-03-01T{hour:02}:00:00Z", "to": f"2026-03-01T{hour + 1:02}:00:00Z"}
-        check = client.post(f"/v1/deployments/{name}/checks", json=wanted).json()
-        assert ended(scripted.service, f"/v1/deployments/{name}", check)["state"] == "succeeded"
-    monkeypatch.setattr(measurements, "_PAGE", 1)
-    address = f"monitor_instances/fairness.{name}"
-    window = {"start": "2026-03-01T10:00:00Z", "end": "2026-03-01T13:00:00Z"}
-
-    found = [one["entity"]["timestamp"][:16] for one in read(client, f"{address}/measurements", **window)["measurements"]]
-    assert found == ["2026-03-01T12:00", "2026-03-01T11:00", "2026-03-01T10:00"]  # the end of a window is not in it
-    listed = [read(client, f"{address}/measurements", limit=1, offset=place, **window)["measurements"] for place in range(4)]
-    assert [one["entity"]["timestamp"][:16] for page in listed for one in page] == found
-    (group,) = read(client, f"{address}/metrics", agg="count", interval="hour", filter="feature:eq:sex", **window)["groups"]
-    assert group["metrics"][0]["count"]["value"] == [1, 1, 1]
-
-    monkeypatch.setattr(measurements, "MAX_CHECKS", 2)
-    refused = client.get(f"{BASE}/{address}/metrics", params=window)
-    assert (refused.status_code, "ask for a shorter window" in message_of(refused)) == (422, True)
 
 
 @pytest.mark.thorough
@@ -286,9 +258,9 @@ def test_scripts_log_in_by_basic_authentication_for_calls_without_the_sdk(script
         answer = anyone.get(f"{BASE}/data_marts", headers={"Authorization": f"Bearer {token}"})
         assert answer.status_code == 200, answer.text
     sent: list[dict[str, Any]] = [{}, {"headers": {"Authorization": "Basic ???"}}, {"headers": {"Authorization": "Bearer x"}}]
-    sent += [{"auth": ("ada", "wrong")}, {"auth": ("a\0da", "wrong")}, {"auth": ("ada", "evk_wrongkey_wrong")}]
+    sent += [{"auth": ("ada", "wrong")}, {"auth": ("ada", "evk_wrongkey_wrong")}]
     assert [anyone.get(address, **one).status_code for one in sent] == [401] * len(sent)
-    assert anyone.get(address, auth=("a" * 600, "x")).status_code == 422
+    assert [anyone.get(address, auth=(name, "x")).status_code for name in ("a" * 600, "a\0da")] == [422, 422]
 
 
 def test_an_upload_for_a_monitor_that_there_is_none_of_says_so(scripted: Scripted) -> None:

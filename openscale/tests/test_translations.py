@@ -3,14 +3,12 @@
 from datetime import UTC, datetime
 
 import pytest
-from evenhand_openscale.assets import AssetPropertiesIn, columns_of
+from evenhand_openscale.assets import AssetPropertiesIn, columns_json
 from evenhand_openscale.bodies import Operation, patched
-from evenhand_openscale.door import OpenScaleDoor, envelope_of, is_openscale
+from evenhand_openscale.door import PREFIXES, OpenScaleDoor, envelope_of
+from evenhand_openscale.refused import Refused
 from evenhand_openscale.times import read_time
 from starlette.types import Message, Receive, Scope, Send
-
-from app.domain.deployments import FieldKind, FieldType
-from app.errors import InvalidInput
 
 GUID = "00000000-0000-0000-0000-000000000000"
 
@@ -35,7 +33,7 @@ def test_the_instance_in_an_address_makes_no_difference(base: str) -> None:
 
 
 def test_addresses_of_rest_v1_and_of_pages_are_not_of_this_face() -> None:
-    assert not any(map(is_openscale, ("/v1/deployments", "/", "/v2", "/openscales/v2/x", "/deployments/openscale")))
+    assert not any(path.startswith(PREFIXES) for path in ("/v1/deployments", "/", "/v2", "/openscales/v2/x", "/deployments/openscale"))
 
 
 def test_the_first_error_holds_everything_because_the_sdk_shows_no_other() -> None:
@@ -68,7 +66,7 @@ def test_times_are_read_as_sdks_send_them(sent: str | None, expected: datetime |
 
 @pytest.mark.parametrize("sent", ["yesterday", "2026-13-01", "0001-01-01T00:00:00+10:00"])
 def test_what_is_no_time_is_refused_by_name(sent: str) -> None:
-    with pytest.raises(InvalidInput, match="start"):
+    with pytest.raises(Refused, match="start"):
         read_time("start", sent)
 
 
@@ -94,11 +92,11 @@ def test_a_patch_replaces_what_is_not_there_yet_and_paths_may_lack_their_stroke(
     ],
 )
 def test_a_patch_that_cannot_be_done_names_its_operation(operation: dict[str, object]) -> None:
-    with pytest.raises(InvalidInput, match=r"\[0\]"):
+    with pytest.raises(Refused, match=r"\[0\]"):
         patched({"a": 1, "l": []}, operations(operation))
 
 
-def test_columns_of_a_schema_that_are_no_features_are_meta_fields() -> None:
+def test_columns_json_a_schema_that_are_no_features_are_meta_fields() -> None:
     fields = [{"name": "income", "type": "double"}, {"name": "job", "type": "integer"}, {"name": "sex", "type": "string"}]
     fields.append({"name": "Risk", "type": "string"})
     fields.append({"name": "scoring_id", "type": "string", "metadata": {"modeling_role": "record-id"}})
@@ -110,21 +108,21 @@ def test_columns_of_a_schema_that_are_no_features_are_meta_fields() -> None:
             "training_data_schema": {"fields": fields},
         }
     )
-    found = columns_of(properties)
+    found = columns_json(properties)
 
-    assert [(one.name, one.type, one.kind) for one in found.features] == [
-        ("income", FieldType.NUMBER, FieldKind.NUMERIC),
-        ("job", FieldType.INTEGER, FieldKind.CATEGORICAL),
+    assert found["features"] == [
+        {"name": "income", "type": "number", "kind": "numeric"},
+        {"name": "job", "type": "integer", "kind": "categorical"},
     ]
-    assert [one.name for one in found.meta] == ["sex"]
+    assert [column["name"] for column in found["meta"]] == ["sex"]
 
 
 def test_without_a_schema_categorical_fields_are_text_and_the_others_numbers() -> None:
-    found = columns_of(AssetPropertiesIn(feature_fields=["sex", "income"], categorical_fields=["sex"]))
+    found = columns_json(AssetPropertiesIn(feature_fields=["sex", "income"], categorical_fields=["sex"]))
 
-    assert [one.type for one in found.features] == [FieldType.STRING, FieldType.NUMBER]
+    assert [column["type"] for column in found["features"]] == ["string", "number"]
 
 
 def test_a_subscription_without_features_says_so() -> None:
-    with pytest.raises(InvalidInput, match="feature_fields"):
-        columns_of(AssetPropertiesIn())
+    with pytest.raises(Refused, match="feature_fields"):
+        columns_json(AssetPropertiesIn())

@@ -30,8 +30,7 @@ CLEAR = (404, 409, 422)
 class Plan:
     """Address, model and log-ins of a walk. A worker must be running.
 
-    `tls_url` is the service behind a proxy that ends TLS, `provider_url` a custom provider that lists its deployments, `table` a folder
-    with the scores of a batch.
+    `tls_url` is the service behind a proxy that ends TLS, `provider_url` a custom provider that lists its deployments.
     """
 
     url: str
@@ -41,7 +40,6 @@ class Plan:
     password: str
     tls_url: str = ""
     provider_url: str = ""
-    table: str = ""
 
     def client(self, kind: str, url: str = "") -> Any:  # noqa: ANN401 - the SDK's client
         """Returns a client with that authenticator, of another address if one is given."""

@@ -1,4 +1,4 @@
-"""Starts the service with an empty database and walks each installed version of the OpenScale SDK, or tutorials by it, through it."""
+"""Starts the service with an empty database and walks each installed version of the OpenScale SDK through it."""
 
 import argparse
 import json
@@ -13,12 +13,8 @@ from functools import partial
 from pathlib import Path
 
 import httpx
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from app.checks.check import perform_check
-from app.checks.sources import TablePlaces
-from app.clock import utc_now
 from app.embedded import EmbeddedPostgres
 from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
@@ -29,11 +25,8 @@ from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
-from openscale.tests.compared_figures import find_differences, find_differences_from_published
-from tests.builders.check_results import read_results
 from tests.builders.workers import running
 from tests.models.custom_provider import custom_provider
-from tests.models.lookup import LookupScorer
 from tests.models.rules import RuleScorer
 from tests.models.serving import Model, serve
 from tests.models.tls_proxy import CERTIFICATE, tls_in_front
@@ -42,7 +35,6 @@ from tests.service import RunningService, running_service
 REPOSITORY = Path(__file__).resolve().parents[2]
 SDKS = REPOSITORY / ".openscale-sdk"
 RECORDED = REPOSITORY / "openscale" / "tests" / "recorded.json"
-TUTORIALS = RECORDED.with_name("tutorials.json")
 PAGE = REPOSITORY / "openscale" / "README.md"
 LAST = "and writes what follows.\n\n"
 """End of the page before the lists of methods."""
@@ -66,17 +58,15 @@ class Prepared:
 
 
 @contextmanager
-def prepared(folder: Path, scorer: Model, *, with_table: bool = False) -> Iterator[Prepared]:
-    """Serves from an empty database of its own until the block ends; the plan names a table, too, if wanted."""
-    lake = folder / "lake"
-    lake.mkdir()
+def prepared(folder: Path, scorer: Model) -> Iterator[Prepared]:
+    """Serves from an empty database of its own until the block ends."""
     server = EmbeddedPostgres(folder / "postgres")
     server.start()
     try:
         database = Database(server.url)
         upgrade(database)
         with (
-            running_service(database, folder / "data", table_roots=str(lake)) as service,
+            running_service(database, folder / "data") as service,
             serve(scorer) as model,
             custom_provider(scorer, None) as provider,
             tls_in_front(httpx.URL(service.base_url).port or 0, folder) as tls_url,
@@ -85,31 +75,15 @@ def prepared(folder: Path, scorer: Model, *, with_table: bool = False) -> Iterat
                 create_user(session, "ada", password=PASSWORD, role=Role.MANAGE)
             plan = {"url": service.base_url, "model_url": model.url, "key": service.admin_key, "user": "ada", "password": PASSWORD}
             plan |= {"tls_url": tls_url, "provider_url": provider.url}
-            plan |= {"table": str(write_scores(lake))} if with_table else {}
             (folder / "walk.json").write_text(json.dumps(plan))
             # The providers' credentials are sealed with the service's own key.
             sealer = open_secret_box(Settings(data_dir=folder / "data"))
-            perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window, places=TablePlaces((lake,)))
+            perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
             with running(Worker(database, perform, concurrency=1)):
                 yield Prepared(service, folder / "walk.json")
         database.close()
     finally:
         server.stop()
-
-
-def write_scores(folder: Path) -> Path:
-    """Writes the scores of 60 loans that a batch has just computed, in the columns that a batch subscription names by default."""
-    places = range(60)
-    columns = {
-        "scoring_id": [f"loan-{place}" for place in places],
-        "scoring_timestamp": pa.array([utc_now()] * len(places), pa.timestamp("us", "UTC")),
-        "Sex": ["male" if place % 2 else "female" for place in places],
-        "months": list(places),
-        "prediction": ["No Risk" if place % 5 and (place % 2 or place % 3) else "Risk" for place in places],
-        "probability": [0.5] * len(places),
-    }
-    pq.write_table(pa.table(columns), folder / "scores.parquet")
-    return folder
 
 
 def walk(version: str, folder: Path, more: list[str]) -> int:
@@ -128,30 +102,6 @@ def walk(version: str, folder: Path, more: list[str]) -> int:
     return ended.returncode
 
 
-def run_tutorials(version: str, folder: Path, more: list[str]) -> int:
-    """Runs the tutorials by one version, compares what it read with the checks, and returns how many figures differ.
-
-    That of a batch subscription is left out where calls are recorded: its table is not there when they are replayed.
-    """
-    with prepared(folder, LookupScorer(), with_table=not more) as ready:
-        ended = ready.run(version, "tutorials.py", more)
-        lines = ended.stdout.splitlines()
-        if ended.returncode or not lines:
-            print(ended.stderr[-4000:])
-            return 1
-        print(f"\nibm-watson-openscale {version}")
-        differing = 0
-        for name, read in json.loads(lines[-1]).items():
-            check = read_results(ready.service.client, f"/v1/deployments/{read['subscription']}/checks/{read['run']}")
-            found = list(find_differences(read["values"], check))
-            if name == "binary":
-                found += find_differences_from_published(read["sources"])
-            figures = sum(len(value["metrics"]) for values in read["values"].values() for value in values)
-            print(f"  {name:20} {figures} figures, {len(found)} differ from the check", *found, sep="\n    ")
-            differing += len(found)
-    return differing
-
-
 def write_methods() -> None:
     """Writes what was recorded of each method at the end of the page that says how to move."""
     methods: dict[str, str] = json.loads(RECORDED.read_text())["methods"]
@@ -165,7 +115,6 @@ def main() -> int:
     """Walks every installed version."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the calls of the newest SDK, for the test that replays them")
-    parser.add_argument("--tutorials", action="store_true", help="run the tutorials instead, and compare their figures with the checks")
     options = parser.parse_args()
     configure_logging("error")
     failed = 0
@@ -173,13 +122,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="evenhand-sdk-") as folder:
             # Not only for its owner: as root the database runs as another account.
             Path(folder).chmod(0o711)
-            recorded = TUTORIALS if options.tutorials else RECORDED
-            more = [str(recorded)] if options.record and version == "3.1.11" else []
-            if options.tutorials:
-                failed += run_tutorials(version, Path(folder), more) != 0
-            else:
-                failed += walk(version, Path(folder), more) != 0
-    if options.record and not failed and not options.tutorials:
+            more = [str(RECORDED)] if options.record and version == "3.1.11" else []
+            failed += walk(version, Path(folder), more) != 0
+    if options.record and not failed:
         write_methods()
     return 1 if failed else 0
 

@@ -1,6 +1,6 @@
 """Asks a service of its own, on loopback only, as everybody who may not: every route by every role, and made-up requests.
 
-    scripts/trial security [matrix] [fuzz] [openscale] [--examples 25]
+    scripts/trial security [matrix] [fuzz] [--examples 25]
 
 The exit status is 1 if an attack succeeds. `scripts/trial doors` attacks by raw sockets.
 """
@@ -19,7 +19,6 @@ from app.telemetry.logs import configure_logging
 from tests.builders.issuers import running_issuer
 from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_own_key
 from tests.security.matrix import people_of, rules_of_people, try_every_operation
-from tests.security.openscale_fuzzing import OpenScaleFuzzing
 from tests.service import RunningService, running_service
 
 
@@ -57,14 +56,6 @@ def _fuzz(examples: int) -> list[str]:
     return faults
 
 
-def _openscale(examples: int) -> list[str]:
-    with _service() as (service, _):
-        fuzzing = OpenScaleFuzzing.of(service)
-        fuzzing.run(examples)
-    sys.stdout.write(f"{fuzzing.requests} requests to the OpenScale face\n")
-    return fuzzing.faults
-
-
 @contextmanager
 def _service(**settings: object) -> Iterator[tuple[RunningService, Path]]:
     """Yields a service with a database of its own, and a folder for what an attack leaves."""
@@ -81,7 +72,7 @@ def _service(**settings: object) -> Iterator[tuple[RunningService, Path]]:
             database.close()
 
 
-_PARTS: dict[str, Callable[[int], list[str]]] = {"matrix": _matrix, "fuzz": _fuzz, "openscale": _openscale}
+_PARTS: dict[str, Callable[[int], list[str]]] = {"matrix": _matrix, "fuzz": _fuzz}
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from starlette.types import Scope
 from app import main
 from app.dashboard import pages
 from app.main import stores_records
-from app.openscale import face
 from app.security.principals import Principal, Role
 from app.web.auditing import MADE, RequestOrigin
 from app.web.gate import READING, is_open
@@ -20,16 +19,12 @@ APP = Path(__file__).parents[2] / "app"
 
 INGESTION = {
     ("POST", "/v1/deployments/{deployment_id}/debiased-predictions"),
-    ("POST", "/openscale/v2/data_sets/{data_set_id}/records"),
-    ("POST", "/openscale/v2/subscriptions/{subscription_id}/predictions"),
 }
 """Routes that store records of programs, or answer for a model: their records name themselves."""
 
 LOG_INS = {
     ("POST", "/login"),
     ("POST", "/v1/log-ins"),
-    ("POST", "/icp4d-api/v1/authorize"),
-    ("POST", "/identity/token"),
     ("POST", "/login/oidc/back-channel-logout"),
 }
 """Routes whose events name the person or key that was tried: `session.started` and `session.refused`."""
@@ -42,7 +37,7 @@ RECORD_READERS = (
 
 
 def _changing() -> Iterator[tuple[str, str]]:
-    routers = (*main._ROUTERS, *pages._ROUTERS, *face._ROUTERS)  # noqa: SLF001 - the lists of all routes
+    routers = (*main._ROUTERS, *pages._ROUTERS)  # noqa: SLF001 - the lists of all routes
     for route in chain.from_iterable(router.routes for router in routers):
         if isinstance(route, APIRoute):
             yield from ((method, route.path) for method in route.methods - READING)
@@ -63,7 +58,7 @@ def test_every_changing_route_is_audited_but_those_of_ingestion_and_log_ins() ->
     assert not unnoted
 
 
-@pytest.mark.parametrize("room", ["api", "dashboard", "openscale"])
+@pytest.mark.parametrize("room", ["api", "dashboard"])
 def test_every_module_of_routes_that_reads_records_notes_it(room: str) -> None:
     silent = [
         str(file.relative_to(APP))

@@ -19,8 +19,6 @@ EXCEPTIONS = {
     "api/schemas/endpoint_tests.py": "an example",
     "dashboard/static/examples.js": "reads columns out of a sample in the browser, from the forms that it knows",
     "scoring/model_process.py": "the package that loads a model, which has the same name",
-    "openscale/credentials.py": "the two formats of OpenScale's custom providers",
-    "openscale/subscriptions.py": "a member of the SDK's request for schemas",
     "example/small_model.py": "the example's model, which is a client's and shares no code with the service",
 }
 

@@ -65,7 +65,8 @@ def test_a_second_check_calls_the_model_for_the_hundred_new_records_only(databas
         names = list(LogisticModel.of(golden(case)).features)
         monitor = service.client.get(f"{address}/fairness-monitor").json() | {"min_records": 15_060, "max_records": 15_060}
         service.client.put(
-            f"{address}/fairness-monitor", json={key: value for key, value in monitor.items() if key not in {"version", "warnings", "measured_metrics"}}
+            f"{address}/fairness-monitor",
+            json={key: value for key, value in monitor.items() if key not in {"version", "warnings", "measured_metrics"}},
         )
         log_native(service, address, rows, names)
         ended(service, address, service.client.post(f"{address}/checks").json())

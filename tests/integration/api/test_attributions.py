@@ -200,7 +200,9 @@ def test_bad_requests_are_refused_and_nothing_is_stored(
 def watch_together(service: RunningService) -> None:
     """The monitor with sex, with age, and with both together."""
     path = "/v1/deployments/loans/fairness-monitor"
-    body = {name: value for name, value in service.client.get(path).json().items() if name not in {"version", "warnings", "measured_metrics"}}
+    body = {
+        name: value for name, value in service.client.get(path).json().items() if name not in {"version", "warnings", "measured_metrics"}
+    }
     age = {"feature": "age", "monitored": [[20, 39]], "reference": [[40, 70]]}
     changed = {**body, "attributes": [*body["attributes"], age], "intersections": [["sex", "age"]]}
     service.client.put(path, json=changed).raise_for_status()
@@ -242,7 +244,9 @@ def test_an_intersection_that_is_no_longer_watched_ends_with_the_reason(service:
     watch_together(service)
     asked = service.client.post(PATH, json={**WINDOW, "comparisons": [["sex", "age"]]})
     path = "/v1/deployments/loans/fairness-monitor"
-    body = {name: value for name, value in service.client.get(path).json().items() if name not in {"version", "warnings", "measured_metrics"}}
+    body = {
+        name: value for name, value in service.client.get(path).json().items() if name not in {"version", "warnings", "measured_metrics"}
+    }
     service.client.put(path, json={**body, "intersections": []}).raise_for_status()
 
     run_all(service.database)

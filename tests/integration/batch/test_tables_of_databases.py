@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 from structlog.testing import capture_logs
+from tests.builders.openscale import added, read
 
 from app.batch.own_files import OwnPlaces
 from app.cli.database import warn_of_foreign_tables
@@ -25,7 +26,6 @@ from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment
 from tests.builders.evidence_worlds import present_era
 from tests.builders.lakes import Lake, lake_of
-from tests.builders.openscale import added, read
 from tests.builders.workers import ended, working
 from tests.connections import connect
 from tests.scenes import NOON, scene

@@ -26,8 +26,8 @@ from app.store.alerts.alert_channels import create_channel
 from app.store.database.engine import Database, libpq_url
 from app.store.database.migrate import alembic_config
 from app.store.deployments.deployments import Deployments
-from app.store.openscale.marts import add_provider
 from app.store.overviews.vitals import is_migrated
+from app.store.tables import OpenScaleFactRow
 from tests.integration.cli.refusals import DATABASE_COMMANDS, Refusal
 from tests.integration.cli.servers import content_of, older_postgres
 from tests.scenes import NOON, Scene, scene
@@ -289,7 +289,7 @@ def test_a_restore_names_the_secrets_that_the_key_here_cannot_read(
         Deployments(session, sealer).create("a-model", definition)
         webhook = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url="http://127.0.0.1:9/")
         create_channel(session, "ops", with_secret(webhook, None), sealer)
-        add_provider(session, sealer, "a-provider", {"name": "Ours"}, {"credentials": {"token": "t"}}, created_by="a test")
+        session.add(OpenScaleFactRow(kind="provider", id="a-provider", entity={}, secrets=sealer.seal(b"t"), created_by="a test"))
     file = tmp_path / "evenhand.backup"
     run("backup", file, url=database.url)
 

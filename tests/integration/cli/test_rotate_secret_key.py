@@ -20,8 +20,7 @@ from app.store.database import resealing
 from app.store.database.engine import Database
 from app.store.database.sealer import Sealer
 from app.store.deployments.deployments import Deployments
-from app.store.openscale.marts import add_provider, find_provider
-from app.store.tables import AlertChannelRow, DeploymentRow, OpenScaleProviderRow
+from app.store.tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 from tests.builders.bodies import deployment
 
 
@@ -56,7 +55,7 @@ def secret_of(database: Database, sealer: Sealer, name: str) -> str:
 
 def sealed(database: Database) -> list[bytes]:
     with database.transaction() as session:
-        columns = (DeploymentRow.credentials, AlertChannelRow.secret, OpenScaleProviderRow.secrets)
+        columns = (DeploymentRow.credentials, AlertChannelRow.secret, OpenScaleFactRow.secrets)
         rows = [row for column in columns for row in session.scalars(select(column))]
     return [row for row in rows if row is not None]
 
@@ -67,7 +66,7 @@ def test_keys_of_the_settings_are_rotated_and_a_second_run_finds_nothing_to_do(d
     with database.transaction() as session:
         content = ChannelContent(name="Pager", kind=ChannelKind.WEBHOOK, url="https://alerts.example/", secret="a signing secret")  # noqa: S106 - of nobody
         create_channel(session, "pager", content, old)
-        add_provider(session, old, "ours", {"name": "Ours"}, {"credentials": {"token": "secret of ours"}}, created_by="a test")
+        session.add(OpenScaleFactRow(kind="provider", id="ours", entity={}, secrets=old.seal(b"secret of ours"), created_by="a test"))
     monkeypatch.setenv("EVENHAND_SECRET_KEY", "the new key")
     monkeypatch.setenv("EVENHAND_OLD_SECRET_KEYS", "one before\n\nthe old key\n")
 
@@ -79,7 +78,7 @@ def test_keys_of_the_settings_are_rotated_and_a_second_run_finds_nothing_to_do(d
     assert all(map(new.is_current, sealed(database)))
     assert secret_of(database, new, "two") == "secret of two"
     with database.transaction() as session:
-        assert find_provider(session, new, "ours").secrets == {"credentials": {"token": "secret of ours"}}
+        assert new.unseal(session.scalars(select(OpenScaleFactRow.secrets)).one() or b"") == b"secret of ours"
     assert "secret of" not in first.output
 
 

@@ -10,7 +10,6 @@ from fastapi.routing import APIRoute
 from app import main
 from app.dashboard import pages
 from app.domain.deployments import Endpoint
-from app.openscale import face
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -26,22 +25,20 @@ REFUSED = {
     "/v1/deployments/{deployment_id}/payload-records",
     "/v1/deployments/{deployment_id}/payload-records.csv",
     "/v1/deployments/{deployment_id}/payload-records/{record_id:path}",
+    "/v1/deployments/{deployment_id}/feedback-records",
+    "/v1/deployments/{deployment_id}/feedback-records/{record_id:path}",
     "/v1/deployments/{deployment_id}/flagged-records",
     "/v1/deployments/{deployment_id}/flagged-records.csv",
     "/v1/deployments/{deployment_id}/logging-snippets",
     "/deployments/{deployment_id}/transactions",
     "/deployments/{deployment_id}/transactions/{record_id:path}",
     "/deployments/{deployment_id}/second-look",
-    "/openscale/v2/data_sets/{data_set_id}/records",
-    "/openscale/v2/data_sets/{data_set_id}/records/{record_id}",
-    "/openscale/v2/data_sets/{data_set_id}/records/{record_id}/{field_name}",
-    "/openscale/v2/data_sets/{data_set_id}/distributions/{data_distribution_id}",
 }
 """Addresses of single records, written by hand from `docs/concepts/keys.md`."""
 
 
 def _readable() -> set[str]:
-    routers = (*main._ROUTERS, *pages._ROUTERS, *face._ROUTERS)  # noqa: SLF001 - the lists of all routes
+    routers = (*main._ROUTERS, *pages._ROUTERS)  # noqa: SLF001 - the lists of all routes
     routes = chain.from_iterable(router.routes for router in routers)
     return {route.path for route in routes if isinstance(route, APIRoute) and "GET" in route.methods}
 
