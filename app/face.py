@@ -62,7 +62,7 @@ class Face:
 
 
 @dataclass(slots=True)
-class Answer:
+class CallAnswer:
     """A whole answer of REST v1. One of 400 and above is a problem document."""
 
     status: int = 0
@@ -108,7 +108,7 @@ class Entry:
         query: Mapping[str, Any] | None = None,
         content: bytes | Receive = b"",
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> CallAnswer:
         """Returns the answer of REST v1 to a request in the name of another one.
 
         `path` is percent-encoded. `content` is the body, or the `receive` of the outer request, whose body is then passed on as it comes.
@@ -142,7 +142,7 @@ class Entry:
         if is_let_in:
             app = self._ingestion if method == "POST" and path.endswith(_INGESTION) else self._api
         assert app is not None, "the entry is not connected"  # noqa: S101 - a fault of ours
-        answer = Answer()
+        answer = CallAnswer()
         await app(scope, receive, answer.receive)
         return answer
 

@@ -8,13 +8,13 @@ branch_labels = None
 depends_on = None
 
 _TABLE = """CREATE TABLE openscale_facts (
-    kind TEXT NOT NULL,
-    id TEXT NOT NULL,
+    kind VARCHAR NOT NULL,
+    id VARCHAR NOT NULL,
     deployment_no INTEGER,
     entity JSONB NOT NULL,
     secrets BYTEA,
     created_at TIMESTAMPTZ DEFAULT now() NOT NULL,
-    created_by TEXT NOT NULL,
+    created_by VARCHAR NOT NULL,
     modified_at TIMESTAMPTZ DEFAULT now() NOT NULL,
     CONSTRAINT openscale_facts_pkey PRIMARY KEY (kind, id),
     CONSTRAINT openscale_facts_deployment_no_fkey FOREIGN KEY (deployment_no) REFERENCES deployments (no) ON DELETE CASCADE
@@ -41,7 +41,8 @@ STATEMENTS = (
     "CREATE INDEX openscale_facts_deployment_no_idx ON openscale_facts (deployment_no)",
     _PROVIDERS,
     _SUBSCRIPTIONS,
-    "DROP TABLE openscale_imports, openscale_instances, openscale_subscriptions, openscale_definitions, openscale_providers, openscale_data_marts",
+    "DROP TABLE openscale_imports, openscale_instances, openscale_definitions",
+    "DROP TABLE openscale_subscriptions, openscale_providers, openscale_data_marts",
 )
 
 

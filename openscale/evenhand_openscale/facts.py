@@ -57,9 +57,9 @@ def change_subscription(session: Session, deployment_id: str, change: Callable[[
 
 def _put(session: Session, kind: str, identifier: str, entity: Entity, secrets: bytes | None, actor: str) -> Fact:
     # The deployment's number, so that its facts go with it.
-    of_deployment = "(SELECT no FROM deployments WHERE id = :id)" if kind == SUBSCRIPTION else "NULL"
+    of_deployment = "(SELECT no FROM deployments WHERE id = CAST(:id AS varchar))" if kind == SUBSCRIPTION else "NULL"
     query = f"""INSERT INTO openscale_facts (kind, id, deployment_no, entity, secrets, created_by)
-        VALUES (:kind, :id, {of_deployment}, CAST(:entity AS jsonb), :secrets, :actor)
+        VALUES (:kind, CAST(:id AS varchar), {of_deployment}, CAST(:entity AS jsonb), :secrets, :actor)
         ON CONFLICT (kind, id) DO UPDATE SET entity = excluded.entity, secrets = excluded.secrets, modified_at = now()
         RETURNING {_COLUMNS}"""  # noqa: S608 - constants
     values = {"kind": kind, "id": identifier, "entity": json.dumps(entity), "secrets": secrets, "actor": actor}

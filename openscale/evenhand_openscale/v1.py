@@ -13,7 +13,7 @@ from .facts import SUBSCRIPTION, Entity, Fact, change_subscription, list_facts
 from .refused import Refused, conflict, forbidden, not_found, translated
 
 if TYPE_CHECKING:
-    from app.face import Answer, Entry
+    from app.face import CallAnswer, Entry
 
 PAGE = 1000
 """Items that are asked for at once; no list of the SDK holds more, because it knows no pages."""
@@ -147,7 +147,7 @@ class V1:
 V1In = Annotated[V1, Depends(V1)]
 
 
-def answered(answer: "Answer", as_sent: Callable[[str], str] = str) -> Any:  # noqa: ANN401 - JSON
+def answered(answer: "CallAnswer", as_sent: Callable[[str], str] = str) -> Any:  # noqa: ANN401 - JSON
     """Returns the content of an answer.
 
     Raises:

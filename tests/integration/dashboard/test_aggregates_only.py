@@ -94,7 +94,7 @@ def test_the_same_addresses_show_records_to_readers(service: RunningService, kno
         shown = {path for path in REFUSED if SECRET in caller.get(_address(path, known)).text}
 
     # Nothing is flagged, and there is no data set of that id.
-    assert shown >= {path for path in REFUSED if "flagged" not in path and "data_set" not in path and "snippets" not in path} - {
+    assert shown >= {path for path in REFUSED if "flagged" not in path and "feedback" not in path and "snippets" not in path} - {
         "/deployments/{deployment_id}/second-look"
     }
 
