@@ -52,12 +52,6 @@ def test_without_an_interval_the_window_is_one(function: str, value: float) -> N
     assert us["metrics"][0][function]["value"] == [value]
 
 
-def test_the_deviation_is_of_the_values_themselves() -> None:
-    us, _ = groups("stddev", "month", datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 3, tzinfo=UTC))
-
-    assert us["metrics"][0]["stddev"]["value"] == [pytest.approx((200 / 3) ** 0.5)]
-
-
 def test_a_function_of_one_metric_is_of_that_one_and_a_bare_one_of_each() -> None:
     window = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
 

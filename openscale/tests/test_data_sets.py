@@ -120,15 +120,6 @@ def test_a_record_that_is_sent_again_with_another_time_is_a_success_and_stored_o
     assert len(listed) == 2
 
 
-def test_feedback_that_is_sent_again_with_another_time_is_a_success(service: RunningService, subscribed: str) -> None:
-    path = f"data_sets/feedback.{subscribed}/records"
-    one = {"record_id": "f1", "sex": "male", "income": 1.5, "age": 30, "approved": 1}
-    for time in ("2026-11-01T10:00:00Z", "2026-11-01T10:00:05Z"):
-        answer = service.client.post(f"{BASE}/{path}", json=[{**one, "record_timestamp": time}])
-        assert service.client.get(f"/openscale{answer.headers['location']}").json() == {"state": "active"}
-    assert len(read(service.client, path)["records"]) == 1
-
-
 @pytest.mark.parametrize("path", ["monitoring_services/drift_v2/archives", "monitoring_services/drift/monitor_instances/drift.x/archives"])
 def test_a_question_for_headers_only_has_the_reason_in_the_header_that_the_sdk_shows(service: RunningService, path: str) -> None:
     answer = service.client.head(f"{BASE}/{path}")

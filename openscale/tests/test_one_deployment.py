@@ -1,16 +1,11 @@
 """A subscription and a deployment are one: what either face stores is read by the other, with the same figures."""
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from html import unescape
 from typing import Any
 
 import pytest
-from evenhand_openscale.monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
-from evenhand_openscale.quality import QUALITY_METRICS
 
-from app.domain.deployments import ProblemType
 from app.security.principals import Role
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
@@ -125,34 +120,6 @@ def test_other_metrics_of_fairness_are_the_checks_own_figures(checked: Checked, 
 )
 def test_quality_is_measured_by_the_same_check(checked: Checked, identifier: str, key: str) -> None:
     assert checked.metrics("quality")[identifier]["value"] == checked.figure(key, "feedback", "overall", None)["value"]
-
-
-@pytest.mark.thorough
-def test_every_figure_that_the_sdk_reads_is_on_the_page_of_the_check(checked: Checked) -> None:
-    """Linked from the check's page with its value, and written in full on the figure's own page."""
-    page = checked.client.get(f"/deployments/{checked.id}/checks/{checked.run}").text
-    shown = dict(re.findall(r'href="[^"]*/figure\?([^"]*)" data-figure><strong>([^<]+)</strong>', page))
-    keys = {FAIRNESS_VALUE: "openscale_fairness", **{one: one for one in DIFFERENCES}, **QUALITY_METRICS[ProblemType.BINARY]}
-    read_by_sdk = [
-        (
-            keys[metric["id"]],
-            metric["value"] / 100 if metric["id"] == FAIRNESS_VALUE else metric["value"],
-            "of" if kind == "fairness" else "",
-        )
-        for kind in ("fairness", "quality")
-        for metric in checked.metrics(kind).values()
-    ]
-
-    assert len(read_by_sdk) >= 12
-    for key, value, is_of_a_group in read_by_sdk:
-        scope = "scope=group&amp;attribute=sex&amp;group=female" if is_of_a_group else "scope=overall"
-        exact = []
-        for address in shown:
-            if address.startswith(f"metric={key}&amp;") and address.endswith(scope):
-                figure = checked.client.get(f"/deployments/{checked.id}/checks/{checked.run}/figure?{unescape(address)}").text
-                exact += [float(one.replace("\u2212", "-")) for one in re.findall(r"<dt>Exact value</dt><dd>([^<]+)<", figure)]
-        # A fairness value is rounded to three decimals before it is made percent.
-        assert any(one == pytest.approx(value, abs=0.0005 if key == "openscale_fairness" else 1e-9) for one in exact), (key, value, exact)
 
 
 def test_a_quality_below_its_limit_is_an_issue(checked: Checked) -> None:

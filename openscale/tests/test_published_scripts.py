@@ -68,21 +68,6 @@ def test_a_header_that_says_that_json_is_sent_is_no_header_of_the_endpoint(scrip
     assert (refused.status_code, "Content-Type: says how a request is sent" in message_of(refused)) == (422, True)
 
 
-def test_the_mirror_of_a_lower_limit_is_no_limit_of_a_script(scripted: Scripted) -> None:
-    """Only women are favoured here; OpenScale has nothing to say about that unless an upper limit was set."""
-    client, name = scripted.client, scripted.subscribe("Upper")
-    instance = f"monitor_instances/fairness.{name}"
-    turned = [{"op": "replace", "path": "/parameters/favourable_class", "value": [0]}]
-    turned += [{"op": "replace", "path": "/parameters/unfavourable_class", "value": [1]}]
-    assert client.patch(f"{BASE}/{instance}", json=turned).status_code == 200
-    assert [one["type"] for one in read(client, instance)["entity"]["thresholds"]] == ["lower_limit"]
-    assert client.get(f"/v1/deployments/{name}/fairness-monitor").json()["attributes"][0]["upper_threshold"] == pytest.approx(1 / 0.95)
-
-    stated = [{"metric_id": "fairness_value", "type": "upper_limit", "value": 100 / 0.95}]
-    assert client.patch(f"{BASE}/{instance}", json=[{"op": "add", "path": "/thresholds", "value": stated}]).status_code == 200
-    assert [one["type"] for one in read(client, instance)["entity"]["thresholds"]] == ["lower_limit", "upper_limit"]
-
-
 def test_a_patch_does_not_watch_a_side_that_nobody_is_to_watch(scripted: Scripted) -> None:
     client, name = scripted.client, scripted.subscribe("One side")
     address = f"/v1/deployments/{name}/fairness-monitor"
@@ -128,16 +113,6 @@ def test_a_quality_run_that_compared_nothing_has_not_succeeded(scripted: Scripte
     # The same check measured fairness.
     of_fairness = read(scripted.client, f"monitor_instances/fairness.{name}/runs")["runs"]
     assert {one["entity"]["status"]["state"] for one in of_fairness} == {"finished"}
-
-
-@pytest.mark.nightly
-def test_a_run_after_a_change_of_columns_says_that_earlier_records_do_not_count(scripted: Scripted) -> None:
-    name = scripted.subscribe("Columns")
-    patch = [{"op": "replace", "path": "/asset_properties/feature_fields", "value": ["sex", "income", "age", "owner"]}]
-    assert scripted.client.patch(f"{BASE}/subscriptions/{name}", json=patch).status_code == 200
-
-    message = scripted.run("fairness", name)["status"]["message"]
-    assert message == "There are 0 records of schema version 2, the present one, up to the end of the span; 10 are needed."
 
 
 def test_ranges_are_read_as_they_were_sent(scripted: Scripted) -> None:
