@@ -1,7 +1,6 @@
 """Payload and feedback logging: accepts batches, stores each record id exactly once, returns a receipt for every record."""
 
-from .feedback_forms import CsvForm
 from .requests import LogRequest
 from .service import Ingestion
 
-__all__ = ["CsvForm", "Ingestion", "LogRequest"]
+__all__ = ["Ingestion", "LogRequest"]

@@ -28,15 +28,6 @@ _MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class CsvForm:
-    """How a CSV is to be read. `skip` rows under the header are left out, and after them all but `limit` rows."""
-
-    delimiter: str = ","
-    skip: int = 0
-    limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class LabelColumns:
     """The columns of a label and of its time. OpenScale's name of the time counts in a historical import only, which needs one."""
 
@@ -82,18 +73,18 @@ def is_table(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
-def records_of_csv(body: bytes, plan: IngestPlan, names: LabelColumns, form: CsvForm) -> list[Any]:
+def records_of_csv(body: bytes, plan: IngestPlan, names: LabelColumns) -> list[Any]:
     """Returns the lines under a CSV's header as native records, each value read as its column's type.
 
     Raises:
         InvalidInput: it is not CSV in UTF-8, or the header lacks the label or names a column twice.
     """
     try:
-        lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), delimiter=form.delimiter, strict=True))
+        lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
     except UnicodeDecodeError as error:
         raise InvalidInput.of("body", "is not text in UTF-8") from error
-    except (csv.Error, TypeError, ValueError) as error:  # the last two are about the delimiter
-        raise InvalidInput.of("body", f"is not CSV with the delimiter {form.delimiter!r} ({error})") from error
+    except csv.Error as error:
+        raise InvalidInput.of("body", f"is not CSV ({error})") from error
     header = lines[0] if lines else []
     if names.label not in header:
         shown = ", ".join(f"{name:.50}" for name in header[:_MOST_NAMED]) or "none"
@@ -101,7 +92,7 @@ def records_of_csv(body: bytes, plan: IngestPlan, names: LabelColumns, form: Csv
         raise InvalidInput.of("label", f"the header has no column {names.label!r:.210}; it has {shown}{more}")
     if len(set(header)) < len(header):
         raise InvalidInput.of("body", "the header names a column twice")
-    return [_build_csv_record(header, line, plan, names) for line in lines[1:][form.skip :][: form.limit] if line]
+    return [_build_csv_record(header, line, plan, names) for line in lines[1:] if line]
 
 
 def _build_record(row: Mapping[str, Any], plan: IngestPlan, names: LabelColumns) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from ..domain.arrivals import RecordSource
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
 from .checked import CheckedFeedback, CheckedPayload
-from .feedback_forms import CsvForm, LabelColumns, is_table, records_of_csv, records_of_objects, records_of_tables
+from .feedback_forms import LabelColumns, is_table, records_of_csv, records_of_objects, records_of_tables
 from .limits import MAX_RECORDS, StatedTimes
 from .native import check_feedback, check_payload
 from .pairs import check_pairs
@@ -34,7 +34,6 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     actor: str = ""
     encoding: str = ""
     is_csv: bool = False
-    csv: CsvForm = CsvForm()
     historical: bool = False
     label: str = LABEL
     first_time_counts: bool = False
@@ -84,7 +83,7 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
     label, names = request.label, LabelColumns(request.label, historical=request.historical)
     value = None if request.is_csv else decoded_json(body).value
     if request.is_csv:
-        records = records_of_csv(body, plan, names, request.csv)
+        records = records_of_csv(body, plan, names)
     elif isinstance(value, dict) and "records" in value:
         if label != LABEL:
             raise InvalidInput.of("label", "names a column, and {records: […]} has none: each record holds its label as `label`")

@@ -152,8 +152,8 @@ async def _read_body(v1: V1) -> bytes:
 def _cut(body: bytes, delimiter: str, skip: int, limit: int | None) -> bytes:
     """Returns the CSV with commas, its line of names, and of its rows those after `skip`, at most `limit`."""
     try:
-        rows = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), delimiter=delimiter))
-    except (UnicodeDecodeError, csv.Error, TypeError) as error:
+        rows = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True))
+    except (UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
         raise invalid(("body", f"is not CSV in UTF-8: {error}")) from error
     kept = [*rows[:1], *rows[1 + skip :][: len(rows) if limit is None else limit]]
     written = io.StringIO(newline="")

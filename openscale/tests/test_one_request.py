@@ -71,3 +71,12 @@ def test_facts_go_with_their_deployment(service: RunningService) -> None:
     service.client.post("/v1/deployments", json=again).raise_for_status()
 
     assert "label_column" not in read(service.client, f"subscriptions/{name}")["entity"]["asset_properties"]
+
+
+def test_where_the_face_is_not_installed_its_addresses_are_not_there(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.face.FACES", ())
+    with running_service(database, tmp_path) as service:
+        assert service.client.get(f"{BASE}/data_marts").status_code == 404
+        assert service.client.get("/v1/deployments").status_code == 200

@@ -1,7 +1,6 @@
 """Asks for checks, and reads them. Running them is in `leases.py`."""
 
 import uuid
-from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from sqlalchemy import and_, case, func, insert, literal, or_, select, text, update
@@ -135,23 +134,6 @@ def page(
         statement = statement.where(CheckRow.no < before_no)
     if ends_in is not None:
         statement = statement.where(CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
-    return [to_run(*found) for found in session.execute(statement)]
-
-
-def find_by_ids(session: Session, deployment_no: int, check_ids: Collection[str]) -> list[CheckRun]:
-    """Returns those of the checks that the deployment has, newest first."""
-    statement = run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.id.in_(check_ids)).order_by(CheckRow.no.desc())
-    return [to_run(*found) for found in session.execute(statement)]
-
-
-def page_by_end(session: Session, deployment_no: int, *, ends_in: Span, limit: int, offset: int) -> list[CheckRun]:
-    """Returns succeeded checks, those whose span ends last first: a check of a past range comes late, even if it was made last.
-
-    `ends_in` is as in `page`.
-    """
-    wanted = (CheckRow.deployment_no == deployment_no, CheckRow.state == CheckState.SUCCEEDED)
-    window = (CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
-    statement = run_rows().where(*wanted, *window).order_by(CheckRow.span_end.desc(), CheckRow.no.desc()).limit(limit).offset(offset)
     return [to_run(*found) for found in session.execute(statement)]
 
 

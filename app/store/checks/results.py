@@ -134,19 +134,6 @@ def headline_measurements_of(session: Session, check_no: int) -> list[Measuremen
     return [measurement_from(row) for row in session.scalars(rows.order_by(MeasurementRow.no))]
 
 
-def measurements_of_checks(
-    session: Session, check_nos: Collection[int], *, metrics: Collection[str], scopes: Collection[Scope]
-) -> dict[int, list[Measurement]]:
-    """Returns the measurements of several checks by check, those of these metrics and scopes only, in the order of `measurements_of`."""
-    wanted = select(MeasurementRow).where(
-        MeasurementRow.check_no.in_(check_nos), MeasurementRow.metric.in_(metrics), MeasurementRow.scope.in_(scopes)
-    )
-    found: dict[int, list[Measurement]] = {}
-    for row in session.scalars(wanted.order_by(MeasurementRow.no)):
-        found.setdefault(row.check_no, []).append(measurement_from(row))
-    return found
-
-
 def is_of_scope(scope: Scope) -> ColumnElement[bool]:
     """Returns the condition for measurements that the scope asks for."""
     return MeasurementRow.worst_of.is_not(None) if scope is Scope.WORST else MeasurementRow.scope == scope

@@ -160,3 +160,32 @@ def test_a_figure_is_stored_once(bare: Database) -> None:
     ]
     assert next(row.details for row in found if row.metric == "flip_rate") == flips | {"flipped": 3, "gained": 2, "lost": 1}
     assert config == {"metrics": ["flip_rate", "accuracy"], "attributes": [{"metric_limits": {}}]}
+
+
+@pytest.mark.thorough
+def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> None:
+    migrate_to(bare, "0050")
+    statements = (
+        "INSERT INTO openscale_providers (id, entity, secrets, created_by) VALUES ('ours', '{\"name\": \"Ours\"}', 'sealed', 'ada')",
+        """INSERT INTO openscale_subscriptions (deployment_no, data_mart_id, provider_id, entity, created_by)
+           SELECT no, '00000000-0000-0000-0000-000000000000', 'ours', '{"asset": {"asset_id": "a"}}', 'ada'
+           FROM deployments WHERE id = 'one'""",
+        """INSERT INTO openscale_instances (deployment_no, definition_id, entity, created_by)
+           SELECT no, kind, '{"parameters": {}}', 'eve' FROM deployments, unnest(ARRAY['fairness', 'custom']) kind""",
+    )
+    with bare.engine.begin() as connection:
+        for name in ("one", "two"):
+            insert(connection, "deployments", id=name, name=name, problem_type="binary")
+        for statement in statements:
+            connection.execute(text(statement))
+
+    upgrade(bare)
+
+    with bare.engine.begin() as connection:
+        rows = connection.execute(text("SELECT kind, id, entity, secrets, created_by FROM openscale_facts ORDER BY kind, id")).all()
+    assert [tuple(row[:2]) for row in rows] == [("provider", "ours"), ("subscription", "one"), ("subscription", "two")]
+    provider, one, two = rows
+    assert (provider.entity, bytes(provider.secrets), provider.created_by) == ({"name": "Ours"}, b"sealed", "ada")
+    assert (one.entity["asset"], one.entity["provider_id"], one.created_by) == ({"asset_id": "a"}, "ours", "ada")
+    assert one.entity["instances"].keys() == {"fairness"}
+    assert one.entity["instances"]["fairness"]["created_by"] == two.created_by == "eve"

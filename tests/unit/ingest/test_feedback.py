@@ -4,7 +4,6 @@ import pytest
 
 from app.errors import InvalidInput
 from app.ingest.checked import CheckedFeedback
-from app.ingest.feedback_forms import CsvForm
 from app.ingest.requests import LogRequest, read_feedback
 from tests.unit.ingest.plans import FEATURES, MOMENTS, features, plan
 
@@ -137,17 +136,3 @@ def test_a_body_of_another_shape_is_refused_as_a_whole(body: object) -> None:
 def test_csv_without_a_usable_header_or_line_is_refused_as_a_whole(body: bytes) -> None:
     with pytest.raises(InvalidInput):
         read(body, is_csv=True)
-
-
-def test_csv_with_another_delimiter_loses_skipped_rows_and_those_past_the_limit() -> None:
-    body = b'Age;Sex;label\n1;"x,y";a\n2;"x;y";b\n\n3;z;c\n4;z;d\n'
-    checked = read_feedback(LogRequest(body=body, is_csv=True, csv=CsvForm(delimiter=";", skip=1, limit=3)), PLAN, MOMENTS)
-
-    assert [r.field for r in checked.rejections] == ["features.Loan amount"] * 2
-    assert checked.sent == 2
-
-
-@pytest.mark.parametrize("delimiter", ["\n", '"', "\0", "\U0001f642"])
-def test_csv_with_a_delimiter_that_cannot_be_one_is_refused_or_read_without_it(delimiter: str) -> None:
-    with pytest.raises(InvalidInput):
-        read_feedback(LogRequest(body=b"Age,label\n1,2\n", is_csv=True, csv=CsvForm(delimiter=delimiter)), PLAN, MOMENTS)
