@@ -154,7 +154,7 @@ def test_the_tables_of_metrics_are_the_catalogue() -> None:
 
 
 def _limits_in_words(metric: Metric) -> str:
-    lower, upper = metric.limits or (None, None)
+    lower, upper = metric.limits
     if lower is not None and upper is not None:
         return f"{lower:g} to {upper:g}"
     return f"from {lower:g}" if lower is not None else f"to {upper:.4g}" if upper is not None else ""
