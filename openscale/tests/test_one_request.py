@@ -80,3 +80,12 @@ def test_where_the_face_is_not_installed_its_addresses_are_not_there(
     with running_service(database, tmp_path) as service:
         assert service.client.get(f"{BASE}/data_marts").status_code == 404
         assert service.client.get("/v1/deployments").status_code == 200
+
+
+def test_a_key_that_is_revoked_logs_nobody_in(service: RunningService) -> None:
+    made = service.client.post("/v1/api-keys", json={"name": "k", "role": "read"}).json()
+    service.client.delete(f"/v1/api-keys/{made['id']}").raise_for_status()
+    stranger = service.new_client()
+
+    assert stranger.post("/identity/token", data={"apikey": made["key"]}).status_code == 401
+    assert stranger.post("/icp4d-api/v1/authorize", json={"username": "ada", "api_key": made["key"]}).status_code == 401

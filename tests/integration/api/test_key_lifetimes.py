@@ -44,11 +44,9 @@ def test_an_expired_key_is_refused_with_the_moment_at_which_it_expired(service: 
         with pytest.raises(Unauthenticated, match=r"expired at 2026-01-31 12:00:00 UTC"):
             Authenticator(service.database).authenticate(headers["Authorization"])
         page = other.post("/login", data={"key": made["key"]}, headers={"Sec-Fetch-Site": "same-origin"})
-        token = other.post("/identity/token", data={"apikey": made["key"]})
 
     assert before == 200
     assert (page.status_code, "expired at 2026-01-31" in page.text) == (401, True)
-    assert token.status_code in {400, 401}
     assert made["expires_at"] == "2030-01-31T00:00:00Z"
 
 

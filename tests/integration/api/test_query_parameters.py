@@ -121,7 +121,10 @@ def test_a_list_may_be_repeated_on_the_page_and_in_the_api(client: httpx.Client,
     report, presets = "/v1/deployments/{deployment_id}/regulator-report.{form}", "/v1/deployments/{deployment_id}/report-presets"
     page = "/deployments/{deployment_id}/regulator-report"
     on_pages = {(page, "attribute"), (page, "control")}
-    assert lists == of_states | on_pages | {(report, "sheet"), (report, "attribute"), (report, "control"), (presets, "control")}
+    figures = "/v1/deployments/{deployment_id}/measurements"
+    of_check = "/v1/deployments/{deployment_id}/checks/{check_id}/measurements"
+    metrics = {(figures, "metric"), (f"{figures}.csv", "metric"), (of_check, "metric")}
+    assert lists == of_states | on_pages | metrics | {(report, "sheet"), (report, "attribute"), (report, "control"), (presets, "control")}
     for address, _ in of_states:
         assert client.get(address, params=[("state", "fair"), ("state", "stale")]).status_code == 200
 
