@@ -14,7 +14,6 @@ from ..store.database.engine import Database, public_address
 from ..store.database.migrate import revision_of, upgrade
 from ..store.database.partitions import ensure_coming_months
 from ..store.deployments.listed_files import find_foreign_deployments
-from ..store.retention.months import months_in_files
 
 log = structlog.get_logger(__name__)
 
@@ -84,28 +83,11 @@ def migrate(database: Database) -> None:
     """Brings the schema up to date, with partitions for the coming months.
 
     Raises:
-        SetupError: months of records lie in files; nothing was changed.
+        SetupError: see `upgrade`; nothing was changed.
     """
-    require_no_months_in_files(database)
     upgrade(database)
     with database.transaction() as session:
         ensure_coming_months(session, utc_now())
-
-
-def require_no_months_in_files(database: Database) -> None:
-    """Returns if no month of records lies in files, which nothing reads any more.
-
-    Raises:
-        SetupError: some do.
-        Unavailable: the database cannot be used.
-    """
-    with database.operator_connection() as connection:
-        months = months_in_files(connection)
-    if months:
-        raise SetupError(
-            f"Files hold the only copy of records of {'; '.join(months)}, and this version does not read them: bring them back with"
-            " `evenhand archives` of commit 7ba08965 before you migrate."
-        )
 
 
 def warn_of_foreign_tables(database: Database) -> None:

@@ -21,7 +21,7 @@ from ..settings import Settings
 from ..store.checks.check_days import waiting_days
 from ..store.checks.checks import current_time
 from ..store.database.engine import cause_of, public_address
-from ..store.database.migrate import is_known, newest_revision, revision_of
+from ..store.database.migrate import OLDEST_COMMIT, is_newer, is_too_old, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.resealing import find_unreadable, name_first
 from .database import open_database, require_answer
@@ -131,9 +131,10 @@ def look_at_schema(session: Session) -> Finding:
         return Finding("schema", ExamResult.FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
     if revision == head:
         return Finding("schema", ExamResult.GOOD, f"{revision} is that of this version.")
-    if is_known(revision):
-        return Finding("schema", ExamResult.FAULT, f"{revision} is older than {head}, which this version needs. Run evenhand migrate.")
-    return Finding("schema", ExamResult.WARNING, f"{revision} is of a newer version. Finish the upgrade: start that version here, too.")
+    if is_newer(revision):
+        return Finding("schema", ExamResult.WARNING, f"{revision} is of a newer version. Finish the upgrade: start that version here, too.")
+    first = f"evenhand migrate of commit {OLDEST_COMMIT}, then that of this version" if is_too_old(revision) else "evenhand migrate"
+    return Finding("schema", ExamResult.FAULT, f"{revision} is older than {head}, which this version needs. Run {first}.")
 
 
 def look_at_clock(session: Session) -> Finding:

@@ -9,7 +9,7 @@ from ..embedded import load, rows_in, tables_in
 from ..errors import Conflict, SetupError
 from ..security.secrets import KEY_FILE, find_secret_box
 from ..store.database.engine import public_address
-from ..store.database.migrate import is_known
+from ..store.database.migrate import OLDEST_COMMIT, is_newer, is_too_old
 from ..store.database.resealing import find_unreadable, name_first
 from ..store.database.restoring import is_empty, other_connections, statements_before_restore
 from .database import migrate, open_database
@@ -55,8 +55,13 @@ def _require_backup(file: Path) -> None:
         raise SetupError(f"There is no file {file}.")
     if "alembic_version" not in tables_in(file):
         raise SetupError(f"{file} is not a backup of Evenhand: it is a dump of another database. Name a file that evenhand backup wrote.")
-    unknown = [revision for revision in rows_in(file, "alembic_version") if not is_known(revision)]
-    if unknown:
-        raise SetupError(
-            f"{file} has the schema {unknown[0]}, of a newer version of Evenhand. Restore it with that one; nothing was changed."
-        )
+    for revision in rows_in(file, "alembic_version"):
+        if is_newer(revision):
+            raise SetupError(
+                f"{file} has the schema {revision}, of a newer version of Evenhand. Restore it with that one; nothing was changed."
+            )
+        if is_too_old(revision):
+            raise SetupError(
+                f"{file} has the schema {revision}, of an early version of Evenhand. Restore it with commit {OLDEST_COMMIT} and make a new"
+                " backup; nothing was changed."
+            )

@@ -5,9 +5,10 @@ import typer
 from .. import VERSION
 from ..errors import SetupError
 from ..schedule.worker import run_worker
+from ..store.database.migrate import require_no_months_in_files
 from ..telemetry.endpoint import counters_served
 from ..telemetry.traces import tracing
-from .database import open_database, require_no_months_in_files
+from .database import open_database
 from .startup import lower_priority, service_settings, spare_loaded_objects, stop_signal
 
 command = typer.Typer(add_completion=False)
@@ -20,8 +21,8 @@ def worker() -> None:
     if settings.database_url is None:
         raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
     # A wrong address is reported at the start; a database that goes away later is waited for.
-    with open_database(settings) as database:
-        require_no_months_in_files(database)
+    with open_database(settings) as database, database.operator_connection() as connection:
+        require_no_months_in_files(connection)
     lower_priority()
     spare_loaded_objects()
     with counters_served(settings.metrics_host, settings.metrics_port), tracing("worker", version=VERSION):

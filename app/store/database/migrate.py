@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 TAKE_MIGRATION_LOCK = "SELECT pg_advisory_xact_lock(4540261126);"
 """Lock number of Evenhand's own: keeps two services that start at once from migrating at once, and from doing so in a restore."""
 
+OLDEST_COMMIT = "7ba08965"
+"""The commit whose schema the first migration creates. It brings databases of earlier commits up to that schema."""
+
 LOCK_SECONDS = 0.3
 """Max wait of a migration for one table. All who come for the table after it wait as long, so it gives way soon, and before Postgres looks
 for a deadlock (after a second by default) and ends a reader."""
@@ -26,6 +29,11 @@ for a deadlock (after a second by default) and ends a reader."""
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 10.0
 """Between two attempts: each pause is twice the one before, up to this."""
+
+_MONTHS_IN_FILES = """
+    SELECT string_agg(to_char(a.month AT TIME ZONE 'UTC', 'YYYY-MM'), ', ' ORDER BY a.month) || ' of ' || d.id
+    FROM archived_months a JOIN deployments d ON d.no = a.deployment_no WHERE a.state = 'stored' GROUP BY d.id ORDER BY d.id
+"""
 
 _IN_USE = {"55P03", "40P01"}
 """SQLSTATEs of a table that was not free in time, and of a deadlock."""
@@ -50,7 +58,7 @@ def upgrade(database: Database) -> None:
 
     Raises:
         Unavailable: the database cannot be reached, or does not let us change its schema.
-        SetupError: a newer version of the program has migrated it.
+        SetupError: a newer version of the program has migrated it, it is older than the first migration, or months of records are in files.
     """
     pause = FIRST_PAUSE_SECONDS
     while True:
@@ -72,6 +80,11 @@ def _apply_next(database: Database) -> bool:
         revision = revision_of(connection)
         if revision == newest_revision():
             return False
+        if revision is not None and is_too_old(revision):
+            raise SetupError(
+                f"The database {public_address(database.url)} has the schema {revision}, of an early version of Evenhand: migrate it with"
+                f" commit {OLDEST_COMMIT} first. Nothing was changed."
+            )
         # Alembic takes a third of a second to load, and a database is nearly always up to date.
         from alembic import command  # noqa: PLC0415
         from alembic.util import CommandError  # noqa: PLC0415
@@ -80,6 +93,7 @@ def _apply_next(database: Database) -> bool:
         config.attributes["connection"] = connection
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(1000 * LOCK_SECONDS)}")
         try:
+            require_no_months_in_files(connection, locked=True)
             command.upgrade(config, _next_after(revision))
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) in _IN_USE:
@@ -90,6 +104,24 @@ def _apply_next(database: Database) -> bool:
                 f"The database {public_address(database.url)} has the schema of another version of Evenhand: {error}. Start that version."
             ) from error
     return True
+
+
+def require_no_months_in_files(connection: Connection, *, locked: bool = False) -> None:
+    """Returns if no month of records is in files, which nothing reads any more; `locked`: none is moved there until the transaction ends.
+
+    Raises:
+        SetupError: some are: the files of commit 7ba08965 hold the only copy.
+    """
+    if connection.exec_driver_sql("SELECT to_regclass('archived_months')").scalar() is None:
+        return
+    if locked:
+        connection.exec_driver_sql("LOCK TABLE archived_months IN SHARE MODE")
+    months = connection.exec_driver_sql(_MONTHS_IN_FILES).scalars().all()
+    if months:
+        raise SetupError(
+            f"Files hold the only copy of records of {'; '.join(months)}, and this version does not read them: bring them back with"
+            f" `evenhand archives` of commit {OLDEST_COMMIT} before you migrate."
+        )
 
 
 def _next_after(revision: str | None) -> str:
@@ -123,9 +155,14 @@ def newest_revision() -> str:
     return _revisions()[-1]
 
 
-def is_known(revision: str) -> bool:
-    """Returns whether this version of the program has the revision of the schema, so that it can bring it up to date."""
-    return revision in _revisions()
+def is_newer(revision: str) -> bool:
+    """Returns whether the schema is of a newer version of the program."""
+    return revision > newest_revision()
+
+
+def is_too_old(revision: str) -> bool:
+    """Returns whether this version of the program cannot bring the schema up to date, because no migration starts from it."""
+    return not is_newer(revision) and revision not in _revisions()
 
 
 @cache

@@ -11,7 +11,7 @@ from ...domain.checks import CheckState, Trigger
 from ...domain.workers import WorkersSeen
 from ..alerts.alerts import OpenAlerts, open_alerts
 from ..checks.workers import workers_seen
-from ..database.migrate import is_known, newest_revision, revision_of
+from ..database.migrate import is_newer, newest_revision, revision_of
 from ..database.partitions import months_ahead
 from ..tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
 
@@ -70,4 +70,4 @@ def is_migrated(session: Session) -> bool:
     Later versions only add to the schema until no process of this one is left, so that it answers while they are rolled out.
     """
     revision = revision_of(session.connection())
-    return revision == newest_revision() or (revision is not None and not is_known(revision))
+    return revision == newest_revision() or (revision is not None and is_newer(revision))

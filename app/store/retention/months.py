@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ..database.engine import Database
@@ -37,18 +37,6 @@ def log_months(session: Session) -> list[LogMonth]:
         )
     )
     return [_month(name, is_attached=attached, is_pending=pending) for name, attached, pending in rows if _NAME.fullmatch(name)]
-
-
-def months_in_files(connection: Connection) -> list[str]:
-    """Returns the months that an earlier version moved to files, which hold the only copy of their records, such as "2026-03 of credit".
-
-    The schema may be an older one.
-    """
-    if connection.scalar(text("SELECT to_regclass('archived_months')")) is None:
-        return []
-    statement = """SELECT string_agg(to_char(a.month AT TIME ZONE 'UTC', 'YYYY-MM'), ', ' ORDER BY a.month) || ' of ' || d.id
-        FROM archived_months a JOIN deployments d ON d.no = a.deployment_no WHERE a.state = 'stored' GROUP BY d.id ORDER BY d.id"""
-    return list(connection.scalars(text(statement)))
 
 
 def deployments_in(session: Session, month: LogMonth) -> list[int]:

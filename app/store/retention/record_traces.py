@@ -48,7 +48,6 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "erasures": "receipts; the selector of a person is emptied at the end",
     "erased_ids": "digests of ids, so that they are not stored again",
     "erased_hours": "hours",
-    "archived_months": "folders, counts and hashes of an earlier version",
     "training_data": "counts of training data",
     "training_distributions": "counts of training data",
     "training_tables": "counts of training data",
@@ -78,9 +77,6 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "evidence_late_labels": "numbers of labels",
     "evidence_figures": "states of figures",
     "evidence_closures": "decisions of people at work",
-    "subgroup_settings": "settings",
-    "subgroup_candidates": "groups",
-    "subgroup_hours": "counts of groups",
     "alert_channels": "receivers of alerts",
     "alert_rules": "settings",
     "alert_rule_channels": "settings",
@@ -95,7 +91,6 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "key_use": "numbers of requests, records and bytes",
     "activities": "changes that people at work made",
     "audit_events": "who read which record: append-only, kept as the proof of access; it may name a record's id, never a value",
-    "audit_sinks": "addresses, and how far they were sent to",
     "openscale_facts": "settings",
 }
 """Tables that hold nothing of a single record, and what they hold."""

@@ -4,7 +4,7 @@ from .alerts import AlertChannelRow, AlertCommentRow, AlertRow, AlertRuleChannel
 from .api_keys import ApiKeyRow
 from .arrivals import ArrivalRow, RejectionCountRow
 from .attributions import AttributionAnswerRow, AttributionRow
-from .audit import AuditEventRow, AuditSinkRow
+from .audit import AuditEventRow
 from .base import Row
 from .check_days import CheckDayRow, TableDayRow
 from .checks import CheckRow, CheckTableRow, FigureDayRow, MeasurementRow
@@ -29,8 +29,8 @@ from .openscale import OpenScaleFactRow
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UsedLogInRow, UserRow
 from .reports import KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
-from .retention import ArchivedMonthRow, ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
-from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
+from .retention import ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
+from .subgroups import SubgroupScanRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .workers import ListenerRow, WorkerRow
 
@@ -43,12 +43,10 @@ __all__ = [
     "AlertRuleChannelRow",
     "AlertRuleRow",
     "ApiKeyRow",
-    "ArchivedMonthRow",
     "ArrivalRow",
     "AttributionAnswerRow",
     "AttributionRow",
     "AuditEventRow",
-    "AuditSinkRow",
     "BiasDetectorRow",
     "CallHalfRow",
     "ChangedHourRow",
@@ -96,10 +94,7 @@ __all__ = [
     "RetentionPolicyRow",
     "Row",
     "SessionRow",
-    "SubgroupCandidateRow",
-    "SubgroupHourRow",
     "SubgroupScanRow",
-    "SubgroupSettingsRow",
     "TableDayRow",
     "TrainingCorrelationRow",
     "TrainingDataRow",

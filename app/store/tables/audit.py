@@ -31,16 +31,3 @@ class AuditEventRow(Row):
     details: Mapped[dict[str, Any]]
     position: Mapped[int | None] = mapped_column(BigInteger, unique=True)
     hash: Mapped[bytes | None]
-
-
-class AuditSinkRow(Row):
-    """The position of the last event that a sink has. `taken_until`: until then one worker sends; `looked_at`: when one last did."""
-
-    __tablename__ = "audit_sinks"
-
-    sink: Mapped[str] = mapped_column(primary_key=True)
-    position: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
-    sent_at: Mapped[datetime | None]
-    looked_at: Mapped[datetime | None]
-    taken_until: Mapped[datetime | None]
-    last_error: Mapped[str | None]

@@ -18,9 +18,8 @@ class CheckRow(Row):
 
     `batch` is the value of the table's partition that it is of; NULL: it is of a span of time.
     `traceparent` is the place in a trace of the request that asked for it.
-    `failure` is the kind of error that `reason` gives in words. `narrow_failure` is not used. `alerts_due` is set
-    in the transaction that ends the check, and taken back in the one that decides its alerts: however often a process dies in between,
-    each ended check is looked at once.
+    `failure` is the kind of error that `reason` gives in words. `alerts_due` is set in the transaction that ends the check, and taken back
+    in the one that decides its alerts: however often a process dies in between, each ended check is looked at once.
     """
 
     __tablename__ = "checks"
@@ -51,7 +50,6 @@ class CheckRow(Row):
     progress: Mapped[dict[str, Any] | None]
     reason: Mapped[str | None]
     failure: Mapped[str | None]
-    narrow_failure: Mapped[str | None]
     alerts_due: Mapped[bool] = mapped_column(server_default=text("false"))
     window: Mapped[dict[str, Any] | None]
     monitor_version: Mapped[int | None]

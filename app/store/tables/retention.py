@@ -89,19 +89,3 @@ class ErasedHourRow(Row):
 
     deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
     hour: Mapped[datetime] = mapped_column(primary_key=True)
-
-
-class ArchivedMonthRow(Row):
-    """One month of a deployment's records that an earlier version moved to files. Of the state `stored`, the files hold the only copy."""
-
-    __tablename__ = "archived_months"
-
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    month: Mapped[datetime] = mapped_column(primary_key=True)
-    state: Mapped[str]
-    folder: Mapped[str]
-    tables: Mapped[list[Any] | None]
-    labels_from: Mapped[datetime | None]
-    labels_until: Mapped[datetime | None]
-    changed_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    newest_record_at: Mapped[datetime | None]
