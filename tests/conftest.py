@@ -140,6 +140,17 @@ def database_url(databases: Databases) -> Iterator[str]:
 
 
 @pytest.fixture
+def bare(postgres_url: str) -> Iterator[Database]:
+    """A pool on a database without any table."""
+    name = f"bare_{uuid.uuid4().hex}"
+    execute(postgres_url, f"CREATE DATABASE {name}")
+    database = Database(address_of(postgres_url, name))
+    yield database
+    database.close()
+    execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
 def connections_end() -> Iterator[None]:
     """Ends connections that are closed, instead of keeping them for the next test: for tests that look at what is connected."""
     with KEEPER.switched_off():

@@ -11,14 +11,8 @@ from structlog.testing import capture_logs
 from app.store.database import migrate
 from app.store.database.engine import Database
 from app.store.database.migrate import newest_revision, revision_of, upgrade
-from tests.builders.earlier_schemas import migrate_to
+from tests.builders.commit_7ba08965 import REVISION, create_schema
 from tests.progress import wait_until
-
-BEFORE = "0026"
-"""A schema after which a migration changes `deployments`, and a later one `checks`."""
-
-BEFORE_CHECKS = "0030"
-"""The last schema before `checks` changes."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +37,7 @@ def held_up_by(reader: psycopg.Connection, database: Database) -> Iterator[None]
 
 
 def test_a_reader_that_needs_a_table_the_migration_has_is_answered(bare: Database) -> None:
-    migrate_to(bare, BEFORE)
+    create_schema(bare)
     with psycopg.connect(bare.url) as reader:
         reader.execute("SELECT FROM checks")
         with held_up_by(reader, bare):
@@ -55,14 +49,14 @@ def test_a_reader_that_needs_a_table_the_migration_has_is_answered(bare: Databas
 
 
 def test_a_long_reader_holds_up_the_migration_and_not_those_who_come_after(bare: Database) -> None:
-    migrate_to(bare, BEFORE)
+    create_schema(bare)
     with psycopg.connect(bare.url) as reader, psycopg.connect(bare.url, autocommit=True) as writer, capture_logs() as logs:
         reader.execute("SELECT FROM checks")
         with held_up_by(reader, bare):
             for _ in range(5):
                 writer.execute("DELETE FROM checks")
             wait_until(lambda: logs)
-            assert writer.execute("SELECT version_num FROM alembic_version").fetchone() == (BEFORE_CHECKS,)
+            assert writer.execute("SELECT version_num FROM alembic_version").fetchone() == (REVISION,)
         in_the_way = reader.info.backend_pid
 
     assert {(one["event"], one["oldest_transaction"]["pid"]) for one in logs} == {("migration_waits", in_the_way)}

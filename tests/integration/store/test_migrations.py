@@ -6,7 +6,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from app.store.database.engine import Database
-from app.store.database.migrate import alembic_config, is_known, newest_revision, upgrade
+from app.store.database.migrate import alembic_config, is_newer, is_too_old, newest_revision, upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months
 
 
@@ -50,5 +50,6 @@ def test_the_revisions_by_the_names_of_files_are_those_of_alembic() -> None:
     found = ScriptDirectory.from_config(alembic_config())
 
     assert newest_revision() == found.get_current_head()
-    assert all(is_known(script.revision) for script in found.walk_revisions())
-    assert not is_known("9999")
+    assert not any(is_newer(script.revision) or is_too_old(script.revision) for script in found.walk_revisions())
+    assert is_newer("9999")
+    assert is_too_old("0048")

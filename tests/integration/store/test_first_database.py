@@ -1,0 +1,114 @@
+"""Databases of commit 7ba08965, from which the first migration starts, brought up to date."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from app.embedded.programs import client_program
+from app.errors import SetupError
+from app.store.database.engine import Database
+from app.store.database.migrate import newest_revision, revision_of, upgrade
+from tests.builders.commit_7ba08965 import create_filled, create_schema, read_fixture
+
+WENT = {"archived_months", "audit_sinks", "subgroup_candidates", "subgroup_hours", "subgroup_settings"}
+
+_TABLES = """
+    SELECT relname FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'alembic_version'
+"""
+
+
+def dump_schema(database: Database) -> str:
+    """Returns pg_dump's statements that create the schema, without partitions by month."""
+    options = ("--schema-only", "--no-owner", "--no-privileges", "--exclude-table=payload_records_*")
+    dumped = subprocess.run([client_program("pg_dump"), *options, database.url], capture_output=True, text=True, check=True)
+    of_session = r"SET |SELECT pg_catalog.set_config|\\(un)?restrict|--|$"
+    return "".join(line for line in dumped.stdout.splitlines(keepends=True) if not re.match(of_session, line))
+
+
+def read_rows(database: Database) -> Mapping[str, list[dict[str, Any]]]:
+    """Returns the rows of every table, as JSON and in one order."""
+    with psycopg.connect(database.url) as connection:
+        tables = [name for (name,) in connection.execute(_TABLES)]
+        rows = {table: connection.execute(f'SELECT to_jsonb(t) FROM "{table}" t'.encode()).fetchall() for table in tables}  # noqa: S608 - ours
+    return {table: sorted((row for (row,) in found), key=repr) for table, found in rows.items()}
+
+
+def test_the_first_migration_creates_its_schema(bare: Database) -> None:
+    create_schema(bare)
+
+    assert dump_schema(bare) == read_fixture("schema.sql.gz")
+
+
+def test_migrated_it_has_the_schema_of_a_new_database(bare: Database, database: Database) -> None:
+    create_filled(bare)
+    upgrade(bare)
+
+    assert dump_schema(bare) == dump_schema(database)
+
+
+def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
+    create_filled(bare)
+    before = read_rows(bare)
+    upgrade(bare)
+    after = read_rows(bare)
+
+    assert all(before.values())
+    assert before.keys() - after.keys() == WENT
+    for table, rows in after.items():
+        assert len(rows) == len(before[table]), table
+        members = before[table][0].keys() & rows[0].keys()
+        stayed = [{name: row[name] for name in members} for row in rows]
+        assert stayed == [{name: row[name] for name in members} for row in before[table]], table
+    lost = {f"{table}.{name}" for table, rows in after.items() for name in before[table][0].keys() - rows[0].keys()}
+    assert lost == {"checks.narrow_failure", "subgroup_scans.candidate_no", "subgroup_scans.limit"}
+
+
+def test_comparisons_begin_with_their_era(bare: Database) -> None:
+    create_filled(bare)
+    upgrade(bare)
+
+    with bare.transaction() as session:
+        starts = session.execute(
+            text(
+                "SELECT f.starts_at = e.starts_at, f.definition, f.ended_at FROM evidence_figures f JOIN evidence_eras e ON e.no = f.era_no"
+            )
+        )
+        assert set(map(tuple, starts)) == {(True, None, None)}
+
+
+def test_a_database_of_before_is_refused_and_left_as_it_is(bare: Database) -> None:
+    create_filled(bare)
+    with psycopg.connect(bare.url) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0048'")
+    before = read_rows(bare)
+
+    with pytest.raises(SetupError, match="has the schema 0048, of an early version of Evenhand: migrate it with commit 7ba08965 first"):
+        upgrade(bare)
+
+    assert read_rows(bare) == before
+
+
+def test_a_month_in_files_is_refused_before_anything_is_dropped(bare: Database) -> None:
+    create_filled(bare)
+    with psycopg.connect(bare.url) as connection:
+        connection.execute("UPDATE archived_months SET state = 'stored'")
+    before = read_rows(bare)
+
+    with pytest.raises(SetupError, match="records of 2026-03, 2026-04 of credit-risk, and this version does not read them"):
+        upgrade(bare)
+
+    assert read_rows(bare) == before
+
+
+def test_migrating_ends_with_the_newest_revision(bare: Database) -> None:
+    create_filled(bare)
+    upgrade(bare)
+
+    with bare.operator_connection() as connection:
+        assert revision_of(connection) == newest_revision()
