@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from app.alerts.evaluating import evaluate_ended_checks
-from app.domain.alerts import DEFAULT_RULE_ID, RuleContent, VerdictCondition
 from app.security.principals import Role
-from app.store.alerts.alert_rules import rules_page
 from app.store.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.service import RunningService
@@ -48,18 +46,6 @@ def test_a_deployment_starts_with_the_rule_about_evidence(service: RunningServic
         "metrics": None,
         "attributes": None,
     }
-
-
-def test_the_migration_gives_the_deployments_that_are_there_the_rule_about_verdicts(database: Database) -> None:
-    statement = _statement_of_the_migration()
-    with database.engine.begin() as connection:
-        no = connection.exec_driver_sql("SELECT no FROM deployments").scalar_one()
-        connection.exec_driver_sql("DELETE FROM alert_rules")
-        connection.exec_driver_sql(statement)
-
-    with database.transaction() as session:
-        (rule,) = rules_page(session, no, after_no=0, limit=10)
-    assert (rule.id, rule.version, rule.content) == (DEFAULT_RULE_ID, 1, RuleContent(name="Unfair outcomes", condition=VerdictCondition()))
 
 
 def test_the_default_rule_can_be_deleted_and_stays_away(service: RunningService, database: Database) -> None:
@@ -229,11 +215,3 @@ def test_changes_of_rules_are_remembered(service: RunningService, database: Data
     with database.engine.begin() as connection:
         found = connection.exec_driver_sql("SELECT action, subject FROM activities WHERE action LIKE 'alert_rule.%%' ORDER BY no")
         assert [tuple(row) for row in found] == [("alert_rule.changed", "mine"), ("alert_rule.deleted", "mine")]
-
-
-def _statement_of_the_migration() -> str:
-    namespace: dict[str, Any] = {}
-    with open("migrations/versions/0005_people_and_alerts.py") as file:  # noqa: PTH123 - read as code
-        exec(file.read(), namespace)  # noqa: S102 - our own
-    (statement,) = [text for text in namespace["STATEMENTS"] if "INSERT INTO alert_rules" in text]
-    return str(statement)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from alembic import command as alembic
 from click.testing import Result
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
@@ -24,10 +23,10 @@ from app.embedded import dump
 from app.security.secrets import SecretBox
 from app.store.alerts.alert_channels import create_channel
 from app.store.database.engine import Database, libpq_url
-from app.store.database.migrate import alembic_config
 from app.store.deployments.deployments import Deployments
 from app.store.overviews.vitals import is_migrated
 from app.store.tables import OpenScaleFactRow
+from tests.builders.commit_7ba08965 import create_filled
 from tests.integration.cli.refusals import DATABASE_COMMANDS, Refusal
 from tests.integration.cli.servers import content_of, older_postgres
 from tests.scenes import NOON, Scene, scene
@@ -130,15 +129,10 @@ def test_a_wrong_password_is_named_in_one_sentence(database: Database, older: st
 
 
 @pytest.mark.nightly
-def test_an_older_backup_is_brought_up_to_date(run: Run, make_database: Callable[[], str], tmp_path: Path) -> None:
-    file, source, target = tmp_path / "older.backup", make_database(), make_database()
-    old = Database(source)
-    with old.engine.begin() as connection:
-        config = alembic_config()
-        config.attributes["connection"] = connection
-        alembic.upgrade(config, "0006")
-    old.close()
-    dump(source, file)
+def test_an_older_backup_is_brought_up_to_date(bare: Database, run: Run, make_database: Callable[[], str], tmp_path: Path) -> None:
+    file, target = tmp_path / "older.backup", make_database()
+    create_filled(bare)
+    dump(bare.url, file)
 
     assert run("restore", file, url=target).exit_code == 0
 
@@ -253,18 +247,22 @@ def test_what_is_no_backup_is_refused_before_anything_is_made(run: Run, make_dat
     assert "holds no Evenhand yet" in str(run("backup", tmp_path / "new", url=other).exception)
 
 
-def test_a_backup_of_a_newer_version_is_refused_before_anything_is_deleted(
-    watched: Scene, run: Run, make_database: Callable[[], str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("revision", "words"),
+    [("9999", "of a newer version of Evenhand"), ("0048", "of an early version of Evenhand. Restore it with commit 7ba08965")],
+)
+def test_a_backup_that_cannot_be_migrated_is_refused_before_anything_is_deleted(
+    revision: str, words: str, watched: Scene, run: Run, make_database: Callable[[], str], tmp_path: Path
 ) -> None:
-    file, target = tmp_path / "newer.backup", watched.database.url
-    newer = make_database()
-    _tell(newer, "CREATE TABLE alembic_version (version_num text)")
-    _tell(newer, "INSERT INTO alembic_version VALUES ('9999')")
-    dump(newer, file)
+    file, target = tmp_path / "other.backup", watched.database.url
+    other = make_database()
+    _tell(other, "CREATE TABLE alembic_version (version_num text)")
+    _tell(other, f"INSERT INTO alembic_version VALUES ('{revision}')")  # noqa: S608 - ours
+    dump(other, file)
 
     refused = str(run("restore", "--replace", file, url=target).exception)
 
-    assert "has the schema 9999, of a newer version of Evenhand" in refused
+    assert f"has the schema {revision}, {words}" in refused
     with watched.database.transaction() as session:
         assert session.scalar(text("SELECT count(*) FROM checks")) == 1
 

@@ -66,7 +66,12 @@ def test_what_is_missing_is_named_with_what_to_do(database: Database, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("revision", "verdict", "words"), [("0001", ExamResult.FAULT, "evenhand migrate"), ("9999", ExamResult.WARNING, "newer")]
+    ("revision", "verdict", "words"),
+    [
+        ("0049", ExamResult.FAULT, "Run evenhand migrate."),
+        ("0048", ExamResult.FAULT, "Run evenhand migrate of commit 7ba08965, then that of this version."),
+        ("9999", ExamResult.WARNING, "newer"),
+    ],
 )
 def test_the_schema_of_another_version_is_named(database: Database, tmp_path: Path, revision: str, verdict: ExamResult, words: str) -> None:
     with database.transaction() as session:

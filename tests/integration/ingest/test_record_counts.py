@@ -2,16 +2,11 @@
 
 import asyncio
 import random
-import runpy
 import threading
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
 import psycopg
-import pytest
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from app.clock import utc_now
@@ -25,8 +20,6 @@ from tests.builders.queries import rows
 from tests.builders.writers import CUT_A_WRITER
 from tests.integration.ingest.logging import log_payload, record
 from tests.service import RunningService
-
-MIGRATION = Path(__file__).parents[3] / "migrations" / "versions" / "0017_record_counts.py"
 
 _COUNTED = "SELECT minute, deployment_no, sum(records) FROM record_counts GROUP BY 1, 2 ORDER BY 1, 2"
 _STORED = """
@@ -205,19 +198,3 @@ def test_a_deletion_under_way_holds_up_no_fold_and_leaves_no_count(service: Runn
     service.client.delete("/v1/deployments/other").raise_for_status()
 
     assert total(service.database) == 3
-
-
-@pytest.mark.parametrize("ago", [timedelta(0), timedelta(minutes=70), timedelta(hours=3)])
-def test_a_migration_counts_what_was_logged_before_it(service: RunningService, ago: timedelta) -> None:
-    database = service.database
-    log_payload(service, record(id="a"), record(id="b"))
-    age(database, by=ago)
-    migration = runpy.run_path(str(MIGRATION))
-    with database.transaction() as session:
-        session.execute(text("DROP TABLE record_counts"))
-        with Operations.context(MigrationContext.configure(session.connection())):
-            migration["upgrade"]()
-
-    found = counted(database)
-    assert sum(records for _, _, records in found) == (2 if ago < counts.KEPT else 0)
-    assert all(isinstance(minute, datetime) for minute, _, _ in found)
