@@ -1,11 +1,121 @@
-"""Drops what no feature of this version uses, and gives each comparison of the evidence a beginning of its own."""
+"""Drops what no feature of this version uses, stores each figure once, and gives each comparison of the evidence a beginning of its own.
+
+A figure's row is marked if it is the group furthest out; rows whose counts another row has go. So do flips by direction, which are counts
+in the row of the flip rate, and mitigated figures that are measured when somebody asks.
+"""
 
 from alembic import op
+from sqlalchemy import Engine
 
 revision = "0055"
 down_revision = "0049"
 branch_labels = None
 depends_on = None
+
+PIECE = 500
+"""Checks whose figures are rewritten in one transaction."""
+
+LOCK_TIMEOUT = "SET LOCAL lock_timeout = '300ms'"
+"""As long as `app/store/database/migrate.py` waits for a table."""
+
+MARKS = """
+    ALTER TABLE measurements ADD COLUMN IF NOT EXISTS worst_of INTEGER, ADD COLUMN IF NOT EXISTS chosen_lower DOUBLE PRECISION,
+        ADD COLUMN IF NOT EXISTS chosen_upper DOUBLE PRECISION
+"""
+OF_SAME = """
+    one.scope = 'group' AND one.check_no = other.check_no AND one.metric = other.metric AND one.data = other.data
+    AND one.attribute = other.attribute
+"""
+
+FIGURES = (
+    # The group furthest out by its name, with the number of groups and the interval that allow for the choice.
+    f"""
+    UPDATE measurements one
+    SET worst_of = CASE WHEN other.value IS NULL THEN 0 ELSE coalesce((other.details->>'chosen_from')::int, 1) END,
+        chosen_lower = (other.details->>'chosen_lower')::float8, chosen_upper = (other.details->>'chosen_upper')::float8
+    FROM measurements other
+    WHERE other.scope = 'worst' AND {{of_piece}} AND {OF_SAME} AND one."group" = other.details->>'worst_group'
+    """,  # noqa: S608 - of constants only
+    # Where no group had a value, the first one had the reason.
+    f"""
+    UPDATE measurements SET worst_of = 0 WHERE no IN (
+        SELECT min(one.no) FROM measurements other JOIN measurements one ON {OF_SAME}
+        WHERE other.scope = 'worst' AND {{of_piece}} AND other.details->>'worst_group' IS NULL
+        GROUP BY other.no)
+    """,  # noqa: S608 - of constants only
+    # Data that were not measured at all have no groups: their reason stays.
+    f"""
+    UPDATE measurements other SET scope = 'pooled', worst_of = 0
+    WHERE scope = 'worst' AND {{of_piece}} AND NOT EXISTS (SELECT FROM measurements one WHERE {OF_SAME})
+    """,  # noqa: S608 - of constants only
+    "DELETE FROM measurements other WHERE scope = 'worst' AND {of_piece}",
+    f"""
+    DELETE FROM measurements other USING measurements one
+    WHERE other.scope IN ('pooled', 'reference') AND {{of_piece}} AND {OF_SAME} AND one.n = other.n AND one.details = other.details
+    """,  # noqa: S608 - of constants only
+    # A pair in the one order or the other, and a pair of groups of which fewer than two have records.
+    f"""
+    DELETE FROM measurements other WHERE scope = 'worst_pair' AND {{of_piece}} AND (
+        details->'monitored' IS NULL OR EXISTS (
+            SELECT FROM measurements one WHERE {OF_SAME} AND (
+                (one.details->'monitored', one.details->'reference') = (other.details->'monitored', other.details->'reference')
+                OR (one.details->'reference', one.details->'monitored') = (other.details->'monitored', other.details->'reference'))))
+    """,  # noqa: S608 - of constants only
+    *(
+        f"""
+        UPDATE measurements one SET details = one.details || jsonb_strip_nulls(jsonb_build_object(
+            '{way}', other.details->'flipped', '{way}_weight', other.details->'flipped_weight'))
+        FROM measurements other
+        WHERE other.metric = 'flip_rate_{way}' AND {{of_piece}} AND one.metric = 'flip_rate' AND one.check_no = other.check_no
+          AND one.scope = other.scope AND one.data = other.data AND one.attribute IS NOT DISTINCT FROM other.attribute
+          AND one."group" IS NOT DISTINCT FROM other."group"
+        """  # noqa: S608 - of constants only
+        for way in ("gained", "lost")
+    ),
+    "DELETE FROM measurements other WHERE metric IN ('flip_rate_gained', 'flip_rate_lost') AND {of_piece}",
+    """
+    DELETE FROM measurements other
+    WHERE data IN ('debiased', 'debiased_feedback') AND {of_piece} AND metric NOT IN (
+        'selection_rate_before', 'selection_rate_after', 'disparate_impact_before', 'disparate_impact_after', 'accuracy_before',
+        'accuracy_after')
+    """,
+)
+
+PICKED = """
+    SELECT jsonb_agg(key ORDER BY place) FROM (
+        SELECT key, min(place) AS place FROM (
+            SELECT regexp_replace(key, '^flip_rate_(gained|lost)$', 'flip_rate') AS key, place
+            FROM jsonb_array_elements_text({list}) WITH ORDINALITY AS listed (key, place)) renamed
+        GROUP BY key) once
+"""
+SERIES_AND_SETTINGS = (
+    """
+    DELETE FROM figure_days days WHERE metric IN ('flip_rate_gained', 'flip_rate_lost')
+        OR (data IN ('debiased', 'debiased_feedback') OR scope = 'reference') AND NOT EXISTS (
+            SELECT FROM measurements own
+            WHERE own.deployment_no = days.deployment_no AND own.metric = days.metric AND own.data = days.data AND own.scope = days.scope
+              AND own.attribute IS NOT DISTINCT FROM days.attribute AND own.at > days.day AND own.at <= days.day + interval '1 day')
+    """,
+    f"""
+    UPDATE monitors SET config = jsonb_set(config, '{{metrics}}', ({PICKED.format(list="config->'metrics'")}))
+    WHERE config->'metrics' ?| ARRAY['flip_rate_gained', 'flip_rate_lost']
+    """,  # noqa: S608 - of constants only
+    """
+    UPDATE monitors SET config = jsonb_set(config, '{attributes}', (
+        SELECT jsonb_agg(jsonb_set(one, '{metric_limits}', (one->'metric_limits') - 'flip_rate_gained' - 'flip_rate_lost') ORDER BY place)
+        FROM jsonb_array_elements(config->'attributes') WITH ORDINALITY AS listed (one, place)))
+    WHERE config->'attributes' @? '$[*].metric_limits.*' AND config::text ~ 'flip_rate_(gained|lost)'
+    """,
+    f"""
+    UPDATE alert_rules SET config = jsonb_set(config, '{{condition,metrics}}', ({PICKED.format(list="config->'condition'->'metrics'")}))
+    WHERE config->'condition'->'metrics' ?| ARRAY['flip_rate_gained', 'flip_rate_lost']
+    """,  # noqa: S608 - of constants only
+)
+
+COMPARISONS = (
+    "ALTER TABLE evidence_figures ADD COLUMN definition JSONB, ADD COLUMN starts_at TIMESTAMPTZ, ADD COLUMN ended_at TIMESTAMPTZ",
+    "UPDATE evidence_figures f SET starts_at = e.starts_at FROM evidence_eras e WHERE e.no = f.era_no AND e.starts_at IS NOT NULL",
+)
 
 # Months in files, sinks of the audit, groups that scans followed, causes that were new to a release before.
 DROPPED = (
@@ -14,12 +124,36 @@ DROPPED = (
     "ALTER TABLE checks DROP COLUMN narrow_failure",
 )
 
-COMPARISONS = (
-    "ALTER TABLE evidence_figures ADD COLUMN definition JSONB, ADD COLUMN starts_at TIMESTAMPTZ, ADD COLUMN ended_at TIMESTAMPTZ",
-    "UPDATE evidence_figures f SET starts_at = e.starts_at FROM evidence_eras e WHERE e.no = f.era_no AND e.starts_at IS NOT NULL",
-)
-
 
 def upgrade() -> None:
-    for statement in (*DROPPED, *COMPARISONS):
-        op.execute(statement)
+    connection = op.get_bind()
+    # This transaction has the migrations' lock and waits, however long the figures take.
+    connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+    _rewrite_figures(connection.engine)
+    # Others wait for the tables from here on.
+    for statement in (MARKS, *COMPARISONS, *DROPPED):
+        connection.exec_driver_sql(statement)
+
+
+def _rewrite_figures(engine: Engine) -> None:
+    """Rewrites the figures of a stored database in transactions of their own, so that nobody waits for all of them.
+
+    What is rewritten stays so if a later piece gives way: it finds nothing more to do in the next attempt.
+    """
+    with engine.begin() as connection:
+        connection.exec_driver_sql(LOCK_TIMEOUT)
+        # The tables of a new database are still in the transaction of the first migration.
+        if connection.exec_driver_sql("SELECT to_regclass('measurements')").scalar() is None:
+            return
+        connection.exec_driver_sql(MARKS)
+        newest = connection.exec_driver_sql("SELECT coalesce(max(no), 0) FROM checks").scalar_one()
+    for first in range(0, newest, PIECE):
+        with engine.begin() as connection:
+            connection.exec_driver_sql(LOCK_TIMEOUT)
+            for statement in FIGURES:
+                of_piece = f"other.check_no > {first} AND other.check_no <= {first + PIECE}"
+                connection.exec_driver_sql(statement.format(of_piece=of_piece))
+    with engine.begin() as connection:
+        connection.exec_driver_sql(LOCK_TIMEOUT)
+        for statement in SERIES_AND_SETTINGS:
+            connection.exec_driver_sql(statement)

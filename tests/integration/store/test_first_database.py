@@ -3,19 +3,26 @@
 import re
 import subprocess
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from app.embedded.programs import client_program
 from app.errors import SetupError
+from app.store.database import migrate
 from app.store.database.engine import Database
 from app.store.database.migrate import newest_revision, revision_of, upgrade
 from tests.builders.commit_7ba08965 import create_filled, create_schema, read_fixture
+from tests.progress import wait_until
 
 WENT = {"archived_months", "audit_sinks", "subgroup_candidates", "subgroup_hours", "subgroup_settings"}
+
+MITIGATED = {f"{figure}_{when}" for figure in ("selection_rate", "disparate_impact", "accuracy") for when in ("before", "after")}
+"""Figures of mitigated data that a check stores."""
 
 _TABLES = """
     SELECT relname FROM pg_class
@@ -60,13 +67,64 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
 
     assert all(before.values())
     assert before.keys() - after.keys() == WENT
-    for table, rows in after.items():
-        assert len(rows) == len(before[table]), table
-        members = before[table][0].keys() & rows[0].keys()
-        stayed = [{name: row[name] for name in members} for row in rows]
-        assert stayed == [{name: row[name] for name in members} for row in before[table]], table
-    lost = {f"{table}.{name}" for table, rows in after.items() for name in before[table][0].keys() - rows[0].keys()}
-    assert lost == {"checks.narrow_failure", "subgroup_scans.candidate_no", "subgroup_scans.limit"}
+    columns = {table: before[table][0].keys() - rows[0].keys() for table, rows in after.items()}
+    assert {table: names for table, names in columns.items() if names} == {
+        "checks": {"narrow_failure"},
+        "subgroup_scans": {"candidate_no", "limit"},
+    }
+    for table in after.keys() - {"measurements", "figure_days"}:
+        members = before[table][0].keys() & after[table][0].keys()
+        of_both = [sorted(({name: row[name] for name in members} for row in rows[table]), key=repr) for rows in (before, after)]
+        assert of_both[0] == of_both[1], table
+
+
+def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare: Database) -> None:
+    create_filled(bare)
+    before = {row["no"]: row for row in read_rows(bare)["measurements"]}
+    days = {row["no"]: row for row in read_rows(bare)["figure_days"]}
+    upgrade(bare)
+    after = {row["no"]: row for row in read_rows(bare)["measurements"]}
+    left = {row["no"]: row for row in read_rows(bare)["figure_days"]}
+
+    assert (len(before), len(after)) == (315, 117)
+    added = {"worst_of", "chosen_lower", "chosen_upper"}
+    for no, row in after.items():
+        flips = {name: number for name, number in row["details"].items() if name.partition("_")[0] in {"gained", "lost"}}
+        assert {name: value for name, value in row.items() if name not in added} == {
+            **before[no],
+            "details": before[no]["details"] | flips,
+        }
+    for row in (before[no] for no in before.keys() - after.keys()):
+        same = [one for one in after.values() if all(one[name] == row[name] for name in ("check_no", "metric", "data", "attribute"))]
+        is_on_request = row["data"].startswith("debiased") and row["metric"] not in MITIGATED
+        if is_on_request or row["metric"] in {"flip_rate_gained", "flip_rate_lost"}:
+            assert not same
+        elif row["scope"] == "worst":
+            (marked,) = (one for one in same if one["worst_of"] is not None)
+            assert marked["value"] == row["value"]
+        elif row["scope"] == "worst_pair":
+            assert any(one["value"] == row["value"] or one["details"].get("monitored") == row["details"]["reference"] for one in same)
+        else:
+            assert row["scope"] in {"pooled", "reference"}
+            assert any(one["value"] == row["value"] and one["n"] == row["n"] for one in same)
+    assert left.items() <= days.items()
+    assert {row["data"] for row in left.values()} >= {"payload", "balanced", "feedback"}
+
+
+def test_a_migration_that_gave_way_after_its_figures_goes_on(bare: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrate, "FIRST_PAUSE_SECONDS", 0.05)
+    create_filled(bare)
+    with psycopg.connect(bare.url) as reader, capture_logs() as logs, ThreadPoolExecutor(1) as pool:
+        reader.execute("SELECT FROM evidence_figures")
+        migrated = pool.submit(upgrade, bare)
+        wait_until(lambda: logs)
+        with psycopg.connect(bare.url) as other:
+            assert other.execute("SELECT count(*) FROM measurements WHERE scope = 'worst'").fetchone() == (0,)
+            assert other.execute("SELECT count(*) FROM archived_months").fetchone() == (2,)
+        reader.rollback()
+        migrated.result()
+
+    assert len(read_rows(bare)["measurements"]) == 117
 
 
 def test_comparisons_begin_with_their_era(bare: Database) -> None:
