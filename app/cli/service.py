@@ -17,7 +17,6 @@ from ..security.secrets import open_secret_box
 from ..settings import Settings
 from ..store.database.engine import Database
 from ..store.deployments.deployments import Deployments
-from ..store.mitigation.mitigation import note_parity
 from ..telemetry.metrics import SHARED_FOLDER
 from .children import ChildSpec
 from .database import migrate, warn_of_foreign_tables
@@ -101,9 +100,7 @@ def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database]
         migrate(database)
         with database.transaction() as session:
             # Now, and once: the API would find this error too, but only to die and be restarted again and again.
-            deployments = Deployments(session, open_secret_box(settings))
-            deployments.verify_sealer()
-            note_parity(session, deployments)
+            Deployments(session, open_secret_box(settings)).verify_sealer()
         warn_of_foreign_tables(database)
         prepare(database)
     finally:

@@ -12,12 +12,6 @@ ONLY_DIRECT = (
 )
 """Note shown next to every debiased number."""
 
-WAS_PARITY = (
-    "Mode parity was set here and does not exist any more: lift_only applies instead. Put the settings with mode lift_only or"
-    " reference_substitution to choose one."
-)
-"""Note added where settings are stored in mode parity."""
-
 
 class Mode(StrEnum):
     """Treatment of a monitored record: turned favourable if its reference copies are, or given their outcome.
@@ -39,25 +33,16 @@ class DetectorUse(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MitigationSettings:
-    """The mitigation of a deployment. `attributes` None = every monitored one. `version` grows with every change; 0 = never set.
-
-    `was_parity` says that the stored mode is parity, which does not exist any more.
-    """
+    """The mitigation of a deployment. `attributes` None = every monitored one. `version` grows with every change; 0 = never set."""
 
     mode: Mode = Mode.LIFT_ONLY
     attributes: tuple[str, ...] | None = None
     bias_detector: DetectorUse = DetectorUse.OFF
     version: int = 0
-    was_parity: bool = False
 
     def mitigates(self, attribute: str) -> bool:
         """Returns whether that monitored attribute is mitigated."""
         return self.attributes is None or attribute in self.attributes
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Returns the notes to show next to every number that mitigation made."""
-        return (ONLY_DIRECT, WAS_PARITY) if self.was_parity else (ONLY_DIRECT,)
 
 
 @dataclass(frozen=True, slots=True)

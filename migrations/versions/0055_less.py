@@ -112,6 +112,20 @@ SERIES_AND_SETTINGS = (
     """,  # noqa: S608 - of constants only
 )
 
+# A mode that does not exist any more.
+PARITY = """
+    WITH changed AS (
+        UPDATE mitigation_settings SET settings = settings - 'parity' || '{"mode": "lift_only"}' WHERE settings->>'mode' = 'parity'
+        RETURNING deployment_no
+    ), noted AS (
+        INSERT INTO activities (actor, action, deployment_no, deployment_id, details)
+        SELECT 'command line', 'mitigation.changed', no, id, '{"mode": ["parity", "lift_only"]}'
+        FROM deployments WHERE no IN (SELECT deployment_no FROM changed) RETURNING actor, action, deployment_id
+    )
+    INSERT INTO audit_events (actor, action, outcome, address, request_id, route, deployment_id, details)
+    SELECT actor, action, 'done', '', '', '', deployment_id, '{"fields": ["mode"]}' FROM noted
+"""
+
 COMPARISONS = (
     "ALTER TABLE evidence_figures ADD COLUMN definition JSONB, ADD COLUMN starts_at TIMESTAMPTZ, ADD COLUMN ended_at TIMESTAMPTZ",
     "UPDATE evidence_figures f SET starts_at = e.starts_at FROM evidence_eras e WHERE e.no = f.era_no AND e.starts_at IS NOT NULL",
@@ -131,7 +145,7 @@ def upgrade() -> None:
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     _rewrite_figures(connection.engine)
     # Others wait for the tables from here on.
-    for statement in (MARKS, *COMPARISONS, *DROPPED):
+    for statement in (MARKS, PARITY, *COMPARISONS, *DROPPED):
         connection.exec_driver_sql(statement)
 
 

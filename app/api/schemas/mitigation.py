@@ -70,4 +70,5 @@ class MitigationOut(Out):
             settings,
             mitigated_attributes=() if monitor is None else mitigated_attributes(settings, monitor),
             unused_attributes=unused_attributes(settings, monitor),
+            notes=(ONLY_DIRECT,),
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...clock import monotonic_seconds, utc_now
 from ...domain.deployments import Deployment
-from ...domain.mitigation import AttributeProfile, DetectorUse, MitigationSettings, Profile
+from ...domain.mitigation import ONLY_DIRECT, AttributeProfile, DetectorUse, MitigationSettings, Profile
 from ...domain.mitigation_rules import mitigated_attributes
 from ...domain.monitors import Monitor
 from ...errors import Conflict, InvalidInput
@@ -69,7 +69,7 @@ class ActivePlan:
 
     def notes(self) -> list[str]:
         """Returns the notes that its answers carry."""
-        found = [*self.settings.notes]
+        found = [ONLY_DIRECT]
         if self.settings.bias_detector is DetectorUse.CHOOSE and (reason := why_missing()) is not None:
             found.append(f"Every monitored record gets its second call, for the bias detector is left out: {reason}.")
         if self.profile.is_provisional:

@@ -10,14 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.mitigation import DetectorUse, MitigationSettings, Mode, Profile
 from ...errors import NotFound
-from ..deployments.deployments import Deployments
-from ..people.activities import record_activity
-from ..tables import ActivityRow, DeploymentRow, MitigationProfileRow, MitigationSettingsRow
-
-_PARITY = "parity"
-"""A mode that settings may still be stored with. It does not exist any more."""
-
-_ACTOR = "command line"
+from ..tables import DeploymentRow, MitigationProfileRow, MitigationSettingsRow
 
 _LOCK = 0x6D697467
 """The first key of the advisory locks under which profiles are fitted, one at a time for each deployment."""
@@ -29,13 +22,12 @@ def settings_of(session: Session, deployment_no: int) -> MitigationSettings:
     if row is None:
         return MitigationSettings()
     stored = row.settings
-    attributes, was_parity = stored["attributes"], stored["mode"] == _PARITY
+    attributes = stored["attributes"]
     return MitigationSettings(
-        mode=Mode.LIFT_ONLY if was_parity else Mode(stored["mode"]),
+        mode=Mode(stored["mode"]),
         attributes=None if attributes is None else tuple(attributes),
         bias_detector=DetectorUse(stored["bias_detector"]),
         version=row.version,
-        was_parity=was_parity,
     )
 
 
@@ -59,21 +51,6 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
     # The statement went past the objects that the session holds.
     session.expire_all()
     return settings_of(session, deployment_no)
-
-
-def note_parity(session: Session, deployments: Deployments) -> None:
-    """Notes, once for each deployment whose settings are stored in mode parity, that `lift_only` applies instead."""
-    row, activity = MitigationSettingsRow, ActivityRow
-    # Locked, so that of two services that start at once only one notes it.
-    stored = select(row.deployment_no).where(row.settings["mode"].as_string() == _PARITY).with_for_update()
-    for deployment_no in session.scalars(stored).all():
-        noted = select(activity.no).where(
-            activity.deployment_no == deployment_no, activity.action == "mitigation.changed", activity.actor == _ACTOR
-        )
-        if session.scalar(noted.limit(1)) is None:
-            details = {"mode": [_PARITY, Mode.LIFT_ONLY.value]}
-            deployment = deployments.by_no(deployment_no)
-            record_activity(session, _ACTOR, "mitigation.changed", deployment=deployment, details=details)
 
 
 def newest_profile(session: Session, deployment_no: int) -> Profile | None:

@@ -4,15 +4,11 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import text
 
-from app.domain.mitigation import ONLY_DIRECT, WAS_PARITY
+from app.domain.mitigation import ONLY_DIRECT
 from app.security.principals import Role
-from app.store.deployments.deployments import Deployments
-from app.store.mitigation.mitigation import note_parity
 from tests.builders.bodies import deployment, monitor
 from tests.builders.extras import NEEDS_DETECTOR
-from tests.scenes import PlainSealer
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"
@@ -85,45 +81,6 @@ def test_the_version_grows_only_when_the_content_changes(watched: RunningService
     versions = [watched.client.put(PATH, json=body).json()["version"] for body in bodies]
 
     assert versions == [1, 1, 2, 2, 3, 4]
-
-
-def test_settings_stored_in_parity_mode_apply_as_lift_only_which_is_said(watched: RunningService) -> None:
-    store_in_parity(watched)
-
-    found = watched.client.get(PATH).json()
-    chosen = watched.client.put(PATH, json={"mode": "lift_only", "attributes": ["Sex"]}).json()
-
-    assert (found["mode"], found["attributes"], found["version"]) == ("lift_only", ["Sex"], 1)
-    assert found["notes"] == [ONLY_DIRECT, WAS_PARITY]
-    assert (chosen["mode"], chosen["version"], chosen["notes"]) == ("lift_only", 2, [ONLY_DIRECT])
-
-
-def test_the_audit_names_a_deployment_that_was_in_parity_mode_once(watched: RunningService) -> None:
-    store_in_parity(watched)
-    watched.client.patch(DEPLOYMENT, json={"endpoint": None}).raise_for_status()
-    watched.client.post("/v1/deployments", json=deployment(id="another")).raise_for_status()
-
-    # Without an endpoint there are no credentials to unseal.
-    for _ in range(2):
-        with watched.database.transaction() as session:
-            note_parity(session, Deployments(session, PlainSealer()))
-
-    changes = watched.client.get("/v1/activities", params={"actor": "command line"}).json()["activities"]
-    assert [(one["action"], one["deployment_id"], one["details"]) for one in changes] == [
-        ("mitigation.changed", "credit-risk", {"mode": ["parity", "lift_only"]})
-    ]
-    events = watched.client.get("/v1/audit-events", params={"actor": "command line"}).json()["audit_events"]
-    assert [(one["action"], one["deployment_id"], one["details"]) for one in events] == [
-        ("mitigation.changed", "credit-risk", {"fields": ["mode"]})
-    ]
-
-
-def store_in_parity(service: RunningService) -> None:
-    """Settings of the deployment as an earlier release stored them."""
-    service.client.put(PATH, json={"attributes": ["Sex"]}).raise_for_status()
-    parity = """{"mode": "parity", "parity": [{"attribute": "Sex", "disparate_impact": 0.9, "min_group_size": 50}]}"""
-    with service.database.transaction() as session:
-        session.execute(text("UPDATE mitigation_settings SET settings = settings || CAST(:it AS jsonb)"), {"it": parity})
 
 
 def test_a_request_for_parity_mode_is_refused_with_the_modes_that_there_are(watched: RunningService) -> None:

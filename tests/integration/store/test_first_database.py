@@ -72,10 +72,28 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
         "checks": {"narrow_failure"},
         "subgroup_scans": {"candidate_no", "limit"},
     }
-    for table in after.keys() - {"measurements", "figure_days"}:
+    for table in after.keys() - {"measurements", "figure_days", "mitigation_settings"}:
         members = before[table][0].keys() & after[table][0].keys()
         of_both = [sorted(({name: row[name] for name in members} for row in rows[table]), key=repr) for rows in (before, after)]
-        assert of_both[0] == of_both[1], table
+        assert [row for row in of_both[1] if row not in of_both[0]] == [
+            {name: value for name, value in row.items() if name in members} for row in after[table] if row.get("actor") == "command line"
+        ], table
+        assert all(row in of_both[1] for row in of_both[0]), table
+
+
+def test_mitigation_in_parity_mode_becomes_lift_only_and_is_in_the_audit(bare: Database) -> None:
+    create_filled(bare)
+    upgrade(bare)
+    rows = read_rows(bare)
+
+    assert [row["settings"] for row in rows["mitigation_settings"]] == [
+        {"mode": "lift_only", "attributes": ["sex"], "bias_detector": "off"}
+    ]
+    noted = [row for table in ("activities", "audit_events") for row in rows[table] if row["actor"] == "command line"]
+    assert [(row["action"], row["deployment_id"], row["details"]) for row in noted] == [
+        ("mitigation.changed", "credit-risk", {"mode": ["parity", "lift_only"]}),
+        ("mitigation.changed", "credit-risk", {"fields": ["mode"]}),
+    ]
 
 
 def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare: Database) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.mitigation import ONLY_DIRECT, WAS_PARITY, DetectorUse, MitigationSettings, Mode
+from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
 from app.domain.mitigation_rules import mitigated_attributes, mitigation_problems, unused_attributes
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
@@ -56,11 +56,6 @@ def test_settings_apply_to_what_a_changed_monitor_has_left_of_their_attributes()
     assert unused_attributes(settings, None) == ("race", "age", "sex")
     assert mitigated_attributes(DEFAULTS, MONITOR) == ("sex", "age")
     assert unused_attributes(DEFAULTS, None) == ()
-
-
-def test_settings_that_were_in_parity_mode_say_so_in_their_notes() -> None:
-    assert DEFAULTS.notes == (ONLY_DIRECT,)
-    assert replace(DEFAULTS, was_parity=True).notes == (ONLY_DIRECT, WAS_PARITY)
 
 
 NAMES = st.sampled_from(["sex", "age", "race", "", "a\x00"])
