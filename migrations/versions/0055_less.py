@@ -1,7 +1,7 @@
 """Drops what no feature of this version uses, stores each figure once, and gives each comparison of the evidence a beginning of its own.
 
 A figure's row is marked if it is the group furthest out; rows whose counts another row has go. So do flips by direction, which are counts
-in the row of the flip rate, and mitigated figures that are measured when somebody asks.
+in the row of the flip rate, and mitigated figures that are measured when somebody asks. The OpenScale SDK's tables become one.
 """
 
 from alembic import op
@@ -131,6 +131,44 @@ COMPARISONS = (
     "UPDATE evidence_figures f SET starts_at = e.starts_at FROM evidence_eras e WHERE e.no = f.era_no AND e.starts_at IS NOT NULL",
 )
 
+# What the OpenScale SDK must find again. Custom monitors, imported figures and data marts went.
+OPENSCALE_TABLE = """CREATE TABLE openscale_facts (
+    kind VARCHAR NOT NULL,
+    id VARCHAR NOT NULL,
+    deployment_no INTEGER,
+    entity JSONB NOT NULL,
+    secrets BYTEA,
+    created_at TIMESTAMPTZ DEFAULT now() NOT NULL,
+    created_by VARCHAR NOT NULL,
+    modified_at TIMESTAMPTZ DEFAULT now() NOT NULL,
+    CONSTRAINT openscale_facts_pkey PRIMARY KEY (kind, id),
+    CONSTRAINT openscale_facts_deployment_no_fkey FOREIGN KEY (deployment_no) REFERENCES deployments (no) ON DELETE CASCADE
+)"""
+OPENSCALE_PROVIDERS = """INSERT INTO openscale_facts (kind, id, entity, secrets, created_at, created_by, modified_at)
+    SELECT 'provider', id, entity, secrets, created_at, created_by, modified_at FROM openscale_providers"""
+OPENSCALE_SUBSCRIPTIONS = """WITH instances AS (
+        SELECT deployment_no, min(created_by) AS created_by,
+               jsonb_object_agg(
+                   definition_id, entity - 'data_mart_id' || jsonb_build_object('created_at', created_at, 'created_by', created_by)
+               ) AS members
+        FROM openscale_instances WHERE definition_id IN ('fairness', 'quality', 'performance') GROUP BY deployment_no
+    )
+    INSERT INTO openscale_facts (kind, id, deployment_no, entity, created_at, created_by, modified_at)
+    SELECT 'subscription', d.id, d.no,
+           coalesce(s.entity, '{}') || jsonb_strip_nulls(jsonb_build_object('provider_id', s.provider_id))
+               || jsonb_build_object('instances', coalesce(i.members, '{}')),
+           d.created_at, coalesce(s.created_by, i.created_by), d.created_at
+    FROM deployments d LEFT JOIN openscale_subscriptions s ON s.deployment_no = d.no LEFT JOIN instances i ON i.deployment_no = d.no
+    WHERE s.deployment_no IS NOT NULL OR i.deployment_no IS NOT NULL"""
+OPENSCALE = (
+    OPENSCALE_TABLE,
+    "CREATE INDEX openscale_facts_deployment_no_idx ON openscale_facts (deployment_no)",
+    OPENSCALE_PROVIDERS,
+    OPENSCALE_SUBSCRIPTIONS,
+    "DROP TABLE openscale_imports, openscale_instances, openscale_definitions",
+    "DROP TABLE openscale_subscriptions, openscale_providers, openscale_data_marts",
+)
+
 # Months in files, sinks of the audit, groups that scans followed, causes that were new to a release before.
 DROPPED = (
     "DROP TABLE archived_months, audit_sinks, subgroup_hours, subgroup_candidates, subgroup_settings",
@@ -145,7 +183,7 @@ def upgrade() -> None:
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     _rewrite_figures(connection.engine)
     # Others wait for the tables from here on.
-    for statement in (MARKS, PARITY, *COMPARISONS, *DROPPED):
+    for statement in (MARKS, PARITY, *COMPARISONS, *OPENSCALE, *DROPPED):
         connection.exec_driver_sql(statement)
 
 

@@ -19,7 +19,11 @@ from app.store.database.migrate import newest_revision, revision_of, upgrade
 from tests.builders.commit_7ba08965 import create_filled, create_schema, read_fixture
 from tests.progress import wait_until
 
-WENT = {"archived_months", "audit_sinks", "subgroup_candidates", "subgroup_hours", "subgroup_settings"}
+WENT = {
+    *("archived_months", "audit_sinks", "subgroup_candidates", "subgroup_hours", "subgroup_settings"),
+    *("openscale_data_marts", "openscale_definitions", "openscale_imports", "openscale_instances"),
+    *("openscale_providers", "openscale_subscriptions"),
+}
 
 MITIGATED = {f"{figure}_{when}" for figure in ("selection_rate", "disparate_impact", "accuracy") for when in ("before", "after")}
 """Figures of mitigated data that a check stores."""
@@ -67,12 +71,13 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
 
     assert all(before.values())
     assert before.keys() - after.keys() == WENT
-    columns = {table: before[table][0].keys() - rows[0].keys() for table, rows in after.items()}
+    assert after.keys() - before.keys() == {"openscale_facts"}
+    columns = {table: before[table][0].keys() - rows[0].keys() for table, rows in after.items() if table in before}
     assert {table: names for table, names in columns.items() if names} == {
         "checks": {"narrow_failure"},
         "subgroup_scans": {"candidate_no", "limit"},
     }
-    for table in after.keys() - {"measurements", "figure_days", "mitigation_settings"}:
+    for table in after.keys() - {"measurements", "figure_days", "mitigation_settings", "openscale_facts"}:
         members = before[table][0].keys() & after[table][0].keys()
         of_both = [sorted(({name: row[name] for name in members} for row in rows[table]), key=repr) for rows in (before, after)]
         assert [row for row in of_both[1] if row not in of_both[0]] == [
@@ -188,3 +193,31 @@ def test_migrating_ends_with_the_newest_revision(bare: Database) -> None:
 
     with bare.operator_connection() as connection:
         assert revision_of(connection) == newest_revision()
+
+
+def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> None:
+    create_schema(bare)
+    statements = (
+        "INSERT INTO openscale_providers (id, entity, secrets, created_by) VALUES ('ours', '{\"name\": \"Ours\"}', 'sealed', 'ada')",
+        """INSERT INTO openscale_subscriptions (deployment_no, data_mart_id, provider_id, entity, created_by)
+           SELECT no, '00000000-0000-0000-0000-000000000000', 'ours', '{"asset": {"asset_id": "a"}}', 'ada'
+           FROM deployments WHERE id = 'one'""",
+        """INSERT INTO openscale_instances (deployment_no, definition_id, entity, created_by)
+           SELECT no, kind, '{"parameters": {}}', 'eve' FROM deployments, unnest(ARRAY['fairness', 'custom']) kind""",
+    )
+    with psycopg.connect(bare.url) as connection:
+        for name in ("one", "two"):
+            connection.execute("INSERT INTO deployments (id, name, problem_type, outputs) VALUES (%s, %s, 'binary', '{}')", [name, name])
+        for statement in statements:
+            connection.execute(statement)
+
+    upgrade(bare)
+
+    with bare.transaction() as session:
+        rows = session.execute(text("SELECT kind, id, entity, secrets, created_by FROM openscale_facts ORDER BY kind, id")).all()
+    assert [tuple(row[:2]) for row in rows] == [("provider", "ours"), ("subscription", "one"), ("subscription", "two")]
+    provider, one, two = rows
+    assert (provider.entity, bytes(provider.secrets), provider.created_by) == ({"name": "Ours"}, b"sealed", "ada")
+    assert (one.entity["asset"], one.entity["provider_id"], one.created_by) == ({"asset_id": "a"}, "ours", "ada")
+    assert one.entity["instances"].keys() == {"fairness"}
+    assert one.entity["instances"]["fairness"]["created_by"] == two.created_by == "eve"
