@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..domain.deployments import FieldType
 from ..domain.values import Range, canonical
 from ..metrics.groups import IntArray
-from ..metrics.tables.group_counts import OUTCOMES
+from ..metrics.tables.count_table import OUTCOMES
 from ..metrics.tables.weighting import count_keys
 from ..records.grouping import Grouping
 
@@ -86,8 +86,8 @@ def count_inside(
         places = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
         # One bin for each interval and outcome; a record in a range has a number, so that none is NaN here.
         repeated = None if repeats is None else repeats[part][chosen]
-        counts, _ = count_keys(places * OUTCOMES + outcomes[chosen], intervals * OUTCOMES, None, repeated)
-        found.append(SubRanges(group.label, is_whole, edges, counts.reshape(intervals, OUTCOMES)).to_json())
+        counts, _ = count_keys(places * OUTCOMES + outcomes[chosen], (intervals, OUTCOMES), None, repeated)
+        found.append(SubRanges(group.label, is_whole, edges, counts).to_json())
     return {SUB_RANGES: found}
 
 

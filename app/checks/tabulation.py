@@ -182,7 +182,7 @@ def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
         BalancedCells.from_records(
             as_groups(grouping.named),
             copies.codes[part],
-            evidence.outcomes[part],
+            outcome=evidence.outcomes[part],
             copies_favourable=copies.favourable[part],
             copies_classified=copies.classified[part],
             weights=None if weights is None else weights[part],

@@ -9,7 +9,6 @@ from .estimates import DRAWS, Counted, Words
 from .evidence import OfConfusion, TableEvidence
 from .measure import measure_all
 from .tables import FeedbackCells
-from .tables.score_table import ScoreTable
 from .values import Measured
 from .worst import NO_LIMITS, AllLimits
 
@@ -33,7 +32,7 @@ def measure_feedback(
     known, strata, scores = OfConfusion(table.confusion, table.confusion_weighting), table.strata, table.scores
     if scores is None and metrics is not None:
         # A table of unscored records gives each metric that is asked for by name its reason.
-        scores = ScoreTable.unknown(table.groups, table.counts.sum(axis=(1, 2, 3)))
+        scores = table.unscored()
 
     # A label spelled differently from the outcomes would count as a mistake of the model: labels in neither list are in no rate.
     cells = table.counts[:, :2, :2].sum(axis=(1, 2))

@@ -1,7 +1,7 @@
 """The groups of one attribute: labels with roles, and the alignment of tables with different groups."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,12 @@ def union(several: Sequence[Groups]) -> Groups:
     return tuple(ComparedGroup(label, role) for label, role in roles.items())
 
 
+def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
+    """Returns the groups of several tables by label, and the row of each table's rows among them: of its groups and, last, of no group."""
+    groups = union(several)
+    return groups, [np.append(positions(own, groups), len(groups)) for own in several]
+
+
 def positions(groups: Groups, within: Groups) -> IntArray:
     """Returns the position of each group in `within`, which must hold all their labels."""
     place = {group.label: position for position, group in enumerate(within)}
@@ -68,14 +74,6 @@ def check_places(places: npt.ArrayLike, own: int, others: int) -> IntArray:
     if array.size != own:
         raise ValueError(f"expected one place for each of {own} groups, found {array.size}")
     return array
-
-
-def sum_by_place(rows: npt.NDArray[Any], places: IntArray, size: int) -> npt.NDArray[Any]:
-    """Returns the rows summed by their place in `range(size)`."""
-    total = np.zeros((size, *rows.shape[1:]), rows.dtype)
-    for place, row in zip(places.tolist(), rows, strict=True):
-        total[place] += row
-    return total
 
 
 def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:

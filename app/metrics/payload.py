@@ -50,7 +50,7 @@ def measure_payload(
     evidence = _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws)
     # A table without scores gives each metric that is asked for by name its reason.
     is_asked = metrics is not None and any("scores" in CATALOGUE[key].needs for key in metrics)
-    scores = table.unknown_scores() if table.scores is None and is_asked else table.scores
+    scores = table.unscored() if table.scores is None and is_asked else table.scores
     return measure_all("payload", replace(evidence, scores=scores), metrics, scopes)
 
 
@@ -67,7 +67,7 @@ def measure_training(
 
 
 def _build_evidence(table: GroupCounts, counted: _Counted, limits: AllLimits, *, seed: int, draws: int) -> TableEvidence:
-    outcomes = OfOutcomes(table.counts, table.weighting)
+    outcomes = OfOutcomes(table.counts, table.counts_weighting)
     return TableEvidence(
         groups=table.groups,
         estimates={counted.rate: outcomes.counted(counted.words)},

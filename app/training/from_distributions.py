@@ -11,6 +11,7 @@ from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.training_data import Distribution
 from ..domain.values import GroupValue, Range, canonical, label_of, number_of
 from ..errors import InvalidInput
+from ..metrics.groups import as_groups
 from ..metrics.tables import GroupCounts
 from ..metrics.tables.strata import MOST_STRATA, Strata
 from ..metrics.tables.weighting import Weighting
@@ -77,15 +78,8 @@ class _Summed:
             sums = np.zeros((2, size + 1, 3))
             for part, weights in zip(sums, self._weights.T, strict=True):
                 np.add.at(part, (self._groups, self._outcomes), weights)
-            weighting = Weighting(sums[0, :-1, :2], sums[1, :-1, :2])
-        return GroupCounts(
-            groups=tuple(named),  # type: ignore[arg-type] # checked and named by the table itself
-            counts=counts[:-1, :2],
-            unclassified=counts[:-1, 2],
-            other=int(counts[-1].sum()),
-            weighting=weighting,
-            strata=None if strata is None else self._count_strata(strata, size),
-        )
+            weighting = Weighting(*sums)
+        return GroupCounts(as_groups(named), counts, weighting, None if strata is None else self._count_strata(strata, size))
 
     def _count_strata(self, column: str, groups: int) -> Strata:
         values = _list_values(self._distribution, column)

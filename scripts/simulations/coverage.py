@@ -237,8 +237,16 @@ def _balanced(kinds: Kinds, counts: IntArray, options: argparse.Namespace, *, se
     group, outcome, copy = (axis.ravel() for axis in np.indices((2, 2, 2)))
     present = count > 0
     classified = np.eye(2, dtype=np.int64)[1 - group]
-    own, its, favourable, whole, number = (column[present] for column in (group, outcome, classified * copy[:, None], classified, count))
-    table = BalancedCells(SCENARIOS["equal"].groups, own, its, favourable, whole, number, np.zeros(2, np.int64), 0)
+    table = BalancedCells(
+        groups=SCENARIOS["equal"].groups,
+        group=group[present],
+        outcome=outcome[present],
+        copies_favourable=(classified * copy[:, None])[present],
+        copies_classified=classified[present],
+        count=count[present],
+        unclassified=np.zeros(2, np.int64),
+        other=0,
+    )
     yield from (("balanced", result) for result in measure_balanced(table, metrics=options.metric))
     yield from (("payload_perturbed", result) for result in measure_perturbed(table, metrics=options.metric, seed=seed, draws=draws))
 

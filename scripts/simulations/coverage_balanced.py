@@ -67,7 +67,7 @@ class World:
                 answers = np.repeat(own[:, None] == 1, self.draws, axis=1)
             favourable[crosses, value] = answers[crosses].sum(axis=1)
             classified[crosses, value] = self.draws
-        return BalancedCells.from_records(self.groups, codes, own, copies_favourable=favourable, copies_classified=classified)
+        return BalancedCells.from_records(self.groups, codes, outcome=own, copies_favourable=favourable, copies_classified=classified)
 
     def _bars(self, values: np.typing.NDArray[np.int64], draws: int, random: np.random.Generator) -> FloatArray:
         chances = np.full(len(self.shares), 0.45) if self.chances is None else self.chances

@@ -74,7 +74,7 @@ class World:
         crosses = np.not_equal.outer(is_reference, np.arange(values) >= monitored).astype(np.int64)
         outcomes = answers[np.arange(records), codes, 0]
         balanced = BalancedCells.from_records(
-            self.groups, codes, outcomes, copies_favourable=answers.sum(axis=2) * crosses, copies_classified=self.draws * crosses
+            self.groups, codes, outcome=outcomes, copies_favourable=answers.sum(axis=2) * crosses, copies_classified=self.draws * crosses
         )
         return balanced, GroupCounts.from_records(self.groups, codes, outcomes)
 

@@ -76,7 +76,7 @@ def measure(side: str, drawn: Records, kept: np.typing.NDArray[np.bool_], weight
         favourable[np.arange(group.size), 1 - group] = drawn.copy[kept]
         classified[np.arange(group.size), 1 - group] = 1
         cells = BalancedCells.from_records(
-            GROUPS, group, drawn.outcome[kept], copies_favourable=favourable, copies_classified=classified, weights=weights
+            GROUPS, group, outcome=drawn.outcome[kept], copies_favourable=favourable, copies_classified=classified, weights=weights
         )
         return measure_balanced(cells)
     label, predicted = drawn.label[kept], drawn.predicted[kept]

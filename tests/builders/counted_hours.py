@@ -62,7 +62,11 @@ def draw_pairs(ratio: float, seed: int, *, records: int = 300, share: float = 0.
     classified = np.zeros((records, 2), np.int64)
     classified[np.arange(records), 1 - codes] = 1
     return BalancedCells.from_records(
-        GROUPS, codes, own.astype(np.int64), copies_favourable=classified * other[:, None].astype(np.int64), copies_classified=classified
+        GROUPS,
+        codes,
+        outcome=own.astype(np.int64),
+        copies_favourable=classified * other[:, None].astype(np.int64),
+        copies_classified=classified,
     )
 
 

@@ -57,7 +57,7 @@ class Records:
         return BalancedCells.from_records(
             self.groups,
             self.codes,
-            self.outcomes,
+            outcome=self.outcomes,
             copies_favourable=self.favourable,
             copies_classified=self.classified,
             weights=self.weights,
@@ -67,7 +67,7 @@ class Records:
         return DebiasedCells.from_records(
             self.groups,
             self.codes,
-            self.outcomes,
+            before=self.outcomes,
             after=self.after,
             copies_classified=self.classified,
             copies_before=self.favourable,

@@ -143,7 +143,7 @@ def _table(case: str, attribute: str, mode: Mode, monitored: Sequence[str]) -> D
     return DebiasedCells.from_records(
         groups,
         codes,
-        before,
+        before=before,
         after=after,
         copies_classified=classified,
         copies_before=copies_before,

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from app.metrics import BalancedCells, GroupCounts, Measured, Value, measure_payload, measure_perturbed, verdict
-from app.metrics.groups import Role, as_groups
+from app.metrics.groups import Role
+from tests.builders.count_tables import count_groups
 from tests.contract.parity import DRAWS, EXACT, Number, golden_json, numbers, plain
 
 FEATURES = ("Sex", "Age")
@@ -111,7 +112,7 @@ def _completed(published: Mapping[str, Any]) -> Counts:
 
 
 def _table(counts: Counts) -> GroupCounts:
-    return GroupCounts(as_groups(GROUPS), np.array([counts[group] for group, _ in GROUPS]), np.zeros(2, np.int64), 0)
+    return count_groups(GROUPS, [counts[group] for group, _ in GROUPS])
 
 
 def _balanced(payload: Counts, balanced: Counts) -> BalancedCells:
@@ -136,7 +137,7 @@ def _balanced(payload: Counts, balanced: Counts) -> BalancedCells:
     return BalancedCells.from_records(
         GROUPS,
         np.concatenate(codes),
-        np.concatenate(outcomes),
+        outcome=np.concatenate(outcomes),
         copies_favourable=np.concatenate(favourable),
         copies_classified=np.concatenate(classified),
     )

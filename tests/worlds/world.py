@@ -13,7 +13,8 @@ from app.domain.comparisons import Comparison
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.metrics.groups import Role
-from app.metrics.tables import FeedbackCells, GroupCounts
+from app.metrics.tables import FeedbackCells
+from tests.builders.count_tables import count_groups
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ATTRIBUTE = "kind"
@@ -84,8 +85,7 @@ class World:
     def measurements(self) -> list[Measurement]:
         """Every figure of the world, as a check measures it."""
         pairs = tuple((group.name, group.role) for group in self.groups)
-        counts = np.array([[group.records - group.favourable, group.favourable] for group in self.groups], np.int64).reshape(-1, 2)
-        payload = GroupCounts(pairs, counts, np.zeros(len(pairs), np.int64), 0)  # type: ignore[arg-type]
+        payload = count_groups(pairs, [(group.records - group.favourable, group.favourable) for group in self.groups])
         cells = np.zeros((len(pairs) + 1, 3, 3, 2), np.int64)
         for place, group in enumerate(self.groups):
             cells[place, 0, 0, 1], cells[place, 0, 1, 0] = group.tn, group.fp

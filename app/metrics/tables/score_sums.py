@@ -86,7 +86,7 @@ class ScoreSums:
         total = cls.empty(size)
         for part, columns in zip(parts, columns_of, strict=True):
             for array, more in zip(total.arrays, part.arrays, strict=True):
-                array[columns] += more
+                np.add.at(array, columns, more)
         cells = [(columns[:, None] * 2 + np.arange(2)).ravel() for columns in columns_of]
         return replace(total, bins=ScoreBins.merged([part.bins for part in parts], cells, size * 2))
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, ComparedGroup, Groups, IntArray, as_groups, check_codes, check_counts, positions, sum_by_place, union
+from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
 from .score_sums import ScoreSums
 from .weighting import check_weights
 
@@ -71,21 +71,18 @@ class ScoreTable:
         return cls(groups, ScoreSums.empty(len(groups) + 1), records)
 
     @classmethod
-    def merged(cls, tables: Sequence["ScoreTable"]) -> "ScoreTable":
+    def merged(cls, tables: Sequence["ScoreTable"]) -> Self:
         """Returns the sum of the tables, with groups aligned by label; an empty table for none."""
-        groups = union([table.groups for table in tables])
-        # The column of ungrouped records is last in the parts and in the sum.
-        places = [np.append(positions(table.groups, groups), len(groups)) for table in tables]
-        unscored = np.zeros(len(groups) + 1, np.int64)
-        for table, columns in zip(tables, places, strict=True):
-            unscored[columns] += table.unscored
-        sums = ScoreSums.merged([table.sums for table in tables], places, len(groups) + 1)
-        return cls(groups, sums, unscored)
+        groups, rows = align([table.groups for table in tables])
+        return cls.placed(tables, rows, groups)
 
-    def regrouped(self, groups: Groups, rows: IntArray) -> "ScoreTable":
-        """Returns the sums in other groups; `rows` holds the new position of each column, including that of the ungrouped records."""
-        sets = [np.flatnonzero(rows == place).tolist() for place in range(len(groups) + 1)]
-        return ScoreTable(groups, self.sums.together(sets), sum_by_place(self.unscored, rows, len(groups) + 1))
+    @classmethod
+    def placed(cls, tables: Sequence["ScoreTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
+        """Returns the sum of the tables; `rows_of` hold the new position of each column, including that of the ungrouped records."""
+        unscored = np.zeros(len(groups) + 1, np.int64)
+        for table, rows in zip(tables, rows_of, strict=True):
+            np.add.at(unscored, rows, table.unscored)
+        return cls(groups, ScoreSums.merged([table.sums for table in tables], rows_of, len(groups) + 1), unscored)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the table as plain JSON values."""

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, FloatArray, Groups, IntArray, check_codes, check_counts, check_places, positions, sum_by_place
-from .weighting import Weighting, check_each, count_keys
+from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts
+from .weighting import CellPart, Weighting, count_keys, sum_cells
 
 MOST_STRATA = 1000
 """Max distinct values of a stratum column: with more, nearly every record would be alone in its own."""
@@ -22,18 +22,6 @@ class RecordStrata(NamedTuple):
 
     labels: Sequence[str]
     codes: npt.ArrayLike
-
-    def checked(self, records: int) -> "RecordStrata":
-        """Returns the same with the positions as an array.
-
-        Raises:
-            ValueError: another number of positions.
-        """
-        return RecordStrata(self.labels, check_each(self.codes, records, "stratum"))
-
-    def slice(self, part: slice) -> "RecordStrata":
-        """Returns the strata of some of the records."""
-        return RecordStrata(self.labels, np.asarray(self.codes)[part])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,10 +89,8 @@ class Strata:
         key = strata * groups + group_codes
         for outcome in outcomes:
             key = key * 2 + outcome
-        size = (len(labels), *shape)
         weighed, repeated = (None if one is None else one[kept] for one in (weights, repeats))
-        counts, weighting = count_keys(key[kept], int(np.prod(size)), weighed, repeated)
-        return cls(tuple(labels), counts.reshape(size), weighting and weighting.reshaped(*size))
+        return cls(tuple(labels), *count_keys(key[kept], (len(labels), *shape), weighed, repeated))
 
     @property
     def known(self) -> Weighting:
@@ -118,23 +104,8 @@ class Strata:
 
     def over(self, axis: int) -> "Strata":
         """Returns the cells summed over one of the outcomes: -1 the predicted, -2 the actual."""
-        weighting = self.weighting and Weighting(self.weighting.weights.sum(axis=axis), self.weighting.squares.sum(axis=axis))
+        weighting = self.weighting and self.weighting.changed(lambda part: part.sum(axis=axis))
         return Strata(self.labels, self.counts.sum(axis=axis), weighting, self.reason)
-
-    def regrouped(self, groups: int, places: npt.ArrayLike) -> "Strata":
-        """Returns the same records in other groups: `places` holds the new position of each group, or NEITHER.
-
-        Raises:
-            ValueError: the places do not fit the groups.
-        """
-        checked = check_places(places, self.counts.shape[1], groups)
-        kept = checked != NEITHER
-
-        def moved(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            return sum_by_place(part.swapaxes(0, 1)[kept], checked[kept], groups).swapaxes(0, 1)
-
-        weighting = self.weighting and Weighting(moved(self.weighting.weights), moved(self.weighting.squares))
-        return Strata(self.labels, moved(self.counts), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the strata as plain JSON values: only the cells that hold records, by their place in the flat table."""
@@ -167,42 +138,24 @@ class Strata:
 _PARTS = ("counts", "weights", "squares")
 
 
-def check_fit(counts: tuple[int, ...], weighting: Weighting | None, cells: tuple[int, ...], strata: Strata | None) -> None:
-    """Checks that a weighting has the shape of a table's counts, and strata that of its cells (groups and outcomes).
+def merge_strata(parts: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
+    """Returns the sum of the strata that exist, aligned by label; None where no table has any.
 
-    Raises:
-        ValueError: one of them does not.
+    `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more number. Records of a table counted
+    without strata are like records without a stratum: those of the other tables still count.
     """
-    if weighting is not None and weighting.weights.shape != counts:
-        raise ValueError(f"expected a weighting of the shape {counts}, found {weighting.weights.shape}")
-    if strata is not None and strata.counts.shape[1:] != cells:
-        raise ValueError(f"expected strata of cells of the shape {cells}, found {strata.counts.shape[1:]}")
-
-
-def merge_strata(parts: Sequence[Strata | None], groups_of: Sequence[Groups], groups: Groups) -> Strata | None:
-    """Returns the sum of the strata that exist, aligned by label; None where no table has any. `groups_of` are the groups of each part.
-
-    Records of a table counted without strata are like records without a stratum: those of the other tables still count.
-    """
-    known = [(strata, own) for strata, own in zip(parts, groups_of, strict=True) if strata is not None]
-    if not known:
+    present = [(strata, rows[:-1]) for strata, rows in zip(parts, rows_of, strict=True) if strata is not None]
+    if not present:
         return None
-    labels = tuple(dict.fromkeys(label for strata, _ in known for label in strata.labels))
-    shape = (len(groups), *known[0][0].counts.shape[2:])
-    if reason := next((strata.reason for strata, _ in known if strata.reason), _explain_too_many(len(labels), len(groups))):
-        return Strata.none(reason, *shape)
+    labels = tuple(dict.fromkeys(label for strata, _ in present for label in strata.labels))
+    outcomes = present[0][0].counts.shape[2:]
+    if reason := next((strata.reason for strata, _ in present if strata.reason), _explain_too_many(len(labels), groups)):
+        return Strata.none(reason, groups, *outcomes)
     place = {label: position for position, label in enumerate(labels)}
-    counts = np.zeros((len(labels), *shape), np.int64)
-    weights, squares = np.zeros((2, *counts.shape))
-    is_weighted = any(strata.weighting is not None for strata, _ in known)
-    for strata, own in known:
-        rows = np.array([place[label] for label in strata.labels], dtype=np.int64)
-        where = np.ix_(rows, positions(own, groups))
-        counts[where] += strata.counts
-        if is_weighted:
-            weights[where] += strata.known.weights
-            squares[where] += strata.known.squares
-    return Strata(labels, counts, Weighting(weights, squares) if is_weighted else None)
+    of_labels = [np.array([place[label] for label in strata.labels], dtype=np.int64) for strata, _ in present]
+    cells = [CellPart(strata.counts, strata.weighting, np.ix_(own, rows)) for own, (strata, rows) in zip(of_labels, present, strict=True)]
+    counts, weighting = sum_cells(cells, (len(labels), groups + 1, *outcomes))
+    return Strata(labels, counts[:, :-1], weighting and weighting.changed(lambda part: part[:, :-1]))
 
 
 def _explain_too_many(strata: int, groups: int) -> str:

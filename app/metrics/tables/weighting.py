@@ -1,13 +1,13 @@
 """Instance weights of counted records: their sums, and sums of squares, which give the effective sample size."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import FloatArray, IntArray, sum_by_place
+from ..groups import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,13 +37,9 @@ class Weighting:
         same: FloatArray = counts.astype(np.float64)
         return cls(same, same)
 
-    def regrouped(self, places: IntArray, size: int) -> "Weighting":
-        """Sums the cells of the first axis by their place in `range(size)`."""
-        return Weighting(sum_by_place(self.weights, places, size), sum_by_place(self.squares, places, size))
-
-    def reshaped(self, *shape: int) -> "Weighting":
-        """Returns the same cells in another shape."""
-        return Weighting(self.weights.reshape(shape), self.squares.reshape(shape))
+    def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
+        """Returns other cells: a selection, or sums of these."""
+        return Weighting(change(self.weights), change(self.squares))
 
     def to_json(self) -> dict[str, Any]:
         """Returns the sums as plain JSON values."""
@@ -72,16 +68,19 @@ def slices(records: int) -> list[slice]:
     return [slice(start, start + SLICE) for start in range(0, max(records, 1), SLICE)]
 
 
-def count_keys(key: IntArray, size: int, weights: FloatArray | None, repeats: IntArray | None = None) -> tuple[IntArray, Weighting | None]:
-    """Counts the records with each key in `range(size)`, and sums their weights where they carry any.
+def count_keys(
+    key: IntArray, shape: tuple[int, ...], weights: FloatArray | None, repeats: IntArray | None = None
+) -> tuple[IntArray, Weighting | None]:
+    """Counts the records with each key, which is a place in cells of that shape, and sums their weights where they carry any.
 
     With `repeats`, each entry is that many equal records without weights. Sums below 2**53 are exact.
     """
-    counts = np.bincount(key, repeats, minlength=size).astype(np.int64)
+    size = int(np.prod(shape))
+    counts = np.bincount(key, repeats, minlength=size).astype(np.int64).reshape(shape)
     if weights is None:
         return counts, None
-    sums, squares = (np.asarray(np.bincount(key, part, minlength=size), dtype=np.float64) for part in (weights, weights * weights))
-    return counts, Weighting(sums, squares)
+    sums, squares = (np.bincount(key, part, minlength=size).astype(np.float64) for part in (weights, weights * weights))
+    return counts, Weighting(sums.reshape(shape), squares.reshape(shape))
 
 
 def check_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[Any]:
@@ -104,32 +103,31 @@ def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | N
     """
     if weights is None:
         return None
-    array = np.asarray(weights, dtype=np.float64)
-    if array.shape != (records,):
-        raise ValueError(f"expected one weight per record, found {array.size} for {records} records")
+    array = check_each(np.asarray(weights, dtype=np.float64), records, "weight")
     if array.size and not (np.isfinite(array).all() and array.min() >= 0):
         raise ValueError("expected finite weights, none negative")
     return array
 
 
-class WeightedPart(NamedTuple):
-    """Counts of one table, their weighting if it has one, and the rows of a sum that its rows go to."""
+class CellPart(NamedTuple):
+    """Counts of one table, their weighting if it has one, and the index of the cells of a sum that they are added to."""
 
     counts: IntArray
     weighting: Weighting | None
-    rows: IntArray
+    places: tuple[IntArray, ...]
 
 
-def merge_weighting(parts: Sequence[WeightedPart], shape: tuple[int, ...]) -> Weighting | None:
-    """Returns the sum of several weightings; None where none has one.
+def sum_cells(parts: Sequence[CellPart], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
+    """Returns the sum of the counts, and of the weightings; None where none has one.
 
     Where only some tables are weighted, each record of the others weighs 1.
     """
-    if all(weighting is None for _, weighting, _ in parts):
-        return None
-    weights, squares = np.zeros(shape), np.zeros(shape)
-    for counts, weighting, rows in parts:
-        part = Weighting.of_counts(counts) if weighting is None else weighting
-        weights[rows] += part.weights
-        squares[rows] += part.squares
-    return Weighting(weights, squares)
+    is_weighted = any(part.weighting is not None for part in parts)
+    counts, weights, squares = np.zeros(shape, np.int64), *np.zeros((2, *shape) if is_weighted else (2, 0))
+    for part in parts:
+        np.add.at(counts, part.places, part.counts)
+        if is_weighted:
+            weighting = part.weighting or Weighting.of_counts(part.counts)
+            np.add.at(weights, part.places, weighting.weights)
+            np.add.at(squares, part.places, weighting.squares)
+    return counts, Weighting(weights, squares) if is_weighted else None

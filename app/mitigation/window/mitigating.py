@@ -147,7 +147,7 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, one: _Attribute) -> Ite
             DebiasedCells.from_records(
                 as_groups(treated.grouping.named),
                 copies.codes[part],
-                treated.own[part],
+                before=treated.own[part],
                 after=treated.after[part],
                 copies_classified=copies.classified[part],
                 copies_before=copies.favourable[part],

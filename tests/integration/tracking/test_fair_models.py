@@ -1,6 +1,5 @@
 """A fair model over 2,000 hours: the detector raises no alarm, although the verdicts of single checks would."""
 
-import numpy as np
 import pytest
 
 from app.alerts.accumulated import evaluate_evidence
@@ -8,11 +7,11 @@ from app.domain.alerts import RuleKind
 from app.evidence.hours import Hours
 from app.metrics.groups import ComparedGroup
 from app.metrics.payload import measure_payload
-from app.metrics.tables import GroupCounts
 from app.metrics.verdicts import Verdict, verdict
 from app.store.alerts.alert_rules import rules_page
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
+from tests.builders.count_tables import count_groups
 from tests.builders.counted_hours import load_hours
 from tests.builders.evidence_hours import simulate
 from tests.builders.evidence_worlds import SEX, states, update, watched
@@ -29,8 +28,7 @@ def judge_one_by_one(hours: Hours) -> int:
         # Beyond the limit, or it cannot be unfair: saves measuring the other hours.
         if sides[0][0] / sides[0][1] >= SEX.threshold * sides[1][0] / sides[1][1]:
             continue
-        counts = np.array([[total - favourable, favourable] for favourable, total in sides], np.int64)
-        table = GroupCounts(groups, counts, np.zeros(2, np.int64), 0)
+        table = count_groups(groups, [(total - favourable, favourable) for favourable, total in sides])
         (found,) = [one for one in measure_payload(table, metrics=["disparate_impact"]) if one.group == "female"]
         judged = verdict(found.number, lower_limit=SEX.threshold, upper_limit=SEX.upper_threshold, smallest_group=found.smallest_group)
         unfair += judged is Verdict.UNFAIR

@@ -159,7 +159,7 @@ def test_a_model_that_uses_nothing_of_what_donors_lend_is_balanced_however_diffe
             copies.add(target, records, outcomes[records])
 
     table = BalancedCells.from_records(
-        grouping.named, grouping.codes, outcomes, copies_favourable=copies.favourable, copies_classified=copies.classified
+        grouping.named, grouping.codes, outcome=outcomes, copies_favourable=copies.favourable, copies_classified=copies.classified
     )
     found = value(measure_balanced(table), "disparate_impact", "group", "female")
 

@@ -11,7 +11,7 @@ RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"),
 def balanced(rows: list[tuple[int, int, list[int], list[int]]]) -> BalancedCells:
     """A table from (group, outcome, favourable copies, classified copies) per record."""
     codes, outcomes, favourable, classified = (np.array(column) for column in zip(*rows, strict=True))
-    return BalancedCells.from_records(RACES, codes, outcomes, copies_favourable=favourable, copies_classified=classified)
+    return BalancedCells.from_records(RACES, codes, outcome=outcomes, copies_favourable=favourable, copies_classified=classified)
 
 
 def test_balanced_figures_are_those_worked_out_by_hand() -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.metrics import GroupCounts, Measured, Value, measure_payload, measure_training
-from app.metrics.groups import Role, as_groups
+from app.metrics.groups import Role
+from tests.builders.count_tables import count_groups
 from tests.builders.results import found, value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
@@ -16,8 +17,7 @@ SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 
 def table(women: tuple[int, int], men: tuple[int, int]) -> GroupCounts:
     """(favourable, all) of either sex."""
-    counts = [[total - favourable, favourable] for favourable, total in (women, men)]
-    return GroupCounts(as_groups(SEXES), np.array(counts), np.zeros(2, np.int64), 0)
+    return count_groups(SEXES, [(total - favourable, favourable) for favourable, total in (women, men)])
 
 
 def measured(counted: GroupCounts) -> list[Measured]:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from app.details import Details
-from app.metrics import BalancedCells, GroupCounts, Value, measure_balanced, measure_payload
+from app.metrics import BalancedCells, Value, measure_balanced, measure_payload
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.choice import interval_for_choice
 from app.metrics.groups import as_groups
 from app.metrics.values import Measured
+from tests.builders.count_tables import count_groups
 
 GROUPS = 10
 WORLDS = 400
@@ -19,7 +20,7 @@ WORLDS = 400
 def worst(counts: list[tuple[int, int]], metric: str = "disparate_impact") -> Measured:
     """Returns the headline of groups with these (unfavourable, favourable) counts, the last of which is the reference."""
     groups = as_groups([*((str(one), "monitored") for one in range(len(counts) - 1)), ("reference", "reference")])
-    table = GroupCounts(groups, np.array(counts), np.zeros(len(counts), np.int64), 0)
+    table = count_groups(groups, counts)
     return next(one for one in measure_payload(table, metrics=[metric], draws=10) if one.worst_of is not None)
 
 
@@ -50,7 +51,7 @@ def balanced_window(rng: np.random.Generator) -> BalancedCells:
     answers = (bars < np.array([-0.126] * 4 + [0.0])).astype(np.int64)
     crosses = np.not_equal.outer(codes == 4, np.arange(5) == 4).astype(np.int64)
     return BalancedCells.from_records(
-        groups, codes, answers[np.arange(600), codes], copies_favourable=answers * crosses, copies_classified=crosses
+        groups, codes, outcome=answers[np.arange(600), codes], copies_favourable=answers * crosses, copies_classified=crosses
     )
 
 

@@ -29,7 +29,9 @@ SWAPPED: list[tuple[str, Role]] = [("Female", "reference"), ("Male", "monitored"
 
 def without_copies(groups: list[tuple[str, Role]], codes: Any, before: Any, after: Any) -> DebiasedCells:  # noqa: ANN401 - what numpy takes
     none = np.zeros((len(codes), len(groups)), np.int64)
-    return DebiasedCells.from_records(groups, codes, before, after=after, copies_classified=none, copies_before=none, copies_after=none)
+    return DebiasedCells.from_records(
+        groups, codes, before=before, after=after, copies_classified=none, copies_before=none, copies_after=none
+    )
 
 
 def window() -> dict[str, IntArray]:
@@ -88,7 +90,7 @@ def test_the_figures_before_are_those_of_payload_and_balanced_data() -> None:
     cells = BalancedCells.from_records(
         SEXES,
         records["codes"],
-        records["before"],
+        outcome=records["before"],
         copies_favourable=records["copies_before"],
         copies_classified=records["copies_classified"],
     )
@@ -279,15 +281,17 @@ def test_a_change_is_told_with_its_sign() -> None:
 
 
 def test_a_table_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="as many outcomes as records"):
+    with pytest.raises(ValueError, match="one after outcome per record"):
         without_copies(SEXES, [0, 1], [0, 1], [0])
     with pytest.raises(ValueError, match="no more favourable copies than classified"):
-        DebiasedCells.from_records(SEXES, [0], [0], after=[0], copies_classified=[[0, 1]], copies_before=[[0, 1]], copies_after=[[0, 2]])
+        DebiasedCells.from_records(
+            SEXES, [0], before=[0], after=[0], copies_classified=[[0, 1]], copies_before=[[0, 1]], copies_after=[[0, 2]]
+        )
     with pytest.raises(ValueError, match="expected codes from 0 to 2"):
         without_copies(SEXES, [0], [0], [3])
-    with pytest.raises(ValueError, match="outcomes after"):
+    with pytest.raises(ValueError, match="one after outcome per record"):
         replace(without_copies(SEXES, [0], [0], [0]), after=[0, 0])
-    with pytest.raises(ValueError, match="one comparison per record"):
+    with pytest.raises(ValueError, match="one correct_after code per record"):
         DebiasedFeedback.from_records((), [-1], actual=[0], before=[0], after=[0], correct_before=[1], correct_after=[])
     with pytest.raises(ValueError, match="expected counts of shape"):
-        DebiasedFeedback((), np.zeros((2, 2, 2, 2, 2, 2), np.int64), np.zeros(1, np.int64))
+        DebiasedFeedback((), np.zeros((2, 3, 3, 3, 2, 2), np.int64))

@@ -45,7 +45,7 @@ def balanced_table(folder: Path, attribute: str) -> BalancedCells:
     return BalancedCells.from_records(
         groups,
         pd.Categorical(rows[attribute], categories=labels).codes,
-        rows["prediction"].to_numpy(),
+        outcome=rows["prediction"].to_numpy(),
         copies_favourable=favourable.fillna(0).to_numpy(dtype=np.int64),
         copies_classified=favourable.notna().to_numpy(dtype=np.int64),
     )

@@ -158,7 +158,9 @@ def test_resampling_agrees_with_the_closed_form_on_a_big_table() -> None:
     none = np.zeros((40_000, 2), np.int64)
     closed = measure_payload(GroupCounts.from_records(SEXES, codes, outcomes))
 
-    drawn = measure_perturbed(BalancedCells.from_records(SEXES, codes, outcomes, copies_favourable=none, copies_classified=none), seed=1)
+    drawn = measure_perturbed(
+        BalancedCells.from_records(SEXES, codes, outcome=outcomes, copies_favourable=none, copies_classified=none), seed=1
+    )
 
     for metric, openscale in (("disparate_impact", "openscale_fairness"), ("favourable_rate", "favourable_rate")):
         formula, resampled = value(closed, metric, "group", "Female"), value(drawn, openscale, "group", "Female")
@@ -175,7 +177,7 @@ def flipless(records: int) -> BalancedCells:
     codes, outcomes = np.arange(records) % 2, np.arange(records) // 2 % 2
     classified = np.eye(2, dtype=np.int64)[1 - codes]
     return BalancedCells.from_records(
-        SEXES, codes, outcomes, copies_favourable=classified * outcomes[:, None], copies_classified=classified
+        SEXES, codes, outcome=outcomes, copies_favourable=classified * outcomes[:, None], copies_classified=classified
     )
 
 
@@ -205,7 +207,9 @@ def test_a_ratio_without_an_upper_bound_says_so() -> None:
     codes, outcomes = np.array([0] * 20 + [1] * 4), np.array([1] * 20 + [1, 0, 0, 0])
     none = np.zeros((24, 2), np.int64)
 
-    results = measure_perturbed(BalancedCells.from_records(SEXES, codes, outcomes, copies_favourable=none, copies_classified=none), seed=0)
+    results = measure_perturbed(
+        BalancedCells.from_records(SEXES, codes, outcome=outcomes, copies_favourable=none, copies_classified=none), seed=0
+    )
 
     impact = value(results, "openscale_fairness", "group", "Female")
     assert (impact.value, impact.upper) == (4, None)

@@ -336,7 +336,9 @@ def test_swapping_the_groups_mirrors_balanced_fairness_and_keeps_the_flips() -> 
     favourable = classified * np.array([1, 1, 1, 0, 1, 0])[:, None]
 
     one, other = (
-        measure_balanced(BalancedCells.from_records(groups, codes, outcomes, copies_favourable=favourable, copies_classified=classified))
+        measure_balanced(
+            BalancedCells.from_records(groups, codes, outcome=outcomes, copies_favourable=favourable, copies_classified=classified)
+        )
         for groups in (SEXES, SWAPPED)
     )
 

@@ -10,6 +10,7 @@ from app.metrics import (
     metrics_on,
 )
 from app.metrics.groups import Role, as_groups
+from tests.builders.count_tables import count_groups
 from tests.builders.results import found, reason, value
 
 RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"), ("White", "reference")]
@@ -17,7 +18,7 @@ RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"),
 
 def payload(*counts: tuple[int, int], groups: list[tuple[str, Role]] = RACES) -> GroupCounts:
     """A table from (unfavourable, favourable) per group."""
-    return GroupCounts(as_groups(groups), np.array(counts), np.zeros(len(groups), np.int64), 0)
+    return count_groups(groups, counts)
 
 
 def test_payload_figures_are_those_worked_out_by_hand() -> None:
@@ -59,8 +60,7 @@ def test_a_reference_without_records_has_a_reason_that_names_it() -> None:
 
 
 def test_a_group_whose_records_nobody_classified_is_not_called_empty() -> None:
-    counted = payload((0, 0), (30, 20), (50, 150))
-    table = GroupCounts(counted.groups, counted.counts, np.array([12, 0, 0]), 0)
+    table = GroupCounts(as_groups(RACES), np.array([(0, 0, 12), (30, 20, 0), (50, 150, 0), (0, 0, 0)]))
 
     assert reason(measure_payload(table), "favourable_rate", "group", "Black") == "no record of Black was classified"
 

@@ -6,6 +6,7 @@ from statsmodels.stats.contingency_tables import Table2x2
 
 from app.metrics import GroupCounts, measure_payload
 from app.metrics.groups import as_groups
+from tests.builders.count_tables import count_groups
 from tests.builders.results import reason, value
 
 SEXES = as_groups([("female", "monitored"), ("male", "reference")])
@@ -13,7 +14,7 @@ SEXES = as_groups([("female", "monitored"), ("male", "reference")])
 
 def table(*counts: tuple[int, int]) -> GroupCounts:
     """A table from (unfavourable, favourable) per group."""
-    return GroupCounts(SEXES, np.array(counts), np.zeros(2, np.int64), 0)
+    return count_groups(SEXES, counts)
 
 
 @pytest.mark.nightly

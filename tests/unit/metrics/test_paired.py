@@ -97,7 +97,7 @@ def test_a_model_that_does_not_look_at_the_attribute_gets_exactly_one(sample: Re
     cells = BalancedCells.from_records(
         sample.groups,
         sample.codes,
-        sample.outcomes,
+        outcome=sample.outcomes,
         copies_favourable=classified * (sample.outcomes == 1)[:, None],
         copies_classified=classified,
     )
@@ -116,7 +116,7 @@ def test_weights_of_the_reference_values_are_those_of_the_window() -> None:
     classified = np.array([[0, 1, 1], [0, 1, 1], [1, 0, 0], [1, 0, 0], [1, 0, 0], [1, 0, 0]])
 
     results = measure_balanced(
-        BalancedCells.from_records(groups, codes, outcomes, copies_favourable=favourable, copies_classified=classified)  # type: ignore[arg-type]
+        BalancedCells.from_records(groups, codes, outcome=outcomes, copies_favourable=favourable, copies_classified=classified)  # type: ignore[arg-type]
     )
 
     as_monitored, as_reference = (0 + 1 + 1 + 0 + 0 + 1) / 6, (0.75 + 1 + 1 + 1 + 0 + 1) / 6

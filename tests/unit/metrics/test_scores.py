@@ -14,8 +14,7 @@ from app.metrics import Measured, Value
 from app.metrics.formulas.score_figures import FIGURES
 from app.metrics.formulas.scores import EQUALIZED_ODDS, measure_scores
 from app.metrics.groups import FloatArray, IntArray, Role
-from app.metrics.tables import score_bins
-from app.metrics.tables.feedback_cells import FeedbackCells
+from app.metrics.tables import FeedbackCells, score_bins
 from app.metrics.tables.score_bins import MOST, ScoreBins, keys_of, scores_of
 from app.metrics.tables.score_sums import LARGEST_LOSS
 from app.metrics.tables.score_table import ScoreTable

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from app.metrics import BalancedCells, ComparedGroup, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.groups import Role
-from app.metrics.tables import distinct
-from app.metrics.tables.distinct import distinct_rows
+from app.metrics.tables import record_kinds
+from app.metrics.tables.record_kinds import distinct_rows
 from app.metrics.tables.score_table import ScoreTable
 from app.metrics.tables.strata import Strata
 from app.metrics.tables.weighting import Weighting
@@ -103,9 +103,9 @@ def test_tables_written_before_there_were_weights_strata_and_scores_are_read() -
 def test_weights_are_summed_by_cell_with_their_squares() -> None:
     table = GroupCounts.from_records(SEXES, [0, 0, 1], [1, 1, 0], weights=[0.5, 2, 3])
 
-    assert table.weighting is not None
-    assert table.weighting.weights.tolist() == [[0, 2.5], [3, 0]]
-    assert table.weighting.squares.tolist() == [[0, 4.25], [9, 0]]
+    assert table.counts_weighting is not None
+    assert table.counts_weighting.weights.tolist() == [[0, 2.5], [3, 0]]
+    assert table.counts_weighting.squares.tolist() == [[0, 4.25], [9, 0]]
     assert table.counts.tolist() == [[0, 2], [1, 0]]
 
 
@@ -115,7 +115,8 @@ def test_a_record_without_weights_weighs_one_beside_records_that_have_some() -> 
 
     both = GroupCounts.merged([weighed, plain])
 
-    assert both.mass.tolist() == [[0, 1.5], [1, 0]]
+    assert both.counts_weighting is not None
+    assert both.counts_weighting.weights.tolist() == [[0, 1.5], [1, 0]]
 
 
 def test_strata_hold_only_records_with_a_group_a_stratum_and_an_outcome() -> None:
@@ -209,13 +210,13 @@ def test_strata_of_labels_and_predictions_written_as_a_whole_table_are_read() ->
 
 def test_parts_of_a_table_that_do_not_fit_its_groups_are_refused() -> None:
     groups = (ComparedGroup("Female", "monitored"), ComparedGroup("Male", "reference"))
-    counts, cells = np.ones((2, 2), np.int64), np.ones((3, 3, 3, 2), np.int64)
+    counts, cells = np.ones((3, 3), np.int64), np.ones((3, 3, 3, 2), np.int64)
     three = ScoreTable.from_records([*SEXES, ("X", "monitored")], [], [], [])
 
     with pytest.raises(ValueError, match="weighting of the shape"):
-        GroupCounts(groups, counts, np.zeros(2, np.int64), 0, Weighting.of_counts(np.ones((3, 2), np.int64)))
+        GroupCounts(groups, counts, Weighting.of_counts(np.ones((3, 2), np.int64)))
     with pytest.raises(ValueError, match="strata of cells of the shape"):
-        GroupCounts(groups, counts, np.zeros(2, np.int64), 0, None, Strata(("a",), np.ones((1, 3, 2), np.int64)))
+        GroupCounts(groups, counts, None, Strata(("a",), np.ones((1, 3, 2), np.int64)))
     with pytest.raises(ValueError, match="weighting of the shape"):
         FeedbackCells(groups, cells, Weighting.of_counts(np.ones((2, 3, 3, 2), np.int64)))
     with pytest.raises(ValueError, match="strata of cells of the shape"):
@@ -244,9 +245,9 @@ def test_tables_of_different_groups_are_aligned_by_label() -> None:
 
 
 def test_copies_follow_their_target_when_tables_are_aligned() -> None:
-    monday = BalancedCells.from_records(SEXES, [0], [0], copies_favourable=[[0, 1]], copies_classified=[[0, 1]])
+    monday = BalancedCells.from_records(SEXES, [0], outcome=[0], copies_favourable=[[0, 1]], copies_classified=[[0, 1]])
     tuesday = BalancedCells.from_records(
-        [("Male", "reference"), ("Female", "monitored")], [1], [0], copies_favourable=[[1, 0]], copies_classified=[[1, 0]]
+        [("Male", "reference"), ("Female", "monitored")], [1], outcome=[0], copies_favourable=[[1, 0]], copies_classified=[[1, 0]]
     )
 
     merged = BalancedCells.merged([monday, tuesday])
@@ -264,7 +265,12 @@ def test_a_label_takes_the_role_of_its_last_table() -> None:
 
 @pytest.mark.parametrize(
     ("codes", "outcomes", "message"),
-    [([2], [0], "codes from -1 to 1"), ([0], [3], "codes from 0 to 2"), ([0, 1], [0], "as many outcomes"), ([0.5], [0], "integer codes")],
+    [
+        ([2], [0], "codes from -1 to 1"),
+        ([0], [3], "codes from 0 to 2"),
+        ([0, 1], [0], "one outcome code per record"),
+        ([0.5], [0], "integer codes"),
+    ],
 )
 def test_codes_that_mean_nothing_are_refused(codes: list[int], outcomes: list[int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -278,18 +284,18 @@ def test_a_group_that_stands_twice_is_refused() -> None:
 
 def test_more_favourable_copies_than_copies_are_refused() -> None:
     with pytest.raises(ValueError, match="no more favourable copies"):
-        BalancedCells.from_records(SEXES, [0], [0], copies_favourable=[[0, 2]], copies_classified=[[0, 1]])
+        BalancedCells.from_records(SEXES, [0], outcome=[0], copies_favourable=[[0, 2]], copies_classified=[[0, 1]])
 
 
 def test_feedback_columns_of_other_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="one code per record"):
+    with pytest.raises(ValueError, match="one predicted code per record"):
         FeedbackCells.from_records(SEXES, [0, 1], actual=[0, 1], predicted=[0], correct=[1, 1])
 
 
 @pytest.mark.parametrize(("key_space", "dense"), [(2**62, 2**20), (40, 2**20), (40, 4)])
 def test_distinct_rows_are_the_same_whether_packed_keys_fit_or_not(monkeypatch: pytest.MonkeyPatch, key_space: int, dense: int) -> None:
-    monkeypatch.setattr(distinct, "KEY_SPACE", key_space)
-    monkeypatch.setattr(distinct, "DENSE", dense)
+    monkeypatch.setattr(record_kinds, "KEY_SPACE", key_space)
+    monkeypatch.setattr(record_kinds, "DENSE", dense)
     columns = np.random.default_rng(0).integers(0, 3, (500, 4))
     expected, count = np.unique(columns, axis=0, return_counts=True)
 

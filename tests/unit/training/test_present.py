@@ -10,6 +10,7 @@ from app.domain.outcomes import OutcomeRule
 from app.domain.training_data import TrainingData
 from app.domain.values import Range
 from app.metrics.tables import GroupCounts
+from app.metrics.tables.weighting import Weighting
 from app.training.present import NO_STRATA, Present, present_tables
 from tests.unit.training.sending import AGE, SEX, attribute, column, counts, deployment, monitor, processed
 
@@ -37,7 +38,8 @@ def present(data: TrainingData, watching: Monitor) -> dict[str, Present]:
 def same(found: GroupCounts | None, expected: GroupCounts | None) -> bool:
     assert found is not None
     assert expected is not None
-    np.testing.assert_allclose(found.mass, expected.mass, rtol=1e-12)
+    ours, theirs = (table.weighting or Weighting.of_counts(table.cells) for table in (found, expected))
+    np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-12)
     return (found.groups, found.counts.tolist(), found.unclassified.tolist(), found.other) == (
         expected.groups,
         expected.counts.tolist(),

@@ -148,7 +148,7 @@ def test_weights_are_summed_beside_the_counts() -> None:
         weight="w",
     )
 
-    weighting = table(data, "sex").weighting
+    weighting = table(data, "sex").counts_weighting
     assert weighting is not None
     assert weighting.weights.tolist() == [[0.5, 2], [0, 1]]
     assert weighting.squares.tolist() == [[0.25, 4], [0, 1]]

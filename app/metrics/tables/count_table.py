@@ -1,0 +1,293 @@
+"""Tables of records counted by group and by outcomes. Their stored form, their sum and their other groups are the same for every kind."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts, check_places
+from .score_table import ScoreTable
+from .strata import RecordStrata, Strata, merge_strata
+from .weighting import CellPart, Weighting, check_each, check_weights, count_keys, slices, sum_cells
+
+OUTCOMES = 3
+"""Unfavourable 0, favourable 1, unclassified 2."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountTable:
+    """Counts [groups + 1, …] by the codes of `AXES`; the last row holds the records of no group.
+
+    `weighting` has the shape of the cells and is set where records carry weights. `strata` [S, groups, 2, …] divide the first `DIVIDED`
+    axes for the conditional metrics. `scores` are set where the model's scores are compared: those of every record that has one.
+    `STORED` selects the cells that are stored one by one; of the others, if there are any, each row stores only the sum.
+
+    Raises:
+        ValueError: the cells, the weighting, the strata or the scores do not fit the groups, or a count is negative.
+    """
+
+    AXES: ClassVar[Mapping[str, int]]
+    DIVIDED: ClassVar[int] = 1
+    STORED: ClassVar[tuple[slice, ...]]
+
+    groups: Groups
+    cells: IntArray
+    weighting: Weighting | None = None
+    strata: Strata | None = None
+    scores: ScoreTable | None = None
+
+    def __post_init__(self) -> None:
+        size = len(self.groups)
+        object.__setattr__(self, "groups", as_groups(self.groups))
+        object.__setattr__(self, "cells", check_counts(self.cells, size + 1, *self.AXES.values()))
+        if self.weighting is not None and self.weighting.weights.shape != self.cells.shape:
+            raise ValueError(f"expected a weighting of the shape {self.cells.shape}, found {self.weighting.weights.shape}")
+        divided = (size, *[2] * self.DIVIDED)
+        if self.strata is not None and self.strata.counts.shape[1:] != divided:
+            raise ValueError(f"expected strata of cells of the shape {divided}, found {self.strata.counts.shape[1:]}")
+        if self.scores is not None and [group.label for group in self.scores.groups] != [group.label for group in self.groups]:
+            raise ValueError("expected scores of the same groups")
+
+    @property
+    def counts(self) -> IntArray:
+        """Returns the cells that are stored one by one."""
+        return self.cells[self.STORED]
+
+    @property
+    def counts_weighting(self) -> Weighting | None:
+        """Returns the weighting of `counts`."""
+        return self.weighting and self.weighting.changed(lambda part: part[self.STORED])
+
+    @property
+    def unclassified(self) -> IntArray:
+        """Returns the records in each row of `counts` that are in none of its cells."""
+        axes = tuple(range(1, self.cells.ndim))
+        others: IntArray = self.cells[self.STORED[0]].sum(axis=axes) - self.counts.sum(axis=axes)
+        return others
+
+    @classmethod
+    def merged(cls, tables: Sequence["CountTable"]) -> Self:
+        """Returns the sum of the tables, with groups aligned by label; an empty table for none."""
+        groups, rows = align([table.groups for table in tables])
+        return cls._place(tables, rows, groups)
+
+    def regrouped(self, groups: Iterable[ComparedGroup], places: npt.ArrayLike) -> Self:
+        """Returns the same records in other groups: `places` holds the new position of each group, or -1 for none.
+
+        Equal to counting the records again.
+
+        Raises:
+            ValueError: the places do not fit the groups.
+        """
+        named = as_groups(groups)
+        checked = check_places(places, len(self.groups), len(named))
+        return self._place([self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named)
+
+    def unscored(self) -> ScoreTable:
+        """Returns the table of the same records as if none had a score."""
+        return ScoreTable.unknown(self.groups, self.cells.reshape(len(self.cells), -1).sum(axis=1))
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the table as plain JSON values."""
+        optional = (("weighting", self.counts_weighting), ("strata", self.strata), ("scores", self.scores))
+        stored = {"groups": [list(group) for group in self.groups], "counts": self.counts.tolist()}
+        if len(self.STORED) > 1:
+            stored["unclassified"] = self.unclassified.tolist()
+        return stored | {name: part.to_json() for name, part in optional if part is not None}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Reads the table that `to_json` wrote.
+
+        Raises:
+            ValueError: the counts do not fit the groups.
+        """
+        groups = as_groups(stored["groups"])
+        cells = np.zeros((len(groups) + 1, *cls.AXES.values()), np.int64)
+        counts, last = cells[cls.STORED], cells.reshape(len(groups) + 1, -1)[:, -1]
+        counts[...] = check_counts(stored["counts"], *counts.shape)
+        if len(cls.STORED) > 1:
+            last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
+        last[-1] += stored.get("other", 0)
+
+        def spread(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            whole = np.zeros(cells.shape)
+            whole[cls.STORED] = part
+            return whole
+
+        weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
+        table, scores = cls(groups, cells, weighting and weighting.changed(spread)), stored.get("scores")
+        divided = table.weighting and table.weighting.changed(cls._sum_divided)
+        strata = Strata.from_json(stored.get("strata"), cls._sum_divided(cells)[:-1], divided and divided.changed(lambda part: part[:-1]))
+        return replace(table, strata=strata, scores=None if scores is None else ScoreTable.from_json(scores))
+
+    @classmethod
+    def _sum_divided(cls, part: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Sums cells to [groups + 1, 2, …] by the axes that strata divide, without the unclassified."""
+        chosen = part[(slice(None), *[slice(2)] * cls.DIVIDED)]
+        total: npt.NDArray[Any] = chosen.sum(axis=tuple(range(cls.DIVIDED + 1, part.ndim)))
+        return total
+
+    @classmethod
+    def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
+        """Returns the sum of the tables; `rows_of` hold the new position of each row, including that of the ungrouped records."""
+        parts = [CellPart(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
+        cells, weighting = sum_cells(parts, (len(groups) + 1, *cls.AXES.values()))
+        strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
+        if any(table.scores is not None for table in tables):
+            # The records of an hour without scores count as unscored.
+            scores = ScoreTable.placed([table.scores or table.unscored() for table in tables], rows_of, groups)
+        return cls(groups, cells, weighting, strata, scores)
+
+    @classmethod
+    def _count(
+        cls,
+        groups: Iterable[ComparedGroup],
+        codes: npt.ArrayLike,
+        columns: Sequence[npt.ArrayLike],
+        *,
+        weights: npt.ArrayLike | None = None,
+        strata: RecordStrata | None = None,
+        repeats: IntArray | None = None,
+        labels: npt.ArrayLike = (),
+        scores: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Counts the records: per record its group (position in `groups`, or -1 for none) and its codes by the axes.
+
+        With `repeats`, each entry is that many equal records without weights and scores. `scores` are probabilities of the favourable
+        outcome, NaN where there is none, and `labels` the outcomes (0, 1, 2) that they are compared with.
+
+        Raises:
+            ValueError: a code is out of range, or the arrays differ in length.
+        """
+        named, of_records = as_groups(groups), np.asarray(codes)
+        size = of_records.size
+        coded = [check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)]
+        weighed = check_weights(weights, size)
+        stratum = None if strata is None else check_each(strata[1], size, "stratum")
+        scored = None if scores is None else (check_each(labels, size, "label"), check_each(scores, size, "score"))
+
+        def count_slice(part: slice) -> "CountTable":
+            group = check_codes(of_records[part], NEITHER, len(named))
+            outcomes = [check_codes(column[part], 0, beyond) for column, beyond in zip(coded, cls.AXES.values(), strict=True)]
+            weight, repeated = None if weighed is None else weighed[part], None if repeats is None else repeats[part]
+            # Modulo turns -1, the code of ungrouped records, into the row after the last group.
+            key = group % (len(named) + 1)
+            for outcome, beyond in zip(outcomes, cls.AXES.values(), strict=True):
+                key = key * beyond + outcome
+            cells, weighting = count_keys(key, (len(named) + 1, *cls.AXES.values()), weight, repeated)
+            divided = None
+            if strata is not None and stratum is not None:
+                divided = Strata.from_records(
+                    strata[0], stratum[part], group, outcomes[: cls.DIVIDED], groups=len(named), weights=weight, repeats=repeated
+                )
+            of_scores = None if scored is None else ScoreTable.from_records(named, group, scored[0][part], scored[1][part], weight)
+            return cls(named, cells, weighting, divided, of_scores)
+
+        return cast("Self", reduce(lambda earlier, later: cls.merged([earlier, later]), map(count_slice, slices(size))))
+
+
+class GroupCounts(CountTable):
+    """Counts of one outcome in each group of an attribute or each cell of an intersection: the prediction, or the label of training data.
+
+    `counts` [groups, 2] (unfavourable, favourable), `unclassified` [groups], and the records of no group in `other`.
+    """
+
+    AXES = {"outcome": OUTCOMES}  # noqa: RUF012 - annotated in the base class
+    STORED = (slice(-1), slice(2))
+
+    @classmethod
+    def from_records(
+        cls,
+        groups: Iterable[ComparedGroup],
+        codes: npt.ArrayLike,
+        outcomes: npt.ArrayLike,
+        *,
+        weights: npt.ArrayLike | None = None,
+        strata: RecordStrata | None = None,
+        repeats: IntArray | None = None,
+        scores: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Counts the records by their outcome (0, 1, 2); see `_count`."""
+        # Scores are compared whatever the outcome is, and no record is left out for being in neither list.
+        labels = (np.asarray(outcomes) == 1).astype(np.int64)
+        return cls._count(groups, codes, [outcomes], weights=weights, strata=strata, repeats=repeats, labels=labels, scores=scores)
+
+    @property
+    def other(self) -> int:
+        """Returns the number of records of no group."""
+        return int(self.cells[-1].sum())
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the table as plain JSON values."""
+        return super().to_json() | {"other": self.other}
+
+
+class FeedbackCells(CountTable):
+    """Counts of the model's predictions by their ground-truth labels, and by whether the predicted label is the actual one.
+
+    Without groups it is the table of all records. The caller decides whether a label is right: two labels of one outcome are different
+    labels.
+    """
+
+    AXES = {"actual": OUTCOMES, "predicted": OUTCOMES, "correct": 2}  # noqa: RUF012 - annotated in the base class
+    DIVIDED = 2
+    STORED = (slice(None),)
+
+    @classmethod
+    def from_records(
+        cls,
+        groups: Iterable[ComparedGroup],
+        codes: npt.ArrayLike,
+        *,
+        actual: npt.ArrayLike,
+        predicted: npt.ArrayLike,
+        correct: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        strata: RecordStrata | None = None,
+        scores: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
+        columns = [actual, predicted, correct]
+        return cls._count(groups, codes, columns, weights=weights, strata=strata, labels=actual, scores=scores)
+
+    @property
+    def confusion(self) -> IntArray:
+        """Returns counts [groups + 1, actual 2, predicted 2] of the records whose label and prediction are both among the outcomes."""
+        return self._sum_divided(self.cells)
+
+    @property
+    def confusion_weighting(self) -> Weighting | None:
+        """Returns the weighting of `confusion`."""
+        return self.weighting and self.weighting.changed(self._sum_divided)
+
+
+class DebiasedFeedback(CountTable):
+    """Counts of predictions before and after mitigation by their ground-truth labels, and by whether each predicted label is correct.
+
+    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. A record whose label or prediction is not
+    among the outcomes, before or after, is left out of both sides and counted in `unclassified` [groups + 1].
+    """
+
+    AXES = {"actual": OUTCOMES, "before": OUTCOMES, "after": OUTCOMES, "correct_before": 2, "correct_after": 2}  # noqa: RUF012 - as above
+    STORED = (slice(None), slice(2), slice(2), slice(2))
+
+    @classmethod
+    def from_records(cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, **columns: npt.ArrayLike) -> Self:
+        """Counts the records by outcomes (0, 1, 2), and correct before and after (0, 1): a column for each of the axes; see `_count`."""
+        return cls._count(groups, codes, [columns[name] for name in cls.AXES])
+
+    @property
+    def corrections(self) -> IntArray:
+        """Returns counts [groups + 1, correct before 2, correct after 2]."""
+        counts: IntArray = self.counts.sum(axis=(1, 2, 3))
+        return counts
+
+    @property
+    def label_changes(self) -> IntArray:
+        """Returns counts [groups + 1, actual 2, before 2, after 2]."""
+        counts: IntArray = self.counts.sum(axis=(-2, -1))
+        return counts

@@ -1,0 +1,225 @@
+"""Kinds of records with the outcomes of their counterfactuals, so that a record and its counterfactuals can be resampled as one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..groups import NEITHER, ComparedGroup, FloatArray, Groups, IntArray, align, as_groups, check_codes, check_counts
+from .count_table import OUTCOMES
+from .weighting import check_each, check_weights
+
+KEY_SPACE = 2**62
+"""Max packed key that fits in an int64."""
+
+DENSE = 2**20
+"""Max possible keys counted in one array; more are sorted."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecordKinds:
+    """Kinds of records, each with the number of records of that kind. K kinds, T = number of groups.
+
+    `group` [K] is the record's own group, each column of `OWN` [K] an outcome of it (0 unfavourable, 1 favourable), each of `COPIES`
+    [K, T] a number of its counterfactuals by the group they were changed to, `count` [K] the number of such records. A record with an
+    unclassified outcome is left out together with its counterfactuals, and counted in `unclassified` [groups]; a record of no group in
+    `other`. An unclassified counterfactual is in no count. `weight` [K] is what each record of a kind weighs, set where records carry
+    weights: records of one kind weigh the same.
+
+    Raises:
+        ValueError: the arrays do not fit each other, more copies are favourable than classified, or a weight is negative or not finite.
+    """
+
+    OWN: ClassVar[tuple[str, ...]]
+    COPIES: ClassVar[tuple[str, ...]]
+
+    groups: Groups
+    group: IntArray
+    copies_classified: IntArray
+    count: IntArray
+    unclassified: IntArray
+    other: int
+    weight: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        size, kinds = len(self.groups), len(self.count)
+        checked: dict[str, Any] = {
+            "groups": as_groups(self.groups),
+            "group": check_codes(check_each(self.group, kinds, "group"), 0, size),
+            "count": check_counts(self.count, kinds),
+            "unclassified": check_counts(self.unclassified, size),
+            "weight": check_weights(self.weight, kinds),
+        }
+        checked |= {name: check_codes(check_each(getattr(self, name), kinds, f"{name} outcome"), 0, 2) for name in self.OWN}
+        checked |= {name: check_counts(getattr(self, name), kinds, size) for name in self.COPIES}
+        for name, column in checked.items():
+            object.__setattr__(self, name, column)
+        if any((checked[name] > self.copies_classified).any() for name in self.COPIES):
+            raise ValueError("expected no more favourable copies than classified ones")
+
+    @classmethod
+    def from_records(
+        cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, *, weights: npt.ArrayLike | None = None, **columns: npt.ArrayLike
+    ) -> Self:
+        """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and counterfactuals [records, groups].
+
+        `columns` are those of `OWN` and `COPIES`; `weights` are what each record counts, 1 without.
+
+        Raises:
+            ValueError: a code is out of range, or the arrays do not fit each other.
+        """
+        named = as_groups(groups)
+        group = check_codes(codes, NEITHER, len(named))
+        own = {name: check_codes(check_each(columns[name], group.size, f"{name} outcome"), 0, OUTCOMES) for name in cls.OWN}
+        copies = {name: check_counts(columns[name], group.size, len(named)) for name in cls.COPIES}
+        weight = check_weights(weights, group.size)
+        is_member = group != NEITHER
+        is_counted = is_member & (np.max(list(own.values()), axis=0) < OUTCOMES - 1)
+        unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(named)).astype(np.int64)
+        counted = {name: column[is_counted] for name, column in ({"group": group} | own | copies).items()}
+        kinds = _merge_kinds(counted, np.ones(int(is_counted.sum()), np.int64), None if weight is None else weight[is_counted])
+        return cls(groups=named, unclassified=unclassified, other=int((~is_member).sum()), **kinds)
+
+    @classmethod
+    def merged(cls, tables: Sequence["RecordKinds"]) -> Self:
+        """Returns the sum of the tables, with groups aligned by label and equal kinds merged; an empty table for none."""
+        groups, rows_of = align([table.groups for table in tables])
+        unclassified = np.zeros(len(groups), np.int64)
+        columns: dict[str, list[Any]] = {name: [np.zeros(0, np.int64)] for name in ("group", *cls.OWN, "count")}
+        columns |= {name: [np.zeros((0, len(groups)), np.int64)] for name in cls.COPIES}
+        for table, rows in zip(tables, rows_of, strict=True):
+            unclassified[rows[:-1]] += table.unclassified
+            columns["group"].append(rows[table.group])
+            for name in (*cls.OWN, "count"):
+                columns[name].append(getattr(table, name))
+            for name in cls.COPIES:
+                # Each column moves to its group's place.
+                columns[name].append(np.zeros((len(table.count), len(groups)), np.int64))
+                columns[name][-1][:, rows[:-1]] = getattr(table, name)
+        weight = None
+        if any(table.weight is not None for table in tables):
+            # The records of the tables without weights weigh 1.
+            weight = np.concatenate([np.ones(len(table.count)) if table.weight is None else table.weight for table in tables])
+        stacked = {name: np.concatenate(parts) for name, parts in columns.items()}
+        kinds = _merge_kinds(stacked, stacked.pop("count"), weight)
+        return cls(groups=groups, unclassified=unclassified, other=sum(table.other for table in tables), **kinds)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the table as plain JSON values."""
+        arrays = ("group", *self.OWN, *self.COPIES, "count", "unclassified", *(() if self.weight is None else ("weight",)))
+        stored = {name: getattr(self, name).tolist() for name in arrays}
+        return stored | {"groups": [list(group) for group in self.groups], "other": self.other}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Reads the table that `to_json` wrote.
+
+        Raises:
+            ValueError: the arrays do not fit each other.
+        """
+        names = ("group", *cls.OWN, *cls.COPIES, "count", "unclassified", "other")
+        return cls(groups=as_groups(stored["groups"]), weight=stored.get("weight"), **{name: stored[name] for name in names})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BalancedCells(RecordKinds):
+    """Records by their prediction, with the favourable ones of their counterfactuals."""
+
+    OWN = ("outcome",)
+    COPIES = ("copies_favourable", "copies_classified")
+
+    outcome: IntArray
+    copies_favourable: IntArray
+
+    @property
+    def has_unequal_weights(self) -> bool:
+        """Whether some records weigh more than others."""
+        return self.weight is not None and self.weight.size > 0 and not np.isclose(self.weight, self.weight[0], rtol=1e-9).all()
+
+    def crossing(self) -> IntArray:
+        """Returns 1 [K, groups] where a counterfactual crosses from one side to the other; only such counterfactuals count."""
+        monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
+        crossing: IntArray = np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
+        return crossing
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DebiasedCells(RecordKinds):
+    """Records by their outcome without and with mitigation, with the counterfactuals that are favourable without and with it."""
+
+    OWN = ("before", "after")
+    COPIES = ("copies_classified", "copies_before", "copies_after")
+
+    before: IntArray
+    after: IntArray
+    copies_before: IntArray
+    copies_after: IntArray
+
+    @property
+    def outcomes(self) -> IntArray:
+        """Returns counts [groups, before 2, after 2] of the records themselves, without counterfactuals."""
+        size = len(self.groups)
+        # Exact in floats: the weights are whole numbers far below 2**53.
+        counts = np.bincount(self.group * 4 + self.before * 2 + self.after, self.count, minlength=4 * size)
+        return counts.astype(np.int64).reshape(size, 2, 2)
+
+    @property
+    def balanced_before(self) -> BalancedCells:
+        """Returns the records with their counterfactuals as they were, without mitigation."""
+        return self._balance(self.before, self.copies_before)
+
+    @property
+    def balanced_after(self) -> BalancedCells:
+        """Returns the records with their counterfactuals after mitigation."""
+        return self._balance(self.after, self.copies_after)
+
+    def _balance(self, outcome: IntArray, favourable: IntArray) -> BalancedCells:
+        kinds = BalancedCells(
+            groups=self.groups,
+            group=self.group,
+            outcome=outcome,
+            copies_favourable=favourable,
+            copies_classified=self.copies_classified,
+            count=self.count,
+            unclassified=self.unclassified,
+            other=self.other,
+        )
+        # Kinds that differ only on the other side of mitigation merge here: the same table as if this side alone had been counted.
+        return BalancedCells.merged([kinds])
+
+
+def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntArray, IntArray]:
+    """Returns one position of each distinct row, in lexicographic order, and the summed weight of its equals.
+
+    `columns` hold numbers >= 0, one per row. The rows are packed into one integer each, digit by digit.
+    """
+    key, size = np.zeros(weights.size, np.int64), 1
+    for column in columns:
+        base = int(column.max(initial=0)) + 1
+        if size * base > KEY_SPACE:
+            key, size = _renumber(key)
+        key, size = key * base + column, size * base
+    if size > DENSE:
+        key, size = _renumber(key)
+    position, total, seen = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
+    position[key] = np.arange(key.size)
+    seen[key] = True
+    np.add.at(total, key, weights)
+    return position[seen], total[seen]
+
+
+def _renumber(key: IntArray) -> tuple[IntArray, int]:
+    distinct, renumbered = np.unique(key, return_inverse=True)
+    return renumbered.astype(np.int64), max(1, distinct.size)
+
+
+def _merge_kinds(columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None) -> dict[str, Any]:
+    """Merges equal kinds of equal weights, in an order that does not depend on the order of the records. Includes count and weight."""
+    flat = [part for column in columns.values() for part in (column.T if column.ndim > 1 else [column])]
+    if weight is not None:
+        flat.append(np.unique(weight, return_inverse=True)[1].astype(np.int64))
+    first, total = distinct_rows(flat, count)
+    merged = {name: column[first] for name, column in columns.items()}
+    return merged | {"count": total, "weight": None if weight is None else weight[first]}
