@@ -100,6 +100,58 @@ def test_tables_written_before_there_were_weights_strata_and_scores_are_read() -
     assert (cells.weighting, cells.strata, cells.scores) == (None, None, None)
 
 
+def test_every_kind_of_table_has_the_form_that_databases_hold() -> None:
+    groups, codes, outcomes, weights = [["Female", "monitored"], ["Male", "reference"]], [0, 0, 1, -1], [1, 2, 0, 1], [2, 1, 0.5, 3]
+    copies = {"copies_classified": [[0, 2], [0, 1], [1, 0], [0, 0]], "copies_favourable": [[0, 1], [0, 0], [1, 0], [0, 0]]}
+    own = {"groups": groups, "group": [0, 1], "copies_classified": [[0, 2], [1, 0]], "count": [1, 1], "unclassified": [1, 0], "other": 1}
+    three = np.zeros((1, 2, 2, 2, 2, 2), np.int64)
+    three[0, 1, 0, 1, 0, 1] = three[0, 1, 1, 1, 1, 1] = 1
+
+    forms = (
+        (
+            GroupCounts.from_records(SEXES, codes, outcomes, weights=weights, strata=(("x", "y"), [0, 1, 1, -1])),
+            {
+                "groups": groups,
+                "counts": [[0, 1], [1, 0]],
+                "unclassified": [1, 0],
+                "other": 1,
+                "weighting": {"weights": [[0, 2], [0.5, 0]], "squares": [[0, 4], [0.25, 0]]},
+                "strata": {"labels": ["x", "y"], "places": [1, 6], "counts": [1, 1], "weights": [2, 0.5], "squares": [4, 0.25]},
+            },
+        ),
+        (
+            FeedbackCells.from_records((), [-1, -1], actual=[1, 0], predicted=[1, 2], correct=[1, 0]),
+            {"groups": [], "counts": [[[[0, 0], [0, 0], [1, 0]], [[0, 0], [0, 1], [0, 0]], [[0, 0], [0, 0], [0, 0]]]]},
+        ),
+        (
+            BalancedCells.from_records(SEXES, codes, outcome=outcomes, weights=weights, **copies),
+            own | {"outcome": [1, 0], "copies_favourable": [[0, 1], [1, 0]], "weight": [2, 0.5]},
+        ),
+        (
+            DebiasedCells.from_records(
+                SEXES,
+                codes,
+                before=outcomes,
+                after=[1, 1, 1, 1],
+                copies_classified=copies["copies_classified"],
+                copies_before=copies["copies_favourable"],
+                copies_after=np.zeros((4, 2), np.int64),
+            ),
+            own | {"before": [1, 0], "after": [1, 1], "copies_before": [[0, 1], [1, 0]], "copies_after": [[0, 0], [0, 0]]},
+        ),
+        (
+            DebiasedFeedback.from_records(
+                (), [-1, -1, -1], actual=[1, 0, 1], before=[0, 2, 1], after=[1, 0, 1], correct_before=[0, 0, 1], correct_after=[1, 1, 1]
+            ),
+            {"groups": [], "counts": three.tolist(), "unclassified": [1]},
+        ),
+    )
+
+    for table, stored in forms:
+        assert table.to_json() == stored
+        assert type(table).from_json(stored).to_json() == stored
+
+
 def test_weights_are_summed_by_cell_with_their_squares() -> None:
     table = GroupCounts.from_records(SEXES, [0, 0, 1], [1, 1, 0], weights=[0.5, 2, 3])
 
