@@ -58,13 +58,12 @@ _INDEXES: tuple[tuple[str, str, str, SetFunction, SetFunction], ...] = (
 
 def _index(key: str, title: str, formula: str, measure: Measure, scope: tuple[Scope, ...], says: str, aliases: tuple[str, ...]) -> Metric:
     return Metric(
-        key=key,
-        title=title,
-        formula=f"{formula}, {_BENEFIT}",
+        key,
+        title,
+        f"{formula}, {_BENEFIT}",
         data=("feedback",),
         measure=measure,
         scopes=scope,
-        lowest=0.0,
         highest=None,
         ideal=0.0,
         direction=Direction.LOWER,
@@ -115,9 +114,9 @@ def _differential(
     key: str, title: str, formula: str, *, data: tuple[Data, ...], measure: Across, needs: tuple[Needs, ...], says: str, amplifies: bool
 ) -> Metric:
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=data,
         measure=measure,
         scopes=("attribute",),

@@ -1,7 +1,7 @@
 """Rows of the catalogue: how a figure is computed, and what it means. Nothing here computes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -150,7 +150,7 @@ class FromAnswers:
 Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows | FromAnswers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """One metric of the catalogue.
 
@@ -167,16 +167,17 @@ class Metric:
     key: str
     title: str
     formula: str
+    _: KW_ONLY
     data: tuple[Data, ...]
     measure: Measure
     scopes: tuple[Scope, ...]
-    lowest: float | None
-    highest: float | None
-    ideal: float | None
-    direction: Direction
+    lowest: float | None = 0.0
+    highest: float | None = 1.0
+    ideal: float | None = None
+    direction: Direction = Direction.NONE
     convention: str
     source: str
-    says: str
+    says: str = ""
     order: Order = "none"
     needs: tuple[Needs, ...] = ()
     limits: tuple[float | None, float | None] = (None, None)

@@ -1,5 +1,7 @@
 """Metrics of the odds of an outcome, which rules on adverse impact and lending look at next to the ratio of rates."""
 
+from functools import partial
+
 from ..cautions import caution_of_terms
 from ..formulas import odds, strata_odds
 from .metric import Direction, Metric, OfPair, OverStrata
@@ -8,58 +10,44 @@ from .needed import PREDICTIONS
 _ENDLESS = "within every stratum all records{of} are favourable, or none of the reference group is, so the odds ratio has no finite value"
 
 
-def _given_strata(key: str, title: str, formula: str, *, how: OverStrata, source: str, says: str, aliases: tuple[str, ...]) -> Metric:
-    return Metric(
-        key=key,
-        title=title,
-        formula=formula,
-        data=("payload", "feedback"),
-        measure=how,
-        scopes=("group", "pooled", "worst"),
-        lowest=0.0,
-        highest=None,
-        ideal=1.0,
-        direction=Direction.TOWARDS_IDEAL,
-        convention="monitored / reference, of records with the same value of the monitor's strata; other strata are left out",
-        source=source,
-        says=says,
-        order="monitored / reference",
-        needs=("predictions", "strata"),
-        disadvantage="below",
-        aliases=aliases,
-    )
-
+_compared = partial(
+    Metric,
+    data=("payload", "feedback"),
+    scopes=("group", "pooled", "worst"),
+    highest=None,
+    ideal=1.0,
+    direction=Direction.TOWARDS_IDEAL,
+    order="monitored / reference",
+    disadvantage="below",
+)
+_given_strata = partial(
+    _compared,
+    convention="monitored / reference, of records with the same value of the monitor's strata; other strata are left out",
+    needs=("predictions", "strata"),
+)
 
 ROWS = (
-    Metric(
-        key="odds_ratio",
-        title="Odds ratio",
-        formula="(favourable(m) / unfavourable(m)) / (favourable(r) / unfavourable(r))",
-        data=("payload", "feedback"),
+    _compared(
+        "odds_ratio",
+        "Odds ratio",
+        "(favourable(m) / unfavourable(m)) / (favourable(r) / unfavourable(r))",
         measure=OfPair(
             odds.odds_ratio,
             "predictions",
             PREDICTIONS,
             endless="all records{of} are favourable, or none of the reference group is, so the odds ratio has no finite value",
         ),
-        scopes=("group", "pooled", "worst"),
-        lowest=0.0,
-        highest=None,
-        ideal=1.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention="monitored / reference: below 1 the monitored group is favoured less often; further from 1 than the ratio",
         source="Uniform Guidelines; statsmodels Table2x2",
         says="The odds of a favourable outcome for {monitored} are {shown} times those for {reference}.",
-        order="monitored / reference",
         needs=("predictions",),
-        disadvantage="below",
         aliases=("statsmodels Table2x2.oddsratio",),
     ),
     _given_strata(
         "mantel_haenszel_odds_ratio",
         "Odds ratio given the strata (Mantel–Haenszel)",
         "sum over strata i of favourable_i(m) unfavourable_i(r) / n_i, over the sum of unfavourable_i(m) favourable_i(r) / n_i",
-        how=OverStrata(
+        measure=OverStrata(
             strata_odds.common_odds_ratio,
             "predictions",
             strata_odds.common_odds_limits,
@@ -74,7 +62,7 @@ ROWS = (
         "adjusted_odds_ratio",
         "Adjusted odds ratio (logit)",
         "exp(b) of logit(favourable) = b monitored + a term for each stratum, by largest likelihood",
-        how=OverStrata(
+        measure=OverStrata(
             strata_odds.adjusted_odds_ratio,
             "predictions",
             strata_odds.adjusted_odds_limits,

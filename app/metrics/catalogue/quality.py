@@ -13,19 +13,16 @@ _LABELLED: tuple[Data, ...] = ("feedback",)
 def _rate(key: str, title: str, formula: str, rate: str, direction: Direction, aliases: tuple[str, ...]) -> Metric:
     ideals = {Direction.HIGHER: 1.0, Direction.LOWER: 0.0}
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=("feedback", "training") if rate == "base" else _LABELLED,
         measure=RateOf(rate),
         scopes=EVERYONE,
-        lowest=0.0,
-        highest=1.0,
         ideal=ideals.get(direction),
         direction=direction,
         convention=_CONVENTIONS.get(key, "a share of the labelled records of one group; positive means favourable"),
         source="AIF360; fairlearn",
-        says="",
         needs=("labels",) if rate == "base" else ("predictions", "labels"),
         aliases=aliases,
         is_default=key == "accuracy",
@@ -40,19 +37,15 @@ _CONVENTIONS = {
 
 def _count(key: str, title: str, formula: str, part: str, aliases: tuple[str, ...]) -> Metric:
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=_LABELLED,
         measure=CountOf(part),
         scopes=EVERYONE,
-        lowest=0.0,
         highest=None,
-        ideal=None,
-        direction=Direction.NONE,
         convention="labelled records, or their weights; the interval is of another window with as many labelled records",
         source="AIF360",
-        says="",
         needs=("predictions", "labels"),
         aliases=aliases,
     )
@@ -63,13 +56,12 @@ def _ratio(
 ) -> Metric:
     bounded = key in {"f1", "balanced_accuracy"}
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=_LABELLED,
         measure=OfSet(function, "confusion", needs),
         scopes=EVERYONE,
-        lowest=0.0,
         highest=1.0 if bounded else None,
         ideal=1.0 if bounded else None,
         direction=Direction.HIGHER if bounded else Direction.NONE,

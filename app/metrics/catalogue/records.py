@@ -1,48 +1,10 @@
 """Metrics that need the records themselves: treatment of neighbours, and unnamed groups."""
 
-from ..values import Scope
-from .metric import Data, Direction, FromRows, Metric, Needs, Order, Side
+from functools import partial
 
+from .metric import Data, Direction, FromRows, Metric, Needs
 
-def _row(
-    key: str,
-    title: str,
-    formula: str,
-    *,
-    data: tuple[Data, ...],
-    scopes: tuple[Scope, ...],
-    bounds: tuple[float, float],
-    ideal: float,
-    direction: Direction,
-    convention: str,
-    source: str,
-    says: str,
-    needs: tuple[Needs, ...],
-    limits: tuple[float | None, float | None],
-    aliases: tuple[str, ...],
-    disadvantage: Side | None = None,
-) -> Metric:
-    order: Order = "none"
-    return Metric(
-        key=key,
-        title=title,
-        formula=formula,
-        data=data,
-        measure=FromRows(),
-        scopes=scopes,
-        lowest=bounds[0],
-        highest=bounds[1],
-        ideal=ideal,
-        direction=direction,
-        convention=convention,
-        source=source,
-        says=says,
-        order=order,
-        needs=needs,
-        limits=limits,
-        disadvantage=disadvantage,
-        aliases=aliases,
-    )
+_row = partial(Metric, measure=FromRows())
 
 
 def _consistency(key: str, title: str, of: str, data: tuple[Data, ...], needs: tuple[Needs, ...], aliases: tuple[str, ...]) -> Metric:
@@ -52,14 +14,12 @@ def _consistency(key: str, title: str, of: str, data: tuple[Data, ...], needs: t
         f"1 - mean of abs(y - mean y of the 5 nearest records), the record itself among them, y the {of}",
         data=data,
         scopes=("overall", "group"),
-        bounds=(0.0, 1.0),
         ideal=1.0,
         direction=Direction.HIGHER,
         convention="1 where every record has the same outcome as the records most like it; features are standardised",
         source="AIF360; Zemel et al. 2013",
         says=f"{{Subject}}, a record's {of} agrees with {{percent}} of those of the records most like it.",
         needs=needs,
-        limits=(None, None),
         aliases=aliases,
     )
 
@@ -72,14 +32,12 @@ def _rich(key: str, title: str, rate: str, alias: str) -> Metric:
         " over subgroups a line divides",
         data=("feedback",),
         scopes=("overall",),
-        bounds=(0.0, 1.0),
         ideal=0.0,
         direction=Direction.LOWER,
         convention="0 where no subgroup of the protected attributes has another rate; weighted by the size of the subgroup",
         source="Kearns et al. 2018; AIF360 (whose rate of the other side is not followed)",
         says="The worst subgroup that could be found by a line through the protected attributes accounts for {points} percentage points.",
         needs=("predictions", "labels", "rows"),
-        limits=(None, None),
         aliases=(alias,),
     )
 
@@ -91,7 +49,7 @@ ROWS = (
         "(F+ - F-) / n(monitored), F+ unfavourable records whose nearest reference records are favourable, F- the reverse",
         data=("payload", "feedback"),
         scopes=("group", "pooled", "worst"),
-        bounds=(-1.0, 1.0),
+        lowest=-1.0,
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
         convention="above 0 monitored records are treated worse than reference records like them (AWS's documentation; its library has the "
@@ -101,7 +59,6 @@ ROWS = (
         says="Compared with the records of {reference} most like them, those of {monitored} are treated worse {points} percentage points "
         "{less} often than better.",
         needs=("predictions", "rows"),
-        limits=(None, None),
         aliases=("Clarify FT",),
         disadvantage="above",
     ),

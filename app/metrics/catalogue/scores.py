@@ -1,58 +1,32 @@
 """Metrics of probabilities rather than decisions: generalised rates, loss, ranking and calibration."""
 
+from functools import partial
+
 from ..formulas.score_gaps import QUANTILES
-from ..values import Scope
 from .metric import Direction, FromScores, Metric, Order
 from .quality import EVERYONE
 
-
-def _score(
-    key: str,
-    title: str,
-    formula: str,
-    *,
-    says: str,
-    convention: str = "of the probability of the favourable outcome",
-    bounds: tuple[float | None, float | None] = (0.0, 1.0),
-    ideal: float | None = None,
-    direction: Direction = Direction.NONE,
-    source: str = "AIF360",
-    scopes: tuple[Scope, ...] = EVERYONE,
-    limits: tuple[float | None, float | None] = (None, None),
-    order: Order = "none",
-    aliases: tuple[str, ...] = (),
-) -> Metric:
-    return Metric(
-        key=key,
-        title=title,
-        formula=formula,
-        data=("feedback",),
-        measure=FromScores(),
-        scopes=scopes,
-        lowest=bounds[0],
-        highest=bounds[1],
-        ideal=ideal,
-        direction=direction,
-        convention=convention,
-        source=source,
-        says=says,
-        order=order,
-        needs=("labels", "scores"),
-        limits=limits,
-        aliases=aliases,
-    )
+_score = partial(
+    Metric,
+    data=("feedback",),
+    measure=FromScores(),
+    scopes=EVERYONE,
+    convention="of the probability of the favourable outcome",
+    source="AIF360",
+    needs=("labels", "scores"),
+)
 
 
 def _count(key: str, title: str, formula: str, alias: str, says: str) -> Metric:
-    return _score(key, title, formula, says=says, bounds=(0.0, None), aliases=(f"AIF360 {alias}",))
+    return _score(key, title, formula, says=says, highest=None, aliases=(f"AIF360 {alias}",))
 
 
 def _gap(key: str, title: str, formula: str, *, says: str, convention: str, order: Order) -> Metric:
     is_ratio = order == "monitored / reference"
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=("payload",),
         measure=FromScores(),
         scopes=("group", "pooled", "worst"),
@@ -163,7 +137,7 @@ ROWS = (
         "Log loss",
         "mean of -ln(p of the actual outcome)",
         says="{Subject}, the mean surprise at the label is {shown} nats; 0 is perfect, 0.693 is a coin.",
-        bounds=(0.0, None),
+        highest=None,
         ideal=0.0,
         direction=Direction.LOWER,
         source="scikit-learn",
@@ -206,7 +180,7 @@ ROWS = (
         "mean p - share of favourable labels",
         says="{Subject}, the probabilities are {points} percentage points too {high} on average.",
         convention="predicted - observed: above 0 the probabilities promise more than the labels keep",
-        bounds=(-1.0, 1.0),
+        lowest=-1.0,
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
         source="calibration in the large",
