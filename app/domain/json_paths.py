@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 MOST_STEPS = 20
-MAX_INDEX = 999
 MOST_EMPTY = 1000
 """Max elements of arrays in one document that no path names: twenty steps of `[999]` would write 20,000 for each column."""
 

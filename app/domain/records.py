@@ -1,7 +1,6 @@
 """Logged records, and the receipt of a batch."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from .values import Scalar
 
@@ -51,16 +50,3 @@ class Prediction:
     def outcome_value(self) -> Scalar:
         """The value that the outcome lists are compared with: the decoded label if there is one, else the prediction."""
         return self.prediction if self.label is None else self.label
-
-
-@dataclass(frozen=True, slots=True)
-class PayloadRecord:
-    """One stored scoring record, features in the order of the schema version it was logged under."""
-
-    no: int
-    id: str
-    logged_at: datetime
-    scored_at: datetime
-    features: tuple[Scalar | None, ...]
-    meta: tuple[Scalar | None, ...]
-    prediction: Prediction

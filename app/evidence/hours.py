@@ -62,11 +62,6 @@ def join_hours(several: Sequence[Hours]) -> Hours:
     return Hours(join([hours.monitored for hours in several]), join([hours.reference for hours in several]))
 
 
-def count_hours(monitored: Sequence[tuple[float, float]], reference: Sequence[tuple[float, float]]) -> Hours:
-    """Returns the hours of these (favourable, records), one pair an hour on each side."""
-    return Hours(*(Side(*np.asarray(side, np.float64).reshape(-1, 2).T) for side in (monitored, reference)))
-
-
 def sum_before(values: FloatArray, hours: int) -> FloatArray:
     """Returns for each hour the sum over the `hours` before it, or over fewer at the start; the hour itself is left out."""
     sums = np.concatenate([[0.0], np.cumsum(values)])

@@ -28,17 +28,6 @@ class Traffic:
     rate: float
 
 
-def expect_delay(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float) -> float | None:
-    """Returns the expected hours from the change to the alarm at such a monitored rate.
-
-    None where that rate is inside the limit, or so close to it that the formula does not hold.
-    """
-    growth = expect_growth(limit.inside, traffic, monitored_rate)
-    if threshold * growth < MIN_STRENGTH:
-        return None
-    return 0.5 + math.log(threshold * growth) / growth
-
-
 def expect_delay_within(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float) -> int | None:
     """Returns the hours from the change within which the alarm comes with that probability.
 

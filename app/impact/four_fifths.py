@@ -15,9 +15,6 @@ from ..metrics.intervals import Interval, Z, log_ratio
 from .categories import Category, CategoryTable, highest_rate
 from .local_law_144 import LEAST_SHARE
 
-FOUR_FIFTHS = 0.8
-"""Ratio of selection rates below which the guidelines generally see adverse impact."""
-
 SIGNIFICANT = 0.05
 """p-value below which a difference is called significant: two standard deviations."""
 

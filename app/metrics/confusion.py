@@ -17,11 +17,6 @@ from .groups import FloatArray, IntArray
 LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
 
 
-def true_positives(cells: FloatArray) -> FloatArray:
-    """Favourable labels predicted favourable [...]."""
-    return cells[..., 1, 1]
-
-
 def false_positives(cells: FloatArray) -> FloatArray:
     """Unfavourable labels predicted favourable [...]."""
     return cells[..., 0, 1]
@@ -30,11 +25,6 @@ def false_positives(cells: FloatArray) -> FloatArray:
 def false_negatives(cells: FloatArray) -> FloatArray:
     """Favourable labels predicted unfavourable [...]."""
     return cells[..., 1, 0]
-
-
-def true_negatives(cells: FloatArray) -> FloatArray:
-    """Unfavourable labels predicted unfavourable [...]."""
-    return cells[..., 0, 0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from app.evidence.betting import log_e_values
 from app.evidence.confidence import follow_interval
 from app.evidence.detector import HOURS_OF_A_YEAR, Detector
 from app.evidence.following import Followed
-from app.evidence.hours import Hours, Side, count_hours
+from app.evidence.hours import Hours, Side
 from app.evidence.nulls import SMALLEST_RATE, Limit, Scale, UnfairSide
 from app.evidence.paired_bets import PairedHours, weigh_pairs_against_fairness
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
+from tests.builders.hours import count_hours
 from tests.builders.trials import Trial, run_worlds
 
 HOURS = 2_000

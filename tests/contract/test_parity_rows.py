@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from app.metrics.groups import FloatArray
-from app.metrics.rows import consistency, counterfactual_flip_test, rich_subgroup
+from app.metrics.rows import rich_subgroup
 from app.metrics.rows.rich_subgroup import Kind
+from tests.builders.row_metrics import consistency, counterfactual_flip_test
 from tests.golden import golden
 
 EXACT = 1e-9

@@ -20,11 +20,12 @@ from app.clock import HOUR, hour_of
 from app.errors import Unavailable
 from app.evidence.betting import look_back
 from app.evidence.following import Followed, follow
-from app.evidence.hours import Hours, count_hours
+from app.evidence.hours import Hours
 from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.store.database.engine import Database
 from app.store.database.partitions import ensure_months
 from app.store.evidence.changes import note_changed_hours
+from tests.builders.hours import count_hours
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.service import Service
 

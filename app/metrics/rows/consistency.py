@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from ..groups import FloatArray, IntArray
 from ..intervals import Interval, wilson
-from .neighbours import Points, neighbour_shares, standardise
+from .neighbours import Points, neighbour_shares
 
 NEIGHBOURS = 5
 METHOD = "wilson_of_effective_size"
@@ -80,15 +80,3 @@ def agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
     favourable = np.bincount(points.of_record, weights=favoured, minlength=len(points.counts))
     means = np.clip(near.shares @ (favourable / points.counts), 0.0, 1.0)[points.of_record]
     return Agreement(1.0 - np.abs(favoured - means), favoured, means, near)
-
-
-def consistency(features: FloatArray, favoured: IntArray, *, scaled: bool = True) -> float:
-    """Returns 1 - mean of |y - mean y of the 5 nearest records|, from 0 to 1; 1 where similar records have the same outcome.
-
-    Features [records, features] are standardised unless `scaled` is False.
-
-    Raises:
-        ValueError: there are fewer than 5 records.
-    """
-    found = agreement(Neighbourhood.of(standardise(features) if scaled else features), favoured)
-    return found.value(np.ones(len(favoured), dtype=np.bool_))

@@ -21,7 +21,7 @@ from scipy.special import binom
 
 from ..groups import FloatArray, IntArray
 from ..intervals import Interval, Z
-from .neighbours import TIE, Points, neighbour_shares, standardise
+from .neighbours import TIE, Points, neighbour_shares
 
 NEIGHBOURS = 5
 FEW_REFERENCE_RECORDS = 9
@@ -120,27 +120,3 @@ def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> Flo
         chance += np.where((more >= needed) & (more <= places), ways, 0.0)
     majority: FloatArray = np.clip(chance / binom(drawn.sum(axis=0), places), 0.0, 1.0)
     return majority
-
-
-def counterfactual_flip_test(
-    features: FloatArray,
-    favoured: IntArray,
-    is_monitored: npt.NDArray[np.bool_],
-    is_reference: npt.NDArray[np.bool_],
-    *,
-    scaled: bool = True,
-) -> float:
-    """Returns FT = (F+ - F-) / n of the monitored records, from -1 to 1; above 0 the monitored are treated worse.
-
-    F+ are the unfavourable monitored records most of whose neighbours are favourable, F- the reverse. Where all are treated
-    alike but the features do not decide the outcomes, FT is not quite 0 (see the module). Features [records, features] are
-    standardised over all records unless `scaled` is False.
-
-    Raises:
-        ValueError: there is no monitored or no reference record.
-    """
-    if not is_monitored.any():
-        raise ValueError("expected at least one monitored record, found none")
-    places = standardise(features) if scaled else features
-    found = flips(places[is_monitored], favoured[is_monitored], places[is_reference], favoured[is_reference])
-    return found.value(np.ones(int(is_monitored.sum()), dtype=np.bool_))

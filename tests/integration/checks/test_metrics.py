@@ -16,11 +16,11 @@ from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.errors import InvalidInput
 from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
-from app.metrics.rows import consistency, counterfactual_flip_test
 from app.records import scores
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.row_metrics import consistency, counterfactual_flip_test
 from tests.golden import golden
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, Result, Scene, golden_columns, golden_rows, scene

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from app.evidence.betting import log_e_values, project, weigh_against_fairness, weigh_against_unfairness
-from app.evidence.hours import Hours, Side, count_hours
+from app.evidence.hours import Hours, Side
 from app.evidence.nulls import SMALLEST_RATE, Limit, Null, Scale, UnfairSide
 from tests.builders.evidence_hours import ABOVE, BELOW, simulate
 from tests.builders.exact_e_values import exact_terms
+from tests.builders.hours import count_hours
 
 LIMITS = [
     BELOW,

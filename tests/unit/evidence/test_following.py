@@ -9,12 +9,12 @@ from app.evidence.betting import weigh_against_fairness
 from app.evidence.confidence import follow_interval
 from app.evidence.detector import Detector
 from app.evidence.following import follow
-from app.evidence.hours import Hours, Side, count_hours
+from app.evidence.hours import Hours, Side
 from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.evidence.onset import find_onset
-from app.evidence.planning import Traffic, expect_delay
 from app.evidence.unsteadiness import measure_unsteadiness
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
+from tests.builders.hours import count_hours
 
 
 @pytest.mark.parametrize("ratio", [0.85, 0.9, 1.0])
@@ -163,19 +163,6 @@ def test_an_interval_without_records_is_open() -> None:
     lower, upper = follow_interval(count_hours([(0, 0)] * 3, [(0, 0)] * 3), Scale.RATIO)
 
     assert np.isnan([lower, upper]).all()
-
-
-@pytest.mark.parametrize("ratio", [0.7, 0.6])
-def test_the_planned_delay_is_close_to_the_simulated_one(ratio: float) -> None:
-    planned = expect_delay(BELOW, Traffic(90, 210, 0.5), 0.5 * ratio, 8760)
-    found = [follow_months(simulate([0.95] * 100 + [ratio] * 200, seed)).episodes[0].alarm - 99 for seed in range(30)]
-
-    assert planned is not None
-    assert np.mean(found) == pytest.approx(planned, rel=0.25)
-
-
-def test_no_delay_is_planned_inside_the_limit() -> None:
-    assert expect_delay(BELOW, Traffic(90, 210, 0.5), 0.45, 8760) is None
 
 
 def test_evidence_grows_only_where_the_figure_is_outside() -> None:

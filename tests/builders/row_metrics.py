@@ -1,0 +1,43 @@
+import numpy as np
+import numpy.typing as npt
+
+from app.metrics.groups import FloatArray, IntArray
+from app.metrics.rows.consistency import Neighbourhood, agreement
+from app.metrics.rows.flip_test import flips
+from app.metrics.rows.neighbours import standardise
+
+
+def consistency(features: FloatArray, favoured: IntArray, *, scaled: bool = True) -> float:
+    """Returns 1 - mean of |y - mean y of the 5 nearest records|, from 0 to 1; 1 where similar records have the same outcome.
+
+    Features [records, features] are standardised unless `scaled` is False.
+
+    Raises:
+        ValueError: there are fewer than 5 records.
+    """
+    found = agreement(Neighbourhood.of(standardise(features) if scaled else features), favoured)
+    return found.value(np.ones(len(favoured), dtype=np.bool_))
+
+
+def counterfactual_flip_test(
+    features: FloatArray,
+    favoured: IntArray,
+    is_monitored: npt.NDArray[np.bool_],
+    is_reference: npt.NDArray[np.bool_],
+    *,
+    scaled: bool = True,
+) -> float:
+    """Returns FT = (F+ - F-) / n of the monitored records, from -1 to 1; above 0 the monitored are treated worse.
+
+    F+ are the unfavourable monitored records most of whose neighbours are favourable, F- the reverse. Where all are treated
+    alike but the features do not decide the outcomes, FT is not quite 0 (see the module). Features [records, features] are
+    standardised over all records unless `scaled` is False.
+
+    Raises:
+        ValueError: there is no monitored or no reference record.
+    """
+    if not is_monitored.any():
+        raise ValueError("expected at least one monitored record, found none")
+    places = standardise(features) if scaled else features
+    found = flips(places[is_monitored], favoured[is_monitored], places[is_reference], favoured[is_reference])
+    return found.value(np.ones(int(is_monitored.sum()), dtype=np.bool_))
