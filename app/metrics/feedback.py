@@ -1,12 +1,15 @@
 """Measures predictions against the ground-truth labels."""
 
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 
-from .confusion import LABELLED
-from .estimates import DRAWS, Counted, Words
-from .evidence import OfConfusion, TableEvidence
+from .catalogue.metric import Over
+from .confusion import LABELLED, PARTS, RATES
+from .drawing import DrawnCells
+from .estimates import DRAWS, Estimate, Words
+from .evidence import TableEvidence, build_cells, build_counted
 from .measure import measure_all
 from .tables import FeedbackCells
 from .values import Measured
@@ -29,22 +32,35 @@ def measure_feedback(
     every attribute of one window. The worst value of each metric is chosen by its `limits` (those of the catalogue unless given).
     The same `seed` (not negative) gives the same intervals.
     """
-    known, strata, scores = OfConfusion(table.confusion, table.confusion_weighting), table.strata, table.scores
+    counts, weighting, strata, scores = table.confusion, table.confusion_weighting, table.strata, table.scores
     if scores is None and metrics is not None:
         # A table of unscored records gives each metric that is asked for by name its reason.
         scores = table.unscored()
 
+    everything = PARTS["records"]
+    estimates: dict[str, Estimate] = {
+        name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of) for name, rate in RATES.items()
+    }
+    for name, part in PARTS.items():
+        estimates[f"part:{name}"] = build_counted(Words(name, everything.empty), counts, weighting, part.of, everything.of)
     # A label spelled differently from the outcomes would count as a mistake of the model: labels in neither list are in no rate.
-    cells = table.counts[:, :2, :2].sum(axis=(1, 2))
-    weighting = None
-    if table.weighting is not None:
-        weights, squares = (part[:, :2, :2].sum(axis=(1, 2)) for part in (table.weighting.weights, table.weighting.squares))
-        weighting = np.stack([weights[:, 1], weights.sum(axis=1), squares[:, 1], squares.sum(axis=1)], axis=-1)
+    estimates["correct"] = build_counted(
+        CORRECT,
+        table.cells,
+        table.weighting,
+        lambda cells: cells[:, :2, :2].sum(axis=(1, 2))[:, 1],
+        lambda cells: cells[:, :2, :2].sum(axis=(1, 2)).sum(axis=1),
+    )
+    cells: dict[Over, DrawnCells] = {"confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0)}
+    sides: tuple[tuple[Over, int], ...] = (("labels", -1), ("predictions", -2))
+    for tag, (over, axis) in enumerate(sides, start=1):
+        of_side = weighting and weighting.changed(partial(np.sum, axis=axis))
+        cells[over] = build_cells(counts.sum(axis=axis), of_side, seed=seed, draws=draws, tag=tag)
     evidence = TableEvidence(
         groups=table.groups,
-        estimates=known.estimates() | {"correct": Counted(CORRECT, cells[:, 1], cells.sum(axis=1), weighting)},
-        cells=known.cells(seed=seed, draws=draws),
-        strata={} if strata is None else {"labels": strata.over(-1), "predictions": strata.over(-2)},
+        estimates=estimates,
+        cells=cells,
+        strata={} if strata is None else {over: strata.over(axis) for over, axis in sides},
         scores=scores,
         limits=limits,
         seed=seed,

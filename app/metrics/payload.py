@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .catalogue import CATALOGUE
 from .catalogue.metric import Over
 from .estimates import DRAWS, Words
-from .evidence import OfOutcomes, TableEvidence
+from .evidence import TableEvidence, build_cells, build_counted
 from .measure import measure_all
 from .tables import GroupCounts
 from .values import Measured
@@ -67,11 +67,12 @@ def measure_training(
 
 
 def _build_evidence(table: GroupCounts, counted: _Counted, limits: AllLimits, *, seed: int, draws: int) -> TableEvidence:
-    outcomes = OfOutcomes(table.counts, table.counts_weighting)
+    counts, weighting = table.counts, table.counts_weighting
+    rate = build_counted(counted.words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1))
     return TableEvidence(
         groups=table.groups,
-        estimates={counted.rate: outcomes.counted(counted.words)},
-        cells={counted.over: outcomes.cells(seed=seed, draws=draws, tag=1)},
+        estimates={counted.rate: rate},
+        cells={counted.over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
         strata={} if table.strata is None else {counted.over: table.strata},
         unclassified=table.unclassified,
         limits=limits,

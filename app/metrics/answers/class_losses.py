@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..formulas.means import UNSEEN, loss_limits
-from ..intervals import Interval
 from ..tables.score_sums import LARGEST_LOSS, SMALLEST
+from ..values import Value
 from .answer_data import ClassProbabilities
 
 CLASS_LOG_LOSS = "class_log_loss"
@@ -13,7 +13,7 @@ CLASS_LOG_LOSS = "class_log_loss"
 METHOD = "log_student"
 
 
-def log_loss_of_classes(known: ClassProbabilities) -> tuple[float, Interval]:
+def log_loss_of_classes(known: ClassProbabilities) -> Value:
     """Returns the mean of -ln of the probability of the label's class, with its interval.
 
     The largest loss is that of a probability of zero. The limits allow for unseen records as those of two classes do: for half a record,
@@ -26,9 +26,9 @@ def log_loss_of_classes(known: ClassProbabilities) -> tuple[float, Interval]:
     mean = (point * n + unseen) / (n + 2 * UNSEEN)
     square = (float((own * own).mean()) * n + unseen_square) / (n + 2 * UNSEEN)
     if mean == 0:
-        return 0.0, Interval(0.0, LARGEST_LOSS, METHOD)
+        return Value(0.0, 0.0, LARGEST_LOSS, METHOD, len(losses))
     # Of few records the upper limit is beyond every number, and the largest loss instead.
     with np.errstate(over="ignore"):
         found = loss_limits(np.array(mean), np.array(square), np.array(n))
     lower, upper = min(float(found.lower), point), max(float(found.upper), point)
-    return point, Interval(lower, min(upper, LARGEST_LOSS), METHOD)
+    return Value(point, lower, min(upper, LARGEST_LOSS), METHOD, len(losses))

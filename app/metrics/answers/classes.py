@@ -11,7 +11,7 @@ import numpy as np
 
 from ..formulas.means import likened_limits
 from ..groups import FloatArray
-from ..intervals import Interval
+from ..values import Value
 from .answer_data import ClassAnswers
 
 METHOD = "wilson_delta"
@@ -37,14 +37,6 @@ class Sloped:
     by_labels: FloatArray
     by_predictions: FloatArray
     by_right: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class ClassFigure:
-    """An average over the classes."""
-
-    value: float
-    interval: Interval
 
 
 def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -97,13 +89,19 @@ def lacking(key: str, answers: ClassAnswers) -> str:
     return ONE_LABEL if key.endswith("false_positive_rate") and (labels > 0).sum() == 1 else ""
 
 
-def average(key: str, answers: ClassAnswers) -> ClassFigure:
+def average(key: str, answers: ClassAnswers) -> Value:
     """Returns the average of that key, in [0, 1]; `lacking` must be empty."""
     table = answers.table.astype(np.float64)
     value, variance = _average(key, table)
     # Where no mistake was seen, the variance of the seen records would promise a certainty that the next window does not keep.
     _, allowing = _average(key, table + UNSEEN / len(table))
-    return ClassFigure(value, _limits(value, max(variance, allowing), float(table.sum()), smallest_class(key, answers)))
+    variance, n = max(variance, allowing), float(table.sum())
+    whole = value * (1 - value)
+    # A mean of rates of rare classes varies more than a share of all records: as a share of fewer.
+    size = n * whole / variance if variance > whole > 0 else n
+    freedom = max(smallest_class(key, answers) - 1, 1)
+    found = likened_limits(*(np.array(number) for number in (value, min(variance, whole), size, freedom)))
+    return Value(value, float(found.lower), float(found.upper), METHOD, int(n))
 
 
 def _average(key: str, table: FloatArray) -> tuple[float, float]:
@@ -127,12 +125,3 @@ def smallest_class(key: str, answers: ClassAnswers) -> int:
         return int(labels.sum())
     known = predictions if key == "macro_precision" else labels.sum() - labels if key == "macro_false_positive_rate" else labels
     return int(known[known > 0].min(initial=int(labels.sum())))
-
-
-def _limits(value: float, variance: float, n: float, smallest: int) -> Interval:
-    whole = value * (1 - value)
-    # A mean of rates of rare classes varies more than a share of all records: as a share of fewer.
-    size = n * whole / variance if variance > whole > 0 else n
-    freedom = max(smallest - 1, 1)
-    found = likened_limits(*(np.array(number) for number in (value, min(variance, whole), size, freedom)))
-    return Interval(float(found.lower), float(found.upper), METHOD)

@@ -1,12 +1,12 @@
 """Errors of predicted numbers: their mean, absolute or squared, and the share of the labels' variance that the predictions explain."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..formulas.means import loss_limits, skewed_student, student
 from ..groups import FloatArray
+from ..values import Value
 from .answer_data import NumberAnswers
 
 FEW = 3
@@ -17,57 +17,47 @@ EQUAL_LABELS = "all labels are the same number, so there is no variance to expla
 LOSS, RATIO = "log_hall", "log_ratio_hall"
 
 
-@dataclass(frozen=True, slots=True)
-class DistanceFigure:
-    """An error or share, with its interval; an open end is None."""
-
-    value: float
-    lower: float | None
-    upper: float | None
-    method: str
-
-
-def _mean_loss(losses: FloatArray) -> DistanceFigure:
+def _mean_loss(losses: FloatArray) -> Value:
     mean = float(losses.mean())
     if mean == 0:
         # Without any error there is no scale that shows how large one could be.
-        return DistanceFigure(0.0, 0.0, None, LOSS)
+        return Value(0.0, 0.0, None, LOSS, losses.size)
     size = np.array(float(losses.size))
     with np.errstate(over="ignore"):
         found = loss_limits(np.array(mean), np.array(float((losses * losses).mean())), size, np.array(_skewness(losses - mean)))
     upper = float(found.upper)
-    return DistanceFigure(mean, min(float(found.lower), mean), max(upper, mean) if np.isfinite(upper) else None, LOSS)
+    return Value(mean, min(float(found.lower), mean), max(upper, mean) if np.isfinite(upper) else None, LOSS, losses.size)
 
 
-def mean_absolute_error(answers: NumberAnswers) -> DistanceFigure:
+def mean_absolute_error(answers: NumberAnswers) -> Value:
     """Returns the mean distance of prediction and label."""
     return _mean_loss(np.abs(answers.predicted - answers.actual))
 
 
-def mean_squared_error(answers: NumberAnswers) -> DistanceFigure:
+def mean_squared_error(answers: NumberAnswers) -> Value:
     """Returns the mean squared distance of prediction and label."""
     return _mean_loss((answers.predicted - answers.actual) ** 2)
 
 
-def root_mean_squared_error(answers: NumberAnswers) -> DistanceFigure:
+def root_mean_squared_error(answers: NumberAnswers) -> Value:
     """Returns the root of the mean squared distance."""
     found = mean_squared_error(answers)
     lower, upper = (None if end is None else float(np.sqrt(end)) for end in (found.lower, found.upper))
-    return DistanceFigure(float(np.sqrt(found.value)), lower, upper, found.method)
+    return Value(float(np.sqrt(found.value)), lower, upper, found.method, found.n)
 
 
-def r2(answers: NumberAnswers) -> DistanceFigure:
+def r2(answers: NumberAnswers) -> Value:
     """Returns 1 - squared errors / squared distances of the labels from their mean."""
     return _explained(answers.actual - answers.predicted, answers.actual)
 
 
-def explained_variance(answers: NumberAnswers) -> DistanceFigure:
+def explained_variance(answers: NumberAnswers) -> Value:
     """Returns 1 - variance of the errors / variance of the labels: as R2, but a constant error does not count."""
     errors = answers.actual - answers.predicted
     return _explained(errors - errors.mean(), answers.actual)
 
 
-def _explained(errors: FloatArray, actual: FloatArray) -> DistanceFigure:
+def _explained(errors: FloatArray, actual: FloatArray) -> Value:
     """Returns the share with limits from the logarithm of the ratio, by the change that each record makes to it (delta method).
 
     The unexplained share may be larger than in the sample by more than smaller, where rare errors are far larger than the others.
@@ -75,7 +65,7 @@ def _explained(errors: FloatArray, actual: FloatArray) -> DistanceFigure:
     squares, spread = errors**2, (actual - actual.mean()) ** 2
     ratio = float(squares.mean() / spread.mean())
     if ratio == 0:
-        return DistanceFigure(1.0, None, 1.0, RATIO)
+        return Value(1.0, None, 1.0, RATIO, actual.size)
     influence = squares / squares.mean() - spread / spread.mean()
     freedom = np.array(actual.size - 1.0)
     error = float(np.sqrt((influence**2).mean() / freedom))
@@ -83,7 +73,7 @@ def _explained(errors: FloatArray, actual: FloatArray) -> DistanceFigure:
     with np.errstate(over="ignore"):
         lower, upper = 1 - ratio * np.exp(above * error), 1 - ratio * np.exp(-float(student(freedom)) * error)
     value = 1 - ratio
-    return DistanceFigure(value, min(float(lower), value) if np.isfinite(lower) else None, max(float(upper), value), RATIO)
+    return Value(value, min(float(lower), value) if np.isfinite(lower) else None, max(float(upper), value), RATIO, actual.size)
 
 
 def _skewness(deviations: FloatArray) -> float:
@@ -92,7 +82,7 @@ def _skewness(deviations: FloatArray) -> float:
     return float(((deviations / scale) ** 3).mean()) if scale > 0 and np.isfinite(scale) else 0.0
 
 
-DISTANCES: Mapping[str, Callable[[NumberAnswers], DistanceFigure]] = {
+DISTANCES: Mapping[str, Callable[[NumberAnswers], Value]] = {
     "mean_absolute_error": mean_absolute_error,
     "mean_squared_error": mean_squared_error,
     "root_mean_squared_error": root_mean_squared_error,

@@ -35,28 +35,19 @@ def _measure(key: str, formula: str, answers: ClassAnswers | NumberAnswers | Una
         if isinstance(known, str):
             number = Undefined(known, int(answers.table.sum()))
         else:
-            n = smallest = len(known.labels)
-            counts = {"n": n, "classes": known.table.shape[1]}
-            loss, interval = log_loss_of_classes(known)
-            number = Value(loss, interval.lower, interval.upper, interval.method, n)
+            number = log_loss_of_classes(known)
+            smallest = number.n
+            counts = {"n": number.n, "classes": known.table.shape[1]}
     elif isinstance(answers, ClassAnswers):
         n = int(answers.table.sum())
         counts, smallest = {"n": n, "classes": len(answers.table)}, classes.smallest_class(key, answers) if n else 0
         reason = classes.lacking(key, answers) if key in classes.AVERAGES else NO_NUMBERS
-        if reason:
-            number = Undefined(reason, n)
-        else:
-            average = classes.average(key, answers)
-            number = Value(average.value, average.interval.lower, average.interval.upper, average.interval.method, n)
+        number = Undefined(reason, n) if reason else classes.average(key, answers)
     else:
         n = answers.actual.size
         counts, smallest = {"n": n}, n
         reason = distances.lacking(key, answers) if key in distances.DISTANCES else NO_CLASSES
-        if reason:
-            number = Undefined(reason, n)
-        else:
-            found = distances.DISTANCES[key](answers)
-            number = Value(found.value, found.lower, found.upper, found.method, n)
+        number = Undefined(reason, n) if reason else distances.DISTANCES[key](answers)
     warning = caution(smallest) if isinstance(number, Value) else None
     details = Details(formula=formula, counts=counts, caution=warning)
     return Measured(metric=key, scope="overall", group=None, number=number, smallest_group=smallest, details=details)

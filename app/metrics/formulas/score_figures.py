@@ -47,14 +47,6 @@ class Known:
     sets: ScoreSums
     everybody: ScoreSums
 
-    def size(self) -> FloatArray:
-        """Returns the number of records of equal weight of each set and label [S, 2]."""
-        return _effective_size(self.sets.weights, self.sets.squares)
-
-    def sizes(self) -> FloatArray:
-        """Returns the number of records of equal weight of each set [S]."""
-        return _effective_size(self.sets.weights.sum(axis=-1), self.sets.squares.sum(axis=-1))
-
 
 Figure = Callable[[Known], Figures]
 _LABELS = ("an unfavourable label", "a favourable label")
@@ -72,7 +64,7 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
     def figures(known: Known) -> Figures:
         weight, total, square = _moments(known.sets, label)
         mean = total / weight
-        limits = share_limits(mean, square / weight, known.size()[:, label])
+        limits = share_limits(mean, square / weight, known.sets.sizes[:, label])
         part = total if of_favourable else weight - total
         n = known.sets.counts[:, label]
         lacking = f"no record{{of}} with {_LABELS[label]} {_SCORED}"
@@ -97,10 +89,10 @@ def count(label: int, *, of_favourable: bool) -> Figure:
         if not of_favourable:
             total, square = weight - total, weight - 2 * total + square
         everybody = known.everybody.weights.sum()
-        size = _effective_size(everybody, known.everybody.squares.sum())
+        size = everybody * everybody / known.everybody.squares.sum()
         mean = np.maximum(total, 0) / everybody
         # Only the records of the label show the variance of scores; where there are none the sum is of whole records.
-        several = known.size()[:, label] + 1
+        several = known.sets.sizes[:, label] + 1
         freedom = np.where(known.sets.counts[:, label] > 0, np.fmin(several, size), size)
         limits = likened_limits(mean, np.maximum(square / everybody - mean * mean, 0), np.full_like(mean, size), freedom)
         counted, all_counted = known.sets.counts[:, label], np.full_like(known.sets.counts[:, label], known.everybody.counts.sum())
@@ -140,7 +132,7 @@ def _mean_loss(
 ) -> Figures:
     """Returns the mean loss; `costs` are those of a record of each bin if its label is favourable, and if it is not."""
     weight = known.sets.weights.sum(axis=-1)
-    size, n = known.sizes(), known.sets.counts.sum(axis=-1)
+    size, n = known.sets.size, known.sets.counts.sum(axis=-1)
     total, square = (part[..., quantity].sum(axis=-1) for part in (known.sets.sums, known.sets.sums_of_squares))
     first, second = (known.sets.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2))
     point = total / weight
@@ -156,7 +148,7 @@ def roc_auc(known: Known) -> Figures:
     details: dict[str, FloatArray | IntArray] = {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0]}
     details["binning_error"] = found.error
     lacking = f"no two labelled records{{of}}, one favourable and one not, {_SCORED.replace('has', 'have')}"
-    limits = ranking_limits(found, known.size())
+    limits = ranking_limits(found, known.sets.sizes)
     is_doubtful = found.error > MOST_ERROR
     area = np.where(is_doubtful, np.nan, found.area)
     n = counts.sum(axis=-1), counts.min(axis=-1)
@@ -169,7 +161,7 @@ def average_precision(known: Known) -> Figures:
     is_doubtful = found.error > MOST_ERROR
     return Figures(
         np.where(is_doubtful, np.nan, found.precision),
-        retrieval_limits(found, known.sizes(), known.size()[:, FAVOURABLE]),
+        retrieval_limits(found, known.sets.size, known.sets.sizes[:, FAVOURABLE]),
         "wilson_delta",
         counts.sum(axis=-1),
         counts[:, FAVOURABLE],
@@ -186,7 +178,7 @@ def gap(known: Known) -> Figures:
     n = sums.counts.sum(axis=-1)
     expected, favourable = (sums.calibration[..., part].sum(axis=-1) for part in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
-    limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], known.sizes())
+    limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], known.sets.size)
     points = calibration_gap(sums.calibration)
     return Figures(points, _stretch(limits, points), "newcombe_correlated", n, n, NO_SCORES, details)
 
@@ -195,7 +187,7 @@ def expected_error(known: Known) -> Figures:
     """Returns the distance of probability and share of favourable labels, averaged over ten bins."""
     bins, n = known.sets.calibration, known.sets.counts.sum(axis=-1)
     details = {"bins": (bins[..., 0] > 0).sum(axis=-1), "n": n}
-    return Figures(calibration_error(bins), error_limits(bins, known.sizes()), "folded_normal", n, n, NO_SCORES, details)
+    return Figures(calibration_error(bins), error_limits(bins, known.sets.size), "folded_normal", n, n, NO_SCORES, details)
 
 
 FIGURES: Mapping[str, Figure] = {
@@ -228,7 +220,7 @@ def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
     The upper limit is the furthest end of the two differences' intervals. The lower is zero unless one of the differences is
     significant, at 95 % for both together.
     """
-    means, sizes = odds(sums), _effective_size(sums.weights, sums.squares)
+    means, sizes = odds(sums), sums.sizes
     squares = sums.sums_of_squares[..., SCORE] / sums.weights
     points = np.abs(means[:-1] - means[-1:]).max(axis=-1)
     each = {}
@@ -246,10 +238,6 @@ def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
 def _moments(sums: ScoreSums, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Returns the weight, the scores and their squares over the records of one label."""
     return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]
-
-
-def _effective_size(weights: FloatArray, squares: FloatArray) -> FloatArray:
-    return np.asarray(weights * weights / squares)
 
 
 def _stretch(limits: IntervalEnds, points: FloatArray) -> IntervalEnds:

@@ -60,7 +60,7 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     the variance), which also hold for few records and equal scores. They are widened, or narrowed, for the standard deviation, which
     the same scores estimate (delta method, with their own third and fourth moments).
     """
-    weight, size = sets.weights.sum(axis=-1), _effective(sets)
+    weight, size = sets.weights.sum(axis=-1), sets.size
     mean = sets.sums[..., SCORE].sum(axis=-1) / weight
     centre, deviation = _spread(everybody)
     square = sets.sums_of_squares[..., SCORE].sum(axis=-1) / weight
@@ -102,7 +102,7 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     is_wide = bool(steps.size) and bool(bins.is_wide[place])
     part = (steps[place] - quantile * total[0]) / bins.summed((at == place).astype(np.float64))[0] if is_wide else 0.0
     inside = inside if is_wide else np.zeros_like(inside)
-    weight, size = sets.weights.sum(axis=-1), _effective(sets)
+    weight, size = sets.weights.sum(axis=-1), sets.size
     least, most = above / weight, (above + inside) / weight
     shares = least + part * (most - least)
     points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
@@ -139,11 +139,6 @@ GAPS: Mapping[str, Gap] = {
 """The figures that compare the scores of two groups, by metric."""
 
 
-def _effective(sums: ScoreSums) -> FloatArray:
-    """Returns the number of records of equal weight of each set [S]."""
-    return np.asarray(sums.weights.sum(axis=-1) ** 2 / sums.squares.sum(axis=-1))
-
-
 def _spread(everybody: ScoreSums) -> tuple[float, float]:
     """Returns the mean and the standard deviation of everybody's scores; the latter is 0 where they cannot be distinguished."""
     weight, bins = float(everybody.weights.sum()), everybody.bins
@@ -168,7 +163,7 @@ def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: f
     weight = sets.weights.sum(axis=-1)
     first, second, third = (sets.bins.summed(standard**power) / weight for power in (1, 2, 3))
     fourth = float((everybody.bins.summed(standard**4) / everybody.weights.sum())[0])
-    size, records = _effective(sets), float(_effective(everybody)[0])
+    size, records = sets.size, float(everybody.size[0])
     variances, together = (second - first**2) / size, third - first * second
     plain = variances[:-1] + variances[-1]
     per_square = (first[:-1] - first[-1]) / (2 * records)

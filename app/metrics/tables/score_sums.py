@@ -25,6 +25,17 @@ LARGEST_LOSS = -float(np.log(SMALLEST))
 """Log loss of a probability of zero for the actual outcome."""
 
 
+_SHAPES: Mapping[str, tuple[int, ...]] = {
+    "counts": (2,),
+    "weights": (2,),
+    "squares": (2,),
+    "sums": (2, len(QUANTITIES)),
+    "sums_of_squares": (2, len(QUANTITIES)),
+    "calibration": (DECILES, 3),
+}
+"""The axes of each array after that of the columns."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreSums:
     """Sums by column and actual outcome (unfavourable, favourable), over records with a score and a known outcome.
@@ -43,9 +54,20 @@ class ScoreSums:
     bins: ScoreBins
 
     @property
-    def arrays(self) -> list[Any]:
-        """All arrays but the bins; the first axis of each is the columns."""
-        return [self.counts, self.weights, self.squares, self.sums, self.sums_of_squares, self.calibration]
+    def arrays(self) -> dict[str, Any]:
+        """All arrays but the bins, by name; the first axis of each is the columns."""
+        return {name: getattr(self, name) for name in _SHAPES}
+
+    @property
+    def sizes(self) -> FloatArray:
+        """The number of records of equal weight of each column and outcome [C, 2]; NaN without records."""
+        return self.weights * self.weights / self.squares
+
+    @property
+    def size(self) -> FloatArray:
+        """The number of records of equal weight of each column [C]; NaN without records."""
+        size: FloatArray = self.weights.sum(axis=-1) ** 2 / self.squares.sum(axis=-1)
+        return size
 
     @classmethod
     def from_records(cls, columns: IntArray, size: int, actual: IntArray, scores: FloatArray, weights: FloatArray | None) -> Self:
@@ -78,36 +100,30 @@ class ScoreSums:
     @classmethod
     def empty(cls, size: int) -> Self:
         """Returns the sums of no record."""
-        return cls.from_records(*(np.zeros(0, np.int64), size, np.zeros(0, np.int64), np.zeros(0)), None)
+        nothing = np.zeros(0, np.int64)
+        return cls.from_records(nothing, size, nothing, np.zeros(0), None)
 
     @classmethod
     def merged(cls, parts: Sequence["ScoreSums"], columns_of: Sequence[IntArray], size: int) -> "ScoreSums":
         """Returns the sum of the parts. `columns_of` hold, for each part, the new positions in `range(size)` of its columns."""
         total = cls.empty(size)
         for part, columns in zip(parts, columns_of, strict=True):
-            for array, more in zip(total.arrays, part.arrays, strict=True):
-                np.add.at(array, columns, more)
+            for name, array in total.arrays.items():
+                np.add.at(array, columns, part.arrays[name])
         cells = [(columns[:, None] * 2 + np.arange(2)).ravel() for columns in columns_of]
         return replace(total, bins=ScoreBins.merged([part.bins for part in parts], cells, size * 2))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
         """Returns the sums of each set of columns; the sets are the columns of the result."""
-        counts, *others = (np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for part in self.arrays)
-        weights, squares, sums, sums_of_squares, calibration = others
-        return ScoreSums(counts, weights, squares, sums, sums_of_squares, calibration, self.bins.together(sets))
+        sums: dict[str, Any] = {name: np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for name, part in self.arrays.items()}
+        return ScoreSums(bins=self.bins.together(sets), **sums)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the sums as plain JSON values: only the filled bins, and no weights where every record weighs 1."""
-        weighed = not (np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts))
-        weights = {"weights": self.weights.tolist(), "squares": self.squares.tolist()} if weighed else {}
-        return {
-            "counts": self.counts.tolist(),
-            **weights,
-            "sums": self.sums.tolist(),
-            "sums_of_squares": self.sums_of_squares.tolist(),
-            "calibration": self.calibration.tolist(),
-            "ranked": self.bins.to_json(),
-        }
+        stored = {name: part.tolist() for name, part in self.arrays.items()}
+        if np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts):
+            del stored["weights"], stored["squares"]
+        return stored | {"ranked": self.bins.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
@@ -117,13 +133,11 @@ class ScoreSums:
             ValueError: they do not fit.
         """
         counts = check_counts(stored["counts"], size, 2)
-        weights, squares = (np.asarray(stored.get(name, counts), dtype=np.float64).reshape(size, 2) for name in ("weights", "squares"))
-        cells = (size, 2, len(QUANTITIES))
-        sums, sums_of_squares = (np.asarray(stored[name], dtype=np.float64).reshape(cells) for name in ("sums", "sums_of_squares"))
-        calibration = np.asarray(stored["calibration"], dtype=np.float64).reshape(size, DECILES, 3)
+        known = {"weights": counts, "squares": counts} | dict(stored)
+        sums: dict[str, Any] = {name: np.asarray(known[name], np.float64).reshape(size, *shape) for name, shape in _SHAPES.items()}
         ranked = stored.get("ranked")
         bins = ScoreBins.from_even(stored["histogram"], size * 2) if ranked is None else ScoreBins.from_json(ranked, size * 2)
-        return cls(counts, weights, squares, sums, sums_of_squares, calibration, bins)
+        return cls(bins=bins, **sums | {"counts": counts})
 
 
 def losses_of(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
