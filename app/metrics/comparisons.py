@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .groups import FloatArray
+from .groups import FloatArray, divide
 from .intervals import Interval, log_ratio, newcombe, paired_difference, paired_ratio
 
 _PAIRS = "pairs_"
@@ -110,18 +110,13 @@ class ShareComparison:
     slopes: Callable[[float, float], tuple[float, float]]
 
 
-def _over_draws(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    # A draw without a favourable reference record counts as unboundedly large; 0/0 is unknown and becomes NaN.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return monitored / reference
-
-
 RATIO = ShareComparison(
     "ratio",
     divides=True,
     point=lambda monitored, reference: monitored.rate / reference.rate,
     interval=log_ratio,
-    over_draws=_over_draws,
+    # A draw without a favourable reference record counts as unboundedly large; 0/0 is unknown and becomes NaN.
+    over_draws=divide,
     paired=lambda pairs, z: paired_ratio(pairs.both, pairs.monitored, pairs.reference, z),
     # A rate of zero has no logarithm; the other rate alone decides how uncertain the ratio is.
     slopes=lambda monitored, reference: (1 / monitored if monitored > 0 else 0.0, -1 / reference),

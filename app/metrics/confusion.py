@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .estimates import Words
-from .groups import FloatArray, IntArray
+from .groups import FloatArray, IntArray, divide
 
 LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
 
@@ -138,6 +138,4 @@ RATES: Mapping[str, Rate] = MappingProxyType(
 
 def rate(name: str, cells: FloatArray) -> FloatArray:
     """Returns the rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: FloatArray = PARTS[RATES[name].counted].of(cells) / PARTS[RATES[name].of_part].of(cells)
-    return ratio
+    return divide(PARTS[RATES[name].counted].of(cells), PARTS[RATES[name].of_part].of(cells))

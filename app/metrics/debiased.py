@@ -5,15 +5,16 @@ that did not, not from two figures as if they were independent.
 """
 
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 
 from .balanced import balanced_rate
-from .drawing import PRIOR, DrawnCells
+from .drawing import PRIOR
 from .estimates import DRAWS, Counted, Estimate, Words
-from .evidence import TableEvidence
+from .evidence import TableEvidence, build_cells
 from .feedback import CORRECT
-from .groups import FloatArray, IntArray, of_role
+from .groups import of_role
 from .measure import measure_all
 from .payload import FAVOURABLE
 from .perturbed import UNSEEN
@@ -62,7 +63,7 @@ def measure_debiased(
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
-        cells={"changes": _cells(outcomes, prior, (seed, draws), tag=3)},
+        cells={"changes": build_cells(outcomes, None, seed=seed, draws=draws, tag=3, prior=prior)},
         limits=limits,
         seed=seed,
         draws=draws,
@@ -83,7 +84,7 @@ def measure_debiased_feedback(
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """
     corrections, labels = table.corrections, table.label_changes
-    total, drawing = corrections.sum(axis=(1, 2)), (seed, draws)
+    total, build = corrections.sum(axis=(1, 2)), partial(build_cells, weighting=None, seed=seed, draws=draws)
     evidence = TableEvidence(
         groups=table.groups,
         estimates={
@@ -91,18 +92,13 @@ def measure_debiased_feedback(
             "correct_after": Counted(CORRECT, corrections[..., 1].sum(axis=-1), total),
         },
         cells={
-            "confusion": _cells(labels.sum(axis=3), PRIOR, drawing, tag=0),
-            "confusion_after": _cells(labels.sum(axis=2), PRIOR, drawing, tag=4),
-            "corrections": _cells(corrections, np.broadcast_to(PAIRED, corrections.shape), drawing, tag=5),
-            "label_changes": _cells(labels, np.broadcast_to(PAIRED, labels.shape), drawing, tag=6),
+            "confusion": build(labels.sum(axis=3), tag=0),
+            "confusion_after": build(labels.sum(axis=2), tag=4),
+            "corrections": build(corrections, tag=5, prior=np.broadcast_to(PAIRED, corrections.shape)),
+            "label_changes": build(labels, tag=6, prior=np.broadcast_to(PAIRED, labels.shape)),
         },
         limits=limits,
         seed=seed,
         draws=draws,
     )
     return measure_all("debiased_feedback", evidence, metrics)
-
-
-def _cells(counts: IntArray, prior: FloatArray | float, drawing: tuple[int, int], *, tag: int) -> DrawnCells:
-    weights: FloatArray = counts.astype(np.float64)
-    return DrawnCells(counts, weights, weights, *drawing, tag, prior)

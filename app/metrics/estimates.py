@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from .comparisons import ROUNDING, Pairs, Share, ShareComparison
-from .groups import FloatArray, IntArray
+from .groups import FloatArray, IntArray, divide
 from .intervals import Interval, Z, proportion
 
 DRAWS = 2000
@@ -192,9 +192,7 @@ class Resampled:
     def _rates(self, of: Sequence[int]) -> FloatArray:
         columns = list(of)
         # A draw in which the group is empty becomes NaN.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rates: FloatArray = self.drawn_count[..., columns].sum(axis=-1) / self.drawn_total[..., columns].sum(axis=-1)
-        return rates
+        return divide(self.drawn_count[..., columns].sum(axis=-1), self.drawn_total[..., columns].sum(axis=-1))
 
 
 def resample(

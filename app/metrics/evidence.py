@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalogue.metric import Over
-from .drawing import DrawnCells
+from .drawing import PRIOR, DrawnCells
 from .estimates import Counted, Estimate, Words
-from .groups import Groups, IntArray
+from .groups import FloatArray, Groups, IntArray
 from .tables.score_table import ScoreTable
 from .tables.strata import Strata
 from .tables.weighting import Weighting
@@ -44,7 +44,9 @@ def build_counted(words: Words, counts: IntArray, weighting: Weighting | None, p
     return Counted(words, part(counts), whole(counts), np.stack(columns, axis=-1))
 
 
-def build_cells(counts: IntArray, weighting: Weighting | None, *, seed: int, draws: int, tag: int) -> DrawnCells:
+def build_cells(
+    counts: IntArray, weighting: Weighting | None, *, seed: int, draws: int, tag: int, prior: FloatArray | float = PRIOR
+) -> DrawnCells:
     """Returns cells [columns, …] to draw from."""
     known = weighting or Weighting.of_counts(counts)
-    return DrawnCells(counts, known.weights, known.squares, seed, draws, tag)
+    return DrawnCells(counts, known.weights, known.squares, seed, draws, tag, prior)

@@ -1,7 +1,7 @@
 """The groups of one attribute: labels with roles, and the alignment of tables with different groups."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -103,3 +103,9 @@ def check_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
     if array.shape != shape or (array.size and (array.dtype.kind not in "iub" or array.min() < 0)):
         raise ValueError(f"expected counts of shape {shape}, none negative, found {array.dtype} of shape {array.shape}")
     return array.astype(np.int64)
+
+
+def divide(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> FloatArray:
+    """Returns the quotients; NaN or infinite where the whole is zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(part / whole, dtype=np.float64)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
 
-from ..groups import FloatArray
+from ..groups import FloatArray, divide
 from .means import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, share_limits
 
 HALVINGS = 40
@@ -13,9 +13,7 @@ HALVINGS = 40
 def calibration_gap(bins: FloatArray) -> FloatArray:
     """Returns the mean probability minus the share of favourable labels; NaN without records."""
     weight, expected, favourable = np.moveaxis(bins.sum(axis=-2), -1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap: FloatArray = (expected - favourable) / weight
-    return gap
+    return divide(expected - favourable, weight)
 
 
 def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size: FloatArray) -> IntervalEnds:
@@ -44,9 +42,7 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
 def calibration_error(bins: FloatArray) -> FloatArray:
     """Returns the mean over the bins, by weight, of |mean probability - share of favourable labels|; NaN without records."""
     weight, expected, favourable = np.moveaxis(bins, -1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error: FloatArray = np.abs(expected - favourable).sum(axis=-1) / weight.sum(axis=-1)
-    return error
+    return divide(np.abs(expected - favourable).sum(axis=-1), weight.sum(axis=-1))
 
 
 def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:

@@ -6,7 +6,7 @@ Source: SageMaker Clarify, pre-training metrics, with `reference` for its facet 
 
 import numpy as np
 
-from ..groups import FloatArray
+from ..groups import FloatArray, divide
 
 
 def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -47,15 +47,11 @@ def share_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray
 def class_imbalance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Returns (n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source: Clarify CI."""
     one, other = monitored.sum(axis=-1), reference.sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        imbalance: FloatArray = (other - one) / (other + one)
-    return imbalance
+    return divide(other - one, other + one)
 
 
 def _shares(outcomes: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares: FloatArray = outcomes / outcomes.sum(axis=-1, keepdims=True)
-    return shares
+    return divide(outcomes, outcomes.sum(axis=-1, keepdims=True))
 
 
 def _relative_entropy(of: FloatArray, against: FloatArray) -> FloatArray:

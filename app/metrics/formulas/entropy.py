@@ -7,7 +7,7 @@ a right one. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and whose rows 
 import numpy as np
 
 from ..confusion import PARTS, false_negatives, false_positives
-from ..groups import FloatArray
+from ..groups import FloatArray, divide
 
 ROUNDING = 8 * np.finfo(np.float64).eps
 
@@ -33,9 +33,7 @@ def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
 
 def mean_benefit(cells: FloatArray) -> FloatArray:
     """Returns the mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = 1 + (false_positives(cells) - false_negatives(cells)) / PARTS["records"].of(cells)
-    return mean
+    return 1 + divide(false_positives(cells) - false_negatives(cells), PARTS["records"].of(cells))
 
 
 def coefficient_of_variation(index: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ NaN or infinite; the caller checks beforehand. Sources: AIF360 ClassificationMet
 import numpy as np
 
 from ..confusion import PARTS, rate
-from ..groups import FloatArray
+from ..groups import FloatArray, divide
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -39,9 +39,7 @@ def rate_distance(name: str, monitored: FloatArray, reference: FloatArray) -> Fl
 def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Returns the smaller rate over the larger one, within [0, 1]."""
     one, other = rate(name, monitored), rate(name, reference)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        evenness: FloatArray = np.minimum(one, other) / np.maximum(one, other)
-    return evenness
+    return divide(np.minimum(one, other), np.maximum(one, other))
 
 
 def equalized_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -72,9 +70,7 @@ def treatment_ratio(cells: FloatArray) -> FloatArray:
 def f1(cells: FloatArray) -> FloatArray:
     """Returns the harmonic mean of precision and recall, 2 TP / (2 TP + FP + FN), within [0, 1]."""
     true, wrong = PARTS["true_positive"].of(cells), PARTS["wrong"].of(cells)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        score: FloatArray = 2 * true / (2 * true + wrong)
-    return score
+    return divide(2 * true, 2 * true + wrong)
 
 
 def balanced_accuracy(cells: FloatArray) -> FloatArray:
@@ -98,6 +94,4 @@ def treatment_equality(monitored: FloatArray, reference: FloatArray) -> FloatArr
 
 
 def _divide(cells: FloatArray, counted: str, of_part: str) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: FloatArray = PARTS[counted].of(cells) / PARTS[of_part].of(cells)
-    return ratio
+    return divide(PARTS[counted].of(cells), PARTS[of_part].of(cells))

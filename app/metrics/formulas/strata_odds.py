@@ -5,7 +5,7 @@ Strata without records of both groups and both outcomes say nothing about either
 
 import numpy as np
 
-from ..groups import FloatArray
+from ..groups import FloatArray, divide
 from ..intervals import Z
 from .conditional import StrataOutcomes
 
@@ -21,9 +21,7 @@ _TOLERANCE = 1e-13
 def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Returns Mantel and Haenszel's common odds ratio [...], from 0 up; infinite or NaN where nothing is against it."""
     above, below = _products(monitored, reference)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: FloatArray = above.sum(axis=-1) / below.sum(axis=-1)
-    return ratio
+    return divide(above.sum(axis=-1), below.sum(axis=-1))
 
 
 def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
