@@ -8,11 +8,11 @@ import pandas as pd
 
 from ..errors import InvalidInput
 from ..evidence.nulls import UnfairSide
+from ..scan.bins import MAX_VALUES, Bins, Codes
 from ..scan.cells import MAX_FEATURES
 from ..scan.results import SearchResult, search_groups
 from ..scan.search import MIN_RECORDS
-from .binning import bin_feature
-from .columns import Column, column_of
+from .columns import Column, column_of, encode, is_numeric, numbers_of
 from .evidence import check_arguments
 from .further import strata_of
 from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
@@ -79,3 +79,22 @@ def _number_strata(column: Column) -> npt.NDArray[np.int64]:
             "strata", f"{column.name!r} holds {len(strata.labels):,} different values where at most {MAX_STRATA} are compared"
         )
     return np.unique(np.asarray(strata.codes), return_inverse=True)[1].astype(np.int64)
+
+
+def bin_feature(column: Column, seen: npt.NDArray[np.bool_]) -> tuple[Bins, Codes]:
+    """Returns the division of a column by the records that are `seen` [N], and the position [N] of each record's value.
+
+    Raises:
+        InvalidInput: it has too many different values, or values that are neither text, numbers nor true/false.
+    """
+    name = str(column.name)
+    if is_numeric(column) and column[seen].nunique() > MAX_VALUES:
+        numbers = numbers_of(column, "features")
+        values, counts = np.unique(numbers[seen & ~np.isnan(numbers)], return_counts=True)
+        bins = Bins.choose(name, dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        return bins, bins.encode_numbers(numbers)
+    encoded = encode(column, "features")
+    counts = np.bincount(encoded.codes[seen & (encoded.codes >= 0)], minlength=len(encoded.texts))
+    bins = Bins.choose(name, dict(zip(encoded.texts, counts.tolist(), strict=True)))
+    # A missing value has the code -1, which is the last place.
+    return bins, np.append(bins.encode_texts(encoded.texts), bins.missing)[encoded.codes]

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..domain.category_schemes import CategoryMapping, require_mappings
+from ..domain.values import canonical
 from ..errors import InvalidInput
 from ..impact.categories import Category
 from ..impact.controlled import controls_sheet
@@ -16,9 +18,9 @@ from ..impact.local_law_144 import LEAST_SHARE, audit_tables
 from ..impact.people import CountedPeople
 from ..impact.presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..impact.sheets import ImpactSheet, Sheet, as_json, compare_with_reference, name_of
-from ..impact.weighted import WeightedTable, weighted_json
-from .categories import Selection, count_scored, count_selected
-from .mapping import map_values, weigh_frame
+from ..impact.weighted import WeightedPeople, WeightedTable, weigh_categories, weighted_json
+from .categories import PersonAnswers, Selection, count_scored, count_selected
+from .columns import column_of, numbers_of
 from .people import choose_references, people_of_frame
 
 NO_WEIGHTS = "no weights were given; name the columns that hold the probability of each category"
@@ -164,3 +166,45 @@ def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[s
     own = next((name for name in control if name in attributes), None)
     if own is not None:
         raise InvalidInput.of("control", f"{own!r} is an attribute of the report and cannot be its own control")
+
+
+def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> pd.DataFrame:
+    """Returns the frame with the values of mapped attributes replaced by their categories; others of these columns are missing.
+
+    Raises:
+        InvalidInput: a mapping is of no attribute, or none of its values is in the column.
+    """
+    for one in mappings:
+        named = one.values  # noqa: PD011 - a mapping's own member
+        if not named:
+            continue
+        if one.attribute not in attributes:
+            raise InvalidInput.of("categories", f"{one.attribute!r} is not one of the attributes, which are {', '.join(attributes)}")
+        categories = {canonical(value).strip(): category for value, category in named.items()}
+        column = column_of(frame, one.attribute, "attribute")
+        mapped = column.map(lambda value, known=categories: known.get(canonical(value).strip()), na_action="ignore")
+        if mapped.notna().sum() == 0:
+            raise InvalidInput.of("categories", f"none of the values that are mapped occurs in {one.attribute!r}")
+        frame = frame.assign(**{one.attribute: mapped.astype(object)})
+    return frame
+
+
+def weigh_frame(frame: pd.DataFrame, mappings: Sequence[CategoryMapping], answers: PersonAnswers) -> tuple[WeightedTable, ...]:
+    """Returns a table of each mapping with weights, over the people with an answer.
+
+    Raises:
+        InvalidInput: a column of weights is missing, or holds no probabilities.
+    """
+    tables = []
+    for one in mappings:
+        if not one.weights:
+            continue
+        weights = np.array([numbers_of(column_of(frame, name, "categories"), "categories") for name in one.weights])
+        assessed = answers.are_assessed
+        records = np.ones(int(assessed.sum()), dtype=np.int64)
+        people = WeightedPeople(tuple(one.weights.values()), weights[:, assessed], records, answers.are_selected[assessed])
+        try:
+            tables.append(weigh_categories(one.attribute, people))
+        except ValueError as error:
+            raise InvalidInput.of("categories", f"{one.attribute}: {error}") from error
+    return tuple(tables)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy.orm import Session
-
 from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
@@ -18,10 +16,8 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import is_ratio
 from ..metrics.verdicts import GRAVEST, Verdict, keeps_to, reaches
 from ..metrics.worst import how_far_out
-from ..store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
-from ..store.checks.results import measurements_of
-from ..store.deployments.monitors import monitor_of
-from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
+from ..store.checks.recent import RecentCheck, RecentFigure
+from ..tracking.looking import ComparisonState, DeploymentEvidence
 from ..tracking.wording import find_governing
 from .headlines import IMPACT
 from .overview import STALE_AFTER
@@ -176,21 +172,6 @@ class ForestSource:
     checks: Sequence[RecentCheck]
     measured: Sequence[Measurement]
     recent: Sequence[RecentFigure] = ()
-
-
-def read_forest(session: Session, deployment_no: int, *, now: datetime, metric: str | None = None) -> Forest:
-    """Returns the forest of the newest check, of that metric or else of the one that the deployment is judged by."""
-    checks = recent_checks(session, deployment_no, most=STRIP_CHECKS)
-    measured = measurements_of(session, checks[0].no) if checks else []
-    chosen = metric or choose_metric(measured)
-    source = ForestSource(
-        monitor=monitor_of(session, deployment_no),
-        evidence=look_at_evidence(session, deployment_no),
-        checks=checks,
-        measured=measured,
-        recent=recent_figures(session, deployment_no, chosen, checks),
-    )
-    return build_forest(source, metric=chosen, now=now)
 
 
 def choose_metric(measured: Iterable[Measurement]) -> str:

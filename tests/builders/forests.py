@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from app.details import Details
 from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.comparisons import Comparison
@@ -12,9 +14,11 @@ from app.domain.display_names import DisplayNames, GroupName
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
-from app.store.checks.recent import RecentCheck, RecentFigure
-from app.tracking.looking import ComparisonState
-from app.views.forest import Forest, ForestSource, build_forest
+from app.store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
+from app.store.checks.results import measurements_of
+from app.store.deployments.monitors import monitor_of
+from app.tracking.looking import ComparisonState, look_at_evidence
+from app.views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
 from tests.builders.comparison_states import evidence_of
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -106,3 +110,18 @@ def forest_of(*figures: Measurement, **more: Any) -> Forest:  # noqa: ANN401 - m
     recent = [point for one in figures for point in recent_of(one, [one.verdict] * len(checks))]
     values = {"monitor": MONITOR, "evidence": evidence_of(*states), "checks": checks, "measured": figures, "recent": recent}
     return build_forest(ForestSource(**values | more), metric=metric, now=now)
+
+
+def read_forest(session: Session, deployment_no: int, *, now: datetime, metric: str | None = None) -> Forest:
+    """Returns the forest of the newest check, of that metric or else of the one that the deployment is judged by."""
+    checks = recent_checks(session, deployment_no, most=STRIP_CHECKS)
+    measured = measurements_of(session, checks[0].no) if checks else []
+    chosen = metric or choose_metric(measured)
+    source = ForestSource(
+        monitor=monitor_of(session, deployment_no),
+        evidence=look_at_evidence(session, deployment_no),
+        checks=checks,
+        measured=measured,
+        recent=recent_figures(session, deployment_no, chosen, checks),
+    )
+    return build_forest(source, metric=chosen, now=now)

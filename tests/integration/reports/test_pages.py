@@ -12,9 +12,9 @@ import pytest
 from app.domain.checks import Span
 from app.reports.document import Made
 from app.reports.making import Form, Order, make_report
-from app.views.forest import read_forest
 from app.views.forest_headline import word_forest
 from tests.builders.check_results import read_results
+from tests.builders.forests import read_forest
 from tests.builders.pdf_files import page_count
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON

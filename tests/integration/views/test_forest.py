@@ -9,9 +9,10 @@ from app.domain.deployments import Endpoint
 from app.domain.display_names import DisplayNames, GroupName
 from app.metrics.verdicts import Verdict
 from app.store.database.engine import Database
-from app.views.forest import STRIP_CHECKS, Forest, read_forest
+from app.views.forest import STRIP_CHECKS, Forest
 from app.views.forest_headline import NO_FIGURES, word_forest
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.forests import read_forest
 from tests.builders.repeated_checks import repeat_check
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer

@@ -9,8 +9,7 @@ import pytest
 from app.domain.group_rules import Condition
 from app.errors import InvalidInput
 from app.evidence.nulls import UnfairSide
-from app.frames.binning import bin_feature
-from app.frames.groups import find_groups
+from app.frames.groups import bin_feature, find_groups
 from app.scan.bins import MAX_VALUES
 from app.scan.results import FoundGroup, SearchResult
 from tests.builders.planted_log import log

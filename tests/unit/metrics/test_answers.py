@@ -12,9 +12,9 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 from sklearn import metrics as oracle
 
 from app.metrics.answers import ClassAnswers, ClassProbabilities, NumberAnswers, Unanswered, measure_answers
-from app.metrics.answers.class_losses import CLASS_LOG_LOSS, log_loss_of_classes
 from app.metrics.answers.classes import AVERAGES, average
 from app.metrics.answers.distances import DISTANCES
+from app.metrics.answers.measure_answers import CLASS_LOG_LOSS, log_loss_of_classes
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.formulas.means import skewed_student, student
 from app.metrics.sentences import sentence

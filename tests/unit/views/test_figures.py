@@ -10,7 +10,8 @@ import pytest
 from app.details import Details
 from app.domain.checks import CheckState, DataSet, Measurement, Scope, Span
 from app.domain.comparisons import Comparison
-from app.metrics.answers import class_losses, classes, distances
+from app.metrics.answers import classes, distances
+from app.metrics.answers.measure_answers import LOSS_METHOD
 from app.metrics.statements import NO_VERDICT
 from app.metrics.verdicts import Verdict
 from app.views.check_views import CheckOfView
@@ -190,4 +191,4 @@ def test_every_documented_method_of_an_interval_has_words() -> None:
     named = set(re.findall(r"^\| `([a-z_]+)` \|", table, re.MULTILINE))
 
     assert len(named) > 20
-    assert (named | {distances.LOSS, distances.RATIO, classes.METHOD, class_losses.METHOD}) - INTERVALS.keys() == set()
+    assert (named | {distances.LOSS, distances.RATIO, classes.METHOD, LOSS_METHOD}) - INTERVALS.keys() == set()
