@@ -286,3 +286,13 @@ def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
     """Returns the marked records by their number, counted from 1, as an error names them."""
     first, count = int(np.argmax(marked)) + 1, int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"
+
+
+def check_frame(frame: object) -> None:
+    """Raises unless it is a frame.
+
+    Raises:
+        InvalidInput: it is something else.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")

@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..errors import InvalidInput
 from ..metrics.groups import IntArray, of_role
-from .columns import column_of
+from .columns import check_frame, column_of
 from .features import Feature, read_features
 from .grouping import FrameGrouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
@@ -68,8 +67,7 @@ def read_compared(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    if not isinstance(frame, pd.DataFrame):
-        raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")
+    check_frame(frame)
     lists = OutcomeLists.of(favourable, unfavourable)
     return ComparedRecords(
         frame,

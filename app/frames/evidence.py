@@ -18,7 +18,7 @@ from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import EvidenceProgress, expect_more_hours
 from ..evidence.sentences import State
-from .columns import column_of
+from .columns import check_frame, column_of
 from .grouping import FrameGrouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
 from .times import HourNumbers, first_of_each, hours_of
@@ -146,8 +146,7 @@ def check_arguments(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    if not isinstance(frame, pd.DataFrame):
-        raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")
+    check_frame(frame)
     if prediction is None and label is None:
         raise InvalidInput.of("prediction", "is needed, or label, or both")
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1:

@@ -23,7 +23,7 @@ from ..metrics.answers import measure_answers
 from ..metrics.catalogue.metric import FromAnswers
 from ..metrics.groups import NEITHER, Groups, as_groups
 from ..metrics.rows import RowData, measure_rows
-from .columns import Codes, checked_name, column_of, complete_numbers_of, looked_up
+from .columns import Codes, check_frame, checked_name, column_of, complete_numbers_of, looked_up
 from .further import scores_of, strata_of, weights_of
 from .grouping import FrameGrouping, cross_records, group_records
 from .names import unknown_metrics
@@ -153,8 +153,7 @@ class _Given:
     features: Sequence[str] | None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.frame, pd.DataFrame):
-            raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(self.frame).__name__}")
+        check_frame(self.frame)
         if self.label is None and self.prediction is None:
             raise InvalidInput.of("prediction", "is needed, or label, or both")
         if self.score is not None and self.prediction is None:

@@ -63,9 +63,9 @@ _REVERSED: Order = "reference - monitored"
 
 ROWS = (
     Metric(
-        key="class_imbalance",
-        title="Class imbalance (CI)",
-        formula="(n(reference) - n(monitored)) / (n(reference) + n(monitored))",
+        "class_imbalance",
+        "Class imbalance (CI)",
+        "(n(reference) - n(monitored)) / (n(reference) + n(monitored))",
         data=_LABELLED,
         measure=OfPair(distributions.class_imbalance, "labels", LABELS),
         scopes=_PAIRS_OF_CELLS,
@@ -80,9 +80,9 @@ ROWS = (
         aliases=("Clarify CI",),
     ),
     Metric(
-        key="difference_in_proportions_of_labels",
-        title="Difference in proportions of labels (DPL)",
-        formula="base_rate(reference) - base_rate(monitored)",
+        "difference_in_proportions_of_labels",
+        "Difference in proportions of labels (DPL)",
+        "base_rate(reference) - base_rate(monitored)",
         data=_LABELLED,
         measure=ComparedRate("base", REVERSED_DIFFERENCE),
         scopes=PAIRS,

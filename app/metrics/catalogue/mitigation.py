@@ -47,19 +47,14 @@ _BY_LABEL = (
 
 def _rate(key: str, title: str, formula: str, rate: str, convention: str, scopes: tuple[Scope, ...] = _MONITORED) -> Metric:
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=("debiased",),
         measure=RateOf(rate),
         scopes=scopes,
-        lowest=0.0,
-        highest=1.0,
-        ideal=None,
-        direction=Direction.NONE,
         convention=convention,
         source=_SOURCE,
-        says="",
         needs=_NEEDS["debiased"],
         is_default=True,
         is_stored=key in _STORED,
@@ -68,19 +63,17 @@ def _rate(key: str, title: str, formula: str, rate: str, convention: str, scopes
 
 def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> Metric:
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=("debiased",),
         measure=ComparedRate(rate, RATIO),
         scopes=_IMPACT,
-        lowest=0.0,
         highest=None,
         ideal=1.0,
         direction=Direction.TOWARDS_IDEAL,
         convention=convention,
         source=_SOURCE,
-        says="",
         order="monitored / reference",
         needs=_NEEDS["debiased"],
         limits=(0.8, 1.25),
@@ -93,14 +86,12 @@ def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> M
 
 def _quality(key: str, title: str, formula: str, measure: Measure, says: str, convention: str) -> Metric:
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=("debiased_feedback",),
         measure=measure,
         scopes=EVERYONE,
-        lowest=0.0,
-        highest=1.0,
         ideal=1.0,
         direction=Direction.HIGHER,
         convention=convention,
@@ -116,9 +107,9 @@ def _change(key: str, title: str, formula: str, measure: OfSet | OfPair, says: s
     is_of_labels = isinstance(measure, OfSet)
     data: Data = "debiased_feedback" if is_of_labels else "debiased"
     return Metric(
-        key=key,
-        title=title,
-        formula=formula,
+        key,
+        title,
+        formula,
         data=(data,),
         measure=measure,
         scopes=EVERYONE if is_of_labels else _MONITORED,
