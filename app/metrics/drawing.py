@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chndtr, chndtrinc
 
-from .groups import FloatArray, IntArray
+from .groups import FloatArray, IntArray, divide_or
 from .intervals import Interval
 
 PRIOR = 0.5
@@ -111,7 +111,7 @@ class DrawnCells:
         total, squares = (part.sum(axis=axes, keepdims=True) for part in (sums.weights, sums.squares))
         rest, others = total - sums.weights, squares - sums.squares
         spread = (sums.squares * rest**2 + others * sums.weights**2).clip(min=0.0)
-        known = np.divide(sums.weights * rest * total, spread, out=np.full_like(spread, np.inf), where=spread > 0)
+        known = divide_or(sums.weights * rest * total, spread, np.inf)
         scale = np.minimum(self._scale_sets(sets), known.min(axis=axes, keepdims=True))
         shapes: FloatArray = sums.weights * scale + self._priors(sets)
         return shapes
@@ -136,8 +136,7 @@ class DrawnCells:
         """Returns the records of equal weight per unit of weight of each set as a whole [sets, 1, …] (Kish)."""
         sums = self._sum(sets)
         total, squares = (part.sum(axis=tuple(range(1, part.ndim)), keepdims=True) for part in (sums.weights, sums.squares))
-        scale: FloatArray = np.divide(total, squares, out=np.ones_like(total), where=squares > 0)
-        return scale
+        return divide_or(total, squares, 1.0)
 
     def _sum(self, sets: Sequence[Sequence[int]]) -> _Sums:
         """Returns the cells of each set. Read only: every metric of these sets shares them."""
@@ -152,7 +151,7 @@ class DrawnCells:
 
 def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
     """Returns the counts, or the effective number of records, (Σw)²/Σw², where it is smaller."""
-    alike = np.divide(weights**2, squares, out=np.zeros_like(weights), where=squares > 0)
+    alike = divide_or(weights**2, squares, 0.0)
     return np.minimum(counts, (alike + ROUNDING).astype(np.int64))
 
 

@@ -109,3 +109,10 @@ def divide(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> FloatArray:
     """Returns the quotients; NaN or infinite where the whole is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(part / whole, dtype=np.float64)
+
+
+def divide_or(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float) -> FloatArray:
+    """Returns the quotients; `otherwise` where the whole is not above zero."""
+    quotients = np.full(np.broadcast_shapes(np.shape(part), np.shape(whole)), otherwise)
+    np.divide(part, whole, out=quotients, where=whole > 0)
+    return quotients

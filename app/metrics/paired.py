@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .comparisons import Pairs, Share, ShareComparison
 from .estimates import ComparedShares, Words
 from .formulas.means import likened_limits
-from .groups import FloatArray, IntArray, of_role
+from .groups import FloatArray, IntArray, divide_or, of_role
 from .intervals import Interval, Z
 from .tables import BalancedCells
 
@@ -177,7 +177,7 @@ class Paired:
         sizes = self._sizes[columns]
         # Numerator and denominator by the same product: if all outcomes are alike, the quotient is exactly 0 or 1.
         weighed, whole = shares @ sizes, known @ sizes
-        copied = np.divide(weighed, whole, out=np.full(len(weighed), np.nan), where=whole > 0)
+        copied = divide_or(weighed, whole, np.nan)
         figures = np.where(own, table.outcome, copied)
         if len(columns) == 1:
             return _Figures(figures, figures)
@@ -186,7 +186,7 @@ class Paired:
     def _pull(self, shares: FloatArray, known: FloatArray, columns: list[int]) -> FloatArray:
         """Returns the effect [K] of a record with one of the values on the other records' figures, through the weight of its value."""
         copies, sizes = self._masses[:, None] * known, self._sizes[columns]
-        of_value = np.divide((copies * shares).sum(axis=0), copies.sum(axis=0), out=np.zeros(len(columns)), where=copies.sum(axis=0) > 0)
+        of_value = divide_or((copies * shares).sum(axis=0), copies.sum(axis=0), 0.0)
         if sizes.sum() <= 0:
             return np.zeros(len(self.table.group))
         apart = of_value - float(sizes @ of_value) / sizes.sum()

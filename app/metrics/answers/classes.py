@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..formulas.means import likened_limits
-from ..groups import FloatArray
+from ..groups import FloatArray, divide_or
 from ..values import Value
 from .answer_data import ClassAnswers
 
@@ -39,19 +39,14 @@ class Sloped:
     by_right: FloatArray
 
 
-def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Returns the quotients; 0 where there is nothing to divide by, as scikit-learn has it."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-
-
 def _recall(shares: ClassShares) -> Sloped:
-    slope = _divide(np.ones_like(shares.labels), shares.labels)
+    slope = divide_or(np.ones_like(shares.labels), shares.labels, 0.0)
     value = shares.right * slope
     return Sloped(value, -value * slope, np.zeros_like(value), slope)
 
 
 def _precision(shares: ClassShares) -> Sloped:
-    slope = _divide(np.ones_like(shares.predictions), shares.predictions)
+    slope = divide_or(np.ones_like(shares.predictions), shares.predictions, 0.0)
     value = shares.right * slope
     return Sloped(value, np.zeros_like(value), -value * slope, slope)
 

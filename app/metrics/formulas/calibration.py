@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
 
-from ..groups import FloatArray, divide
+from ..groups import FloatArray, divide, divide_or
 from .means import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, share_limits
 
 HALVINGS = 40
@@ -35,7 +35,7 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
         scatters.append(np.maximum(mean_square - mean * mean, 0))
     of, against = sides
     scatter = scatters[0] * scatters[1]
-    correlation = np.divide(-of.point * against.point, np.sqrt(scatter), out=np.zeros_like(scatter), where=scatter > 0)
+    correlation = divide_or(-of.point * against.point, np.sqrt(scatter), 0.0)
     return difference_limits(of, against, np.clip(correlation, -1, 1))
 
 
@@ -72,9 +72,8 @@ class _Bins:
         self.error = calibration_error(bins)
         self.share = weight / weight.sum(axis=-1, keepdims=True)
         self.records = self.share * size[..., None]
-        filled = weight > 0
-        self.promised = np.divide(expected, weight, out=np.zeros_like(weight), where=filled)
-        self.gap = np.divide(expected - favourable, weight, out=np.zeros_like(weight), where=filled)
+        self.promised = divide_or(expected, weight, 0.0)
+        self.gap = divide_or(expected - favourable, weight, 0.0)
         # The gaps also vary because another sample fills the bins differently.
         self.among = np.maximum((self.share * self.gap**2).sum(axis=-1) - self.error**2, 0) / size
 
@@ -83,7 +82,7 @@ class _Bins:
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
         favourable = np.clip(self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1)
         variance = favourable * (1 - favourable)
-        deviation: FloatArray = np.sqrt(np.divide(variance, self.records, out=np.zeros_like(variance), where=self.records > 0))
+        deviation: FloatArray = np.sqrt(divide_or(variance, self.records, 0.0))
         return deviation
 
     def variance(self) -> FloatArray:
@@ -104,7 +103,7 @@ class _Bins:
         """Returns the probability of an error smaller than the observed one."""
         gap, deviation = factor[..., None] * self.gap, self.deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).
-        z = np.divide(gap, deviation, out=np.zeros_like(gap), where=deviation > 0)
+        z = divide_or(gap, deviation, 0.0)
         folded = np.sqrt(2 / np.pi) * deviation * np.exp(-z * z / 2) + gap * (1 - 2 * ndtr(-z))
         mean = np.where(deviation > 0, folded, np.abs(gap))
         spread = np.maximum(gap**2 + deviation**2 - mean**2, 0)

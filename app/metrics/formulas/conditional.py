@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..groups import FloatArray, IntArray
+from ..groups import FloatArray, IntArray, divide_or
 from ..intervals import Z
 
 METHOD = "posterior_moments"
@@ -24,8 +24,8 @@ class StrataOutcomes(NamedTuple):
     def density(self) -> FloatArray:
         """Returns the records of equal weight per unit of weight, per stratum [..., S, 1]; of all strata where one has no weight."""
         weights, squares = (part.sum(axis=-1, keepdims=True) for part in (self.weights, self.squares))
-        overall = _divide(weights.sum(axis=-2, keepdims=True), squares.sum(axis=-2, keepdims=True), 1.0)
-        return np.where(squares > 0, _divide(weights, squares, 1.0), overall)
+        overall = divide_or(weights.sum(axis=-2, keepdims=True), squares.sum(axis=-2, keepdims=True), 1.0)
+        return np.where(squares > 0, divide_or(weights, squares, 1.0), overall)
 
 
 def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -51,7 +51,7 @@ def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatA
     the centre is not moved, because strata differ.
     """
     both = monitored.weights + reference.weights
-    share = _divide(monitored.weights, both, 0.0)
+    share = divide_or(monitored.weights, both, 0.0)
     total = both.sum(axis=(-2, -1))[..., None, None]
     size = both.sum(axis=-1, keepdims=True) / total
 
@@ -66,7 +66,7 @@ def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatA
     spread, more = prior * counts, np.maximum(counts - 2, 0)
     likely = (more * share + overall + spread) / (more + 1 + 2 * spread)
     records = alike * (1 + 2 * prior)
-    scatter = _divide(likely * (1 - likely), records, 0.0)
+    scatter = divide_or(likely * (1 - likely), records, 0.0)
     lean = 2 * (1 - 2 * likely) * scatter / (records + 1)
 
     disparity = share[..., :1] - share[..., 1:]
@@ -75,11 +75,6 @@ def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatA
     sign = np.array([1.0, -1.0])
     centre = (size * sign * np.where(both > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum(axis=(-2, -1))
     deviation = np.sqrt((size**2 * scatter + of_sizes).sum(axis=(-2, -1)))
-    skewness = np.clip(_divide((size**3 * sign * lean).sum(axis=(-2, -1)), deviation**3, 0.0), -1, 1)
+    skewness = np.clip(divide_or((size**3 * sign * lean).sum(axis=(-2, -1)), deviation**3, 0.0), -1, 1)
     lower, upper = (centre + deviation * (end + skewness * (Z * Z - 1) / 6) for end in (-Z, Z))
     return np.maximum(lower, -1.0), np.minimum(upper, 1.0)
-
-
-def _divide(part: FloatArray, whole: FloatArray, otherwise: float) -> FloatArray:
-    ratio: FloatArray = np.divide(part, whole, out=np.full(np.broadcast_shapes(part.shape, whole.shape), otherwise), where=whole > 0)
-    return ratio

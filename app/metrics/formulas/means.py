@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from ..groups import FloatArray
+from ..groups import FloatArray, divide_or
 
 BEYOND = 0.025
 """Probability outside each limit."""
@@ -54,7 +54,7 @@ def likened_limits(
     to be equal prove no certainty.
     """
     whole = mean * (1 - mean)
-    scatter = np.divide(variance, whole, out=np.ones_like(whole), where=whole > 0)
+    scatter = divide_or(variance, whole, 1.0)
     least = 1 / np.maximum(size, 1)
     spread = student(freedom, beyond) ** 2 * np.clip(scatter, least, 1) / np.maximum(size, 1e-6)
     centre = (mean + spread / 2) / (1 + spread)

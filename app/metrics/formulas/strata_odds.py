@@ -5,7 +5,7 @@ Strata without records of both groups and both outcomes say nothing about either
 
 import numpy as np
 
-from ..groups import FloatArray, divide
+from ..groups import FloatArray, divide, divide_or
 from ..intervals import Z
 from .conditional import StrataOutcomes
 
@@ -57,7 +57,7 @@ def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -
     value = adjusted_odds_ratio(monitored.weights, reference.weights)
     with np.errstate(all="ignore"):
         sides = _variances(value, monitored.weights, reference.weights)
-        share = _divide(sides[0], sides[0] + sides[1])
+        share = divide_or(sides[0], sides[0] + sides[1], 0.0)
         heavy = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
         of_scores = ((1 - share) ** 2 * sides[0] * heavy[0] + share**2 * sides[1] * heavy[1]).sum(axis=-1)
         return _spread(value, np.sqrt(of_scores) / _information(*sides))
@@ -71,7 +71,7 @@ def expected_favourable(value: FloatArray, row: FloatArray, column: FloatArray, 
     """
     linear = size - row - column + value * (row + column)
     root = np.sqrt(np.maximum(linear**2 + 4 * (1 - value) * value * row * column, 0.0))
-    return _divide(2 * value * row * column, linear + root)
+    return divide_or(2 * value * row * column, linear + root, 0.0)
 
 
 def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> FloatArray:
@@ -106,25 +106,25 @@ def _variances(value: FloatArray, one: FloatArray, other: FloatArray) -> tuple[F
     row, column, size = _margins(one, other)
     first = expected_favourable(value[..., None], row, column, size)
     second = column - first
-    return _divide(first * (row - first), row), _divide(second * (size - row - second), size - row)
+    return divide_or(first * (row - first), row, 0.0), divide_or(second * (size - row - second), size - row, 0.0)
 
 
 def _information(one: FloatArray, other: FloatArray) -> FloatArray:
-    found: FloatArray = _divide(one * other, one + other).sum(axis=-1)
+    found: FloatArray = divide_or(one * other, one + other, 0.0).sum(axis=-1)
     return found
 
 
 def _products(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Returns the products of the two diagonals of each stratum [..., S] over its records."""
     size = (one + other).sum(axis=-1)
-    return _divide(one[..., 1] * other[..., 0], size), _divide(one[..., 0] * other[..., 1], size)
+    return divide_or(one[..., 1] * other[..., 0], size, 0.0), divide_or(one[..., 0] * other[..., 1], size, 0.0)
 
 
 def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
     """Returns the records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the weighted ones."""
     one, other = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
     both = (monitored.weights + reference.weights).sum(axis=-1)
-    scale = _divide((one + other).sum(axis=-1), both) / (monitored.density[..., 0] * reference.density[..., 0])
+    scale = divide_or((one + other).sum(axis=-1), both, 0.0) / (monitored.density[..., 0] * reference.density[..., 0])
     return (one, other), scale
 
 
@@ -133,10 +133,3 @@ def _spread(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArra
     factor = np.exp(Z * error)
     is_known = (value > 0) & np.isfinite(factor)
     return np.where(is_known, value / factor, 0.0), np.where(is_known, value * factor, np.inf)
-
-
-def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Returns the quotient, and 0 where there is nothing to divide by."""
-    shape = np.broadcast_shapes(np.shape(part), np.shape(whole))
-    found: FloatArray = np.divide(part, whole, out=np.zeros(shape), where=whole > 0)
-    return found

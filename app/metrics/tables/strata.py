@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts
+from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts, divide_or
 from .weighting import CellPart, Weighting, count_keys, sum_cells
 
 MOST_STRATA = 1000
@@ -174,9 +174,6 @@ def _estimate_counts(cells: FloatArray, counts: IntArray, weighting: Weighting |
     """
     if weighting is None:
         return np.rint(cells).astype(np.int64), None
-    mean, ratio = (
-        np.divide(part, whole, out=np.ones(counts.shape), where=whole > 0)
-        for part, whole in ((weighting.weights, counts), (weighting.squares, weighting.weights))
-    )
-    guessed = np.divide(cells, mean, out=np.zeros_like(cells), where=mean > 0)
+    mean, ratio = (divide_or(part, whole, 1.0) for part, whole in ((weighting.weights, counts), (weighting.squares, weighting.weights)))
+    guessed = divide_or(cells, mean, 0.0)
     return np.where(cells > 0, np.maximum(np.rint(guessed), 1), 0).astype(np.int64), Weighting(cells, cells * ratio)
