@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts, check_places
 from .score_table import ScoreTable
 from .strata import RecordStrata, Strata, merge_strata
-from .weighting import CellPart, Weighting, check_each, check_weights, count_keys, slices, sum_cells
+from .weighting import PlacedCells, Weighting, check_each, check_weights, count_keys, slices, sum_cells
 
 OUTCOMES = 3
 """Unfavourable 0, favourable 1, unclassified 2."""
@@ -21,8 +21,9 @@ OUTCOMES = 3
 class CountTable:
     """Counts [groups + 1, …] by the codes of `AXES`; the last row holds the records of no group.
 
-    `weighting` has the shape of the cells and is set where records carry weights. `strata` [S, groups, 2, …] divide the first `DIVIDED`
-    axes for the conditional metrics. `scores` are set where the model's scores are compared: those of every record that has one.
+    `weighting` has the shape of the cells and is set where records carry weights; that of `counts` alone is stored. `strata` [S, groups,
+    2, …] divide the first `DIVIDED` axes for the conditional metrics. `scores` are set where the model's scores are compared: those of
+    every record that has one.
     `STORED` selects the cells that are stored one by one; of the others, if there are any, each row stores only the sum.
 
     Raises:
@@ -134,7 +135,7 @@ class CountTable:
     @classmethod
     def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
         """Returns the sum of the tables; `rows_of` hold the new position of each row, including that of the ungrouped records."""
-        parts = [CellPart(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
+        parts = [PlacedCells(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
         cells, weighting = sum_cells(parts, (len(groups) + 1, *cls.AXES.values()))
         strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
         if any(table.scores is not None for table in tables):

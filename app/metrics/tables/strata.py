@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts, divide_or
-from .weighting import CellPart, Weighting, count_keys, sum_cells
+from .weighting import PlacedCells, Weighting, count_keys, sum_cells
 
 MOST_STRATA = 1000
 """Max distinct values of a stratum column: with more, nearly every record would be alone in its own."""
@@ -153,7 +153,9 @@ def merge_strata(parts: Sequence[Strata | None], rows_of: Sequence[IntArray], gr
         return Strata.none(reason, groups, *outcomes)
     place = {label: position for position, label in enumerate(labels)}
     of_labels = [np.array([place[label] for label in strata.labels], dtype=np.int64) for strata, _ in present]
-    cells = [CellPart(strata.counts, strata.weighting, np.ix_(own, rows)) for own, (strata, rows) in zip(of_labels, present, strict=True)]
+    cells = [
+        PlacedCells(strata.counts, strata.weighting, np.ix_(own, rows)) for own, (strata, rows) in zip(of_labels, present, strict=True)
+    ]
     counts, weighting = sum_cells(cells, (len(labels), groups + 1, *outcomes))
     return Strata(labels, counts[:, :-1], weighting and weighting.changed(lambda part: part[:, :-1]))
 

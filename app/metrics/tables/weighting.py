@@ -109,7 +109,7 @@ def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | N
     return array
 
 
-class CellPart(NamedTuple):
+class PlacedCells(NamedTuple):
     """Counts of one table, their weighting if it has one, and the index of the cells of a sum that they are added to."""
 
     counts: IntArray
@@ -117,7 +117,7 @@ class CellPart(NamedTuple):
     places: tuple[IntArray, ...]
 
 
-def sum_cells(parts: Sequence[CellPart], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
+def sum_cells(parts: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
     """Returns the sum of the counts, and of the weightings; None where none has one.
 
     Where only some tables are weighted, each record of the others weighs 1.

@@ -38,7 +38,7 @@ def present(data: TrainingData, watching: Monitor) -> dict[str, Present]:
 def same(found: GroupCounts | None, expected: GroupCounts | None) -> bool:
     assert found is not None
     assert expected is not None
-    ours, theirs = (table.weighting or Weighting.of_counts(table.cells) for table in (found, expected))
+    ours, theirs = (table.counts_weighting or Weighting.of_counts(table.counts) for table in (found, expected))
     np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-12)
     return (found.groups, found.counts.tolist(), found.unclassified.tolist(), found.other) == (
         expected.groups,
