@@ -17,6 +17,7 @@ from ...domain.retention import (
     RetentionPreset,
 )
 from ...domain.values import Scalar
+from ...objects import read_object
 from ...retention.rules import MAX_REASON
 from .base import NOT_BLANK, In, Out, example
 
@@ -57,12 +58,7 @@ class RetentionIn(In):
 
     def to_domain(self) -> RetentionPolicy:
         """Returns the policy, not yet checked."""
-        return RetentionPolicy(
-            preset=self.preset,
-            records_months=self.records_months,
-            feedback_months=self.feedback_months,
-            answers_months=self.answers_months,
-        )
+        return read_object(RetentionPolicy, self)
 
 
 class LegalHoldIn(In):
@@ -121,7 +117,7 @@ class ErasureIn(In):
 
     def to_domain(self) -> RecordSelector:
         """Returns the selector, not yet checked."""
-        return RecordSelector(record_ids=tuple(self.record_ids), field=self.field, value=self.value)
+        return read_object(RecordSelector, self)
 
 
 class ErasureOut(Out):
