@@ -208,7 +208,8 @@ def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> 
     with psycopg.connect(bare.url) as connection:
         for name in ("one", "two"):
             connection.execute(
-                "INSERT INTO deployments (id, name, problem_type, outputs, schema_version, model_revision) VALUES (%s, %s, 'binary', '{}', 1, '1')",
+                "INSERT INTO deployments (id, name, problem_type, outputs, schema_version, model_revision)"
+                " VALUES (%s, %s, 'binary', '{}', 1, '1')",
                 [name, name],
             )
         for statement in statements:
