@@ -1,10 +1,9 @@
 """The base of all bodies: unknown members are refused, types are taken literally, numbers are finite."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
-
-from ...objects import Joined
 
 NOT_BLANK = r"\S"
 """Pattern of a text that is not blank. Shown in the documentation; the rules of the domain refuse it, with better words."""
@@ -54,7 +53,18 @@ class Out(BaseModel):
     @classmethod
     def from_object(cls, source: object, **others: object) -> Self:
         """Returns the body of an object; `others` are members that it has no attribute for."""
-        return cls.model_validate(Joined(source, others) if others else source)
+        return cls.model_validate(_Joined(source, others) if others else source)
+
+
+class _Joined:
+    """The attributes of an object, together with further members."""
+
+    def __init__(self, source: object, members: Mapping[str, object]) -> None:
+        self._source = source
+        self._members = members
+
+    def __getattr__(self, name: str) -> object:
+        return self._members[name] if name in self._members else getattr(self._source, name)
 
 
 class ProblemField(Out):

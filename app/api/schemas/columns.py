@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...domain.deployments import Column, FieldKind, FieldType, StorageKind
-from ...objects import read_object
+from ...domain.deployments import Column, ColumnGroup, FieldKind, FieldType, Storage, StorageKind
 from .base import NOT_BLANK, In, Out
 from .values import GroupValueJson, group_value_json
 
@@ -31,6 +30,11 @@ class StorageIn(In):
     sent: Annotated[FieldType, Field(strict=False)] = Field(default=FieldType.STRING, description=_SENT)
     groups: list[ColumnGroupIn] = Field(default_factory=list, description=_GROUPS)
 
+    def to_domain(self) -> Storage:
+        """Returns the storage, not yet checked."""
+        groups = tuple(ColumnGroup(label=one.label, values=tuple(one.values)) for one in self.groups)
+        return Storage(kind=self.kind, sent=self.sent, groups=groups)
+
 
 class ColumnIn(In):
     """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
@@ -44,7 +48,8 @@ class ColumnIn(In):
         """Returns the column."""
         numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
         kind = self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL)
-        return read_object(Column, self, kind=kind)
+        storage = None if self.storage is None else self.storage.to_domain()
+        return Column(name=self.name, type=self.type, kind=kind, storage=storage)
 
 
 class ColumnGroupOut(Out):

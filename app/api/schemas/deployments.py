@@ -8,8 +8,7 @@ from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
 
 from ...domain.definitions import Definition, definition_of
-from ...domain.deployments import Deployment, ProblemType
-from ...objects import read_object
+from ...domain.deployments import Deployment, OutputFields, ProblemType
 from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, Out, Patch
 from .columns import ColumnIn, ColumnOut, column_json
@@ -121,12 +120,18 @@ class DeploymentIn(In):
 
     def to_domain(self) -> Definition:
         """Returns the definition, not yet checked."""
-        return read_object(
-            Definition,
-            self,
-            features=[column.to_domain() for column in self.features],
-            meta=[column.to_domain() for column in self.meta],
+        return Definition(
+            name=self.name,
+            owner=self.owner,
+            purpose=self.purpose,
+            problem_type=self.problem_type,
+            features=tuple(column.to_domain() for column in self.features),
+            meta=tuple(column.to_domain() for column in self.meta),
+            outputs=OutputFields(**self.outputs.model_dump()),
+            model_revision=self.model_revision,
             endpoint=self.endpoint.to_domain() if self.endpoint else None,
+            payload=self.payload.to_domain() if self.payload else None,
+            feedback=self.feedback.to_domain() if self.feedback else None,
         )
 
 

@@ -22,6 +22,10 @@ class TlsIn(In):
     certificate: str = Field(default="", json_schema_extra=_PEM, description=_CERTIFICATE)
     key: str = Field(default="", json_schema_extra=_PEM, description=_KEY)
 
+    def to_domain(self) -> EndpointTls:
+        """Returns the texts, not yet checked."""
+        return EndpointTls(**self.model_dump())
+
 
 class TlsPatch(Patch):
     """Parts to change; null removes one."""

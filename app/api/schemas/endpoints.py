@@ -13,9 +13,8 @@ from ...domain.deployment_rules import (
     MIN_REQUESTS_PER_SECOND,
     MIN_TIMEOUT_SECONDS,
 )
-from ...domain.deployments import Credentials, CredentialsKind, Endpoint, EndpointSource
+from ...domain.deployments import BodyMapping, Credentials, CredentialsKind, Endpoint, EndpointSource
 from ...domain.endpoint_health import BreakerState
-from ...objects import read_object
 from ...payloads.registry import PayloadFormat
 from .base import In, Out, Patch
 from .endpoint_tls import TlsIn, TlsOut, TlsPatch
@@ -112,11 +111,13 @@ class EndpointIn(In):
     def to_domain(self) -> Endpoint:
         """Returns the endpoint."""
         credentials = self.credentials.to_domain() if self.credentials else None
-        values: dict[str, object] = {}
+        mapping = BodyMapping(**self.mapping.model_dump()) if self.mapping else None
+        tls = self.tls.to_domain() if self.tls else None
+        values = self.model_dump(exclude={"credentials", "mapping", "tls"})
         if self.source is EndpointSource.MLFLOW:
             values["payload_format"] = PayloadFormat.MLFLOW
             values["concurrency"] = self.concurrency if "concurrency" in self.model_fields_set else 1
-        return read_object(Endpoint, self, credentials=credentials, **values)
+        return Endpoint(**values, credentials=credentials, mapping=mapping, tls=tls)
 
 
 class EndpointPatch(Patch):

@@ -7,7 +7,6 @@ from pydantic import Field
 
 from ...domain.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
-from ...objects import read_object
 from ...reports.regulator.presets import ReportPreset, choose_sheets
 from ...reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ...store.reports.schedules import first_due
@@ -65,7 +64,7 @@ class CategoriesIn(In):
 
     def to_mapping(self, attribute: str) -> CategoryMapping:
         """Returns the mapping, not yet checked."""
-        return read_object(CategoryMapping, self, attribute=attribute)
+        return CategoryMapping(attribute=attribute, scheme=self.scheme, values=dict(self.values), weights=dict(self.weights))
 
 
 class WantedSheetsIn(In):
@@ -91,11 +90,13 @@ class WantedSheetsIn(In):
 
     def to_wanted(self) -> SheetsWanted:
         """Returns the content as a report has it, not yet compared with the deployment."""
-        return read_object(
-            SheetsWanted,
-            self,
+        return SheetsWanted(
             sheets=choose_sheets([one.value for one in self.sheets], self.preset),
-            categories=[one.to_mapping(name) for name, one in self.categories.items()],
+            attributes=tuple(self.attributes),
+            controls=tuple(self.controls),
+            tool=self.tool,
+            preset=None if self.preset is None else self.preset.value,
+            categories=tuple(one.to_mapping(name) for name, one in self.categories.items()),
         )
 
 
@@ -111,7 +112,13 @@ class ReportScheduleIn(WantedSheetsIn):
 
     def to_content(self) -> ScheduleContent:
         """Returns the content, not yet compared with the deployment."""
-        return read_object(ScheduleContent, self, wanted=self.to_wanted().to_json(), channels=sorted(set(self.channels)))
+        return ScheduleContent(
+            name=self.name,
+            rhythm=self.rhythm,
+            wanted=self.to_wanted().to_json(),
+            channels=tuple(sorted(set(self.channels))),
+            enabled=self.enabled,
+        )
 
 
 class CategoriesOut(Out):

@@ -7,7 +7,6 @@ from pydantic import Field
 from ...domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
 from ...domain.mitigation_rules import mitigated_attributes, unused_attributes
 from ...domain.monitors import Monitor
-from ...objects import read_object
 from .base import In, Out, example
 
 _SETTINGS: dict[str, Any] = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
@@ -36,7 +35,11 @@ class MitigationIn(In):
 
     def to_domain(self) -> MitigationSettings:
         """Returns the settings, not yet checked."""
-        return read_object(MitigationSettings, self)
+        return MitigationSettings(
+            mode=self.mode,
+            attributes=None if self.attributes is None else tuple(self.attributes),
+            bias_detector=self.bias_detector,
+        )
 
 
 class MitigationOut(Out):

@@ -7,7 +7,7 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from ...checks.picking import measured_keys
 from ...domain.display_names import DisplayNames, GroupName
-from ...domain.group_rules import ALL_OTHERS, GroupRule
+from ...domain.group_rules import ALL_OTHERS, Condition, FoundBy, GroupRule, NumberInterval
 from ...domain.monitor_rules import (
     MAX_ATTRIBUTED_ROWS,
     MAX_ATTRIBUTES,
@@ -22,6 +22,9 @@ from ...domain.monitors import (
     FALSE_ALARM_HOURS,
     LABEL_HORIZON_HOURS,
     MAX_NIGHTLY_ROWS,
+    AttributionSettings,
+    EvidenceSettings,
+    Limits,
     Monitor,
     MonitoredAttribute,
     Schedule,
@@ -30,7 +33,6 @@ from ...domain.outcomes import OutcomeRule
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...errors import FieldProblem
 from ...metrics.sides import mirrored_ratio
-from ...objects import read_object
 from .base import In, Out, example
 from .values import GroupValueJson, ScalarJson
 
@@ -98,6 +100,16 @@ class ConditionIn(In):
     excluded: list[ScalarJson] | None = Field(default=None, description="An empty list takes any value.")
     or_missing: bool = Field(default=False, description="Records without a value meet it, too.")
 
+    def to_domain(self) -> Condition:
+        """Returns the condition, not yet checked."""
+        return Condition(
+            feature=self.feature,
+            values=tuple(self.values),
+            intervals=tuple(NumberInterval(above=interval.above, up_to=interval.up_to) for interval in self.intervals),
+            excluded=None if self.excluded is None else tuple(self.excluded),
+            or_missing=self.or_missing,
+        )
+
 
 class GroupRuleIn(In):
     """Who is in the monitored group: a record that meets every condition of one of the lists. All other records are the reference group."""
@@ -108,7 +120,7 @@ class GroupRuleIn(In):
 
     def to_domain(self) -> GroupRule:
         """Returns the rule, not yet checked."""
-        return read_object(GroupRule, self)
+        return GroupRule(tuple(tuple(condition.to_domain() for condition in conditions) for conditions in self.any_of))
 
 
 class FoundByIn(In):
@@ -157,17 +169,19 @@ class AttributeIn(In):
         """Returns the attribute, not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
         mirrors = "upper_threshold" not in self.model_fields_set
         rule = None if self.rule is None else self.rule.to_domain()
-        monitored, reference = self.monitored, self.reference
+        monitored, reference = tuple(self.monitored), None if self.reference is None else tuple(self.reference)
         if rule is not None:
-            monitored, reference = monitored or [rule.label], reference or [ALL_OTHERS]
-        return read_object(
-            MonitoredAttribute,
-            self,
+            monitored, reference = monitored or (rule.label,), reference or (ALL_OTHERS,)
+        return MonitoredAttribute(
+            feature=self.feature,
             monitored=monitored,
             reference=reference,
             rule=rule,
+            found_by=None if self.found_by is None else FoundBy(**self.found_by.model_dump()),
+            threshold=self.threshold,
             upper_threshold=mirrored_ratio(self.threshold) if mirrors else self.upper_threshold,
-            metric_limits=sorted(self.metric_limits.items()),
+            metric_limits=tuple((key, Limits(lower=own.lower, upper=own.upper)) for key, own in sorted(self.metric_limits.items())),
+            correlated_features=tuple(self.correlated_features),
         )
 
 
@@ -282,11 +296,19 @@ class MonitorIn(In):
 
     def to_domain(self) -> Monitor:
         """Returns the configuration, not yet checked."""
-        return read_object(
-            Monitor,
-            self,
-            outcomes=read_object(OutcomeRule, self),
-            attributes=[attribute.to_domain() for attribute in self.attributes],
+        return Monitor(
+            outcomes=OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable)),
+            attributes=tuple(attribute.to_domain() for attribute in self.attributes),
+            intersections=tuple(tuple(features) for features in self.intersections),
+            min_records=self.min_records,
+            max_records=self.max_records,
+            schedule=self.schedule,
+            metrics=None if self.metrics is None else tuple(self.metrics),
+            strata=self.strata,
+            draws=self.draws,
+            seed=self.seed,
+            evidence=EvidenceSettings(**self.evidence.model_dump()),
+            attribution=AttributionSettings(**self.attribution.model_dump()),
             names=self.names.to_domain(),
         )
 

@@ -17,7 +17,6 @@ from ...domain.retention import (
     RetentionPreset,
 )
 from ...domain.values import Scalar
-from ...objects import read_object
 from ...retention.rules import MAX_REASON
 from .base import NOT_BLANK, In, Out, example
 
@@ -58,7 +57,12 @@ class RetentionIn(In):
 
     def to_domain(self) -> RetentionPolicy:
         """Returns the policy, not yet checked."""
-        return read_object(RetentionPolicy, self)
+        return RetentionPolicy(
+            preset=self.preset,
+            records_months=self.records_months,
+            feedback_months=self.feedback_months,
+            answers_months=self.answers_months,
+        )
 
 
 class LegalHoldIn(In):
@@ -117,7 +121,7 @@ class ErasureIn(In):
 
     def to_domain(self) -> RecordSelector:
         """Returns the selector, not yet checked."""
-        return read_object(RecordSelector, self)
+        return RecordSelector(record_ids=tuple(self.record_ids), field=self.field, value=self.value)
 
 
 class ErasureOut(Out):

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from ...domain.channels import Channel, ChannelContent, ChannelKind
 from ...errors import Conflict, NotFound
-from ...objects import read_object
 from ..database.resealing import begin_sealing
+from ..database.rows import read_object
 from ..database.sealer import Sealer
 from ..tables import AlertChannelRow
 

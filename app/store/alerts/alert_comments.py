@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.alerts import Alert
 from ...errors import Conflict
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import AlertCommentRow
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
 from ...domain.checks import CheckRun, DataSet, Span
 from ...errors import NotFound
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 
 MOST_BETWEEN = 10_000

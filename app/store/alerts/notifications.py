@@ -13,8 +13,8 @@ from ...domain.alerts import Alert, Event
 from ...domain.channels import Channel
 from ...domain.notifications import Message, Notification, NotificationState, alert_message, message_of_test
 from ...errors import NotFound
-from ...objects import read_object
 from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.rows import read_object
 from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
 from .alert_channels import channel_by_no
 

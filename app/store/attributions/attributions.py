@@ -13,7 +13,7 @@ from ...domain.attributions import AttributionLimits, AttributionResult, Attribu
 from ...domain.checks import Span
 from ...domain.comparisons import Comparison
 from ...errors import Conflict, NotFound
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import AttributionRow, DeploymentRow, MonitorRow
 
 _QUEUE_NIGHTLY = text("""

@@ -4,7 +4,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckRun, CheckState, Span
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import CheckRow, DeploymentRow
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
 from ...errors import NotFound
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import EvidenceEraRow, EvidenceFigureRow
 from .hours import CountedPlace
 from .summaries import LimitSummary, encode_summary

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
-from ...objects import read_object
+from ..database.rows import read_object
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from ...domain.bias_detectors import DetectorCounts, DetectorQuality, DetectorVersion
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import BiasDetectorRow, CheckRow
 
 

@@ -10,9 +10,8 @@ from sqlalchemy.orm import Session
 
 from ...details import Details
 from ...domain.checks import DataSet
-from ...objects import read_object
 from ..checks.results import omit_columns
-from ..database.rows import array_text, read_named_rows, read_rows
+from ..database.rows import array_text, read_named_rows, read_object, read_rows
 from .overview import LAST_HOUR, OF_SERIES
 
 

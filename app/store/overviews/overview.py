@@ -13,8 +13,7 @@ from sqlalchemy.orm import Session
 from ...domain.checks import CheckState, Failure, WindowCounts
 from ...domain.display_names import DisplayNames
 from ...domain.monitors import Schedule
-from ...objects import read_object
-from ..database.rows import read_named_rows
+from ..database.rows import read_named_rows, read_object
 from ..deployments.monitors import read_names
 
 LAST_HOUR = timedelta(hours=1)

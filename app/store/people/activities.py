@@ -9,7 +9,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from ...domain.deployments import Deployment
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import ActivityRow
 from .audit_events import insert_event
 

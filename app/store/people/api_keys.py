@@ -8,7 +8,7 @@ from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ...errors import NotFound
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import ApiKeyRow, DeploymentRow
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
 from ...errors import Unavailable
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import AuditEventRow
 
 SEALED_AT_ONCE = 10_000

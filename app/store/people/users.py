@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...errors import Conflict, NotFound
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import DeploymentRow, SessionRow, UserRow
 
 

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.intake import IntakeCount
-from ...objects import read_object
+from ..database.rows import read_object
 from ..deployments.deployments import find_numbers
 from ..tables import IntakeCountRow as Row
 

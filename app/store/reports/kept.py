@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from ...domain.checks import Span
 from ...domain.report_schedules import KeptReport, KeptReportState
 from ...errors import Conflict, NotFound
-from ...objects import read_object
 from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.rows import read_object
 from ..tables import KeptReportFileRow, KeptReportRow
 
 _OPEN = (KeptReportState.QUEUED.value, KeptReportState.RUNNING.value)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.report_schedules import KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
 from ...errors import Conflict, NotFound
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 
 

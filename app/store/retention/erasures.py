@@ -20,7 +20,7 @@ from ...domain.retention import (
     receipt_document,
 )
 from ...errors import Conflict, NotFound
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import ErasureRow
 
 

@@ -4,7 +4,7 @@ from sqlalchemy import Select, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.retention import LegalHold
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import LegalHoldRow
 
 

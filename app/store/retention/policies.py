@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.retention import RetentionPolicy
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 
 

@@ -11,8 +11,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...errors import NotFound
-from ...objects import read_object
 from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.rows import read_object
 from ..tables import SubgroupScanRow
 
 _IF_LOST = "The scan's lease ran out: another worker may own it."

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingSummary
 from ...domain.values import GroupValue, Range
-from ...objects import read_object
+from ..database.rows import read_object
 from ..tables import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .correlations import store_correlations
 
