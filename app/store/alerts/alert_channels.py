@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from ...domain.channels import Channel, ChannelContent, ChannelKind
 from ...errors import Conflict, NotFound
 from ..database.resealing import begin_sealing
-from ..database.rows import read_object
 from ..database.sealer import Sealer
 from ..tables import AlertChannelRow
 
@@ -96,7 +95,18 @@ def delete_channel(session: Session, channel_id: str) -> None:
 
 
 def _channel(row: AlertChannelRow) -> Channel:
-    return read_object(Channel, row, sealed=row.secret, **{"url": None, "host": None, "to": (), **row.config})
+    return Channel(
+        no=row.no,
+        id=row.id,
+        name=row.name,
+        kind=ChannelKind(row.kind),
+        url=row.config.get("url"),
+        host=row.config.get("host"),
+        to=tuple(row.config.get("to", ())),
+        sealed=row.secret,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
 
 
 def _open_values(content: ChannelContent) -> dict[str, object]:

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from ...domain.alerts import Alert
 from ...errors import Conflict
-from ..database.rows import read_object
 from ..tables import AlertCommentRow
 
 
@@ -54,4 +53,4 @@ def count_comments(session: Session, alert: Alert) -> int:
 
 
 def _read(row: AlertCommentRow) -> AlertComment:
-    return read_object(AlertComment, row)
+    return AlertComment(no=row.no, id=row.id, author=row.author, text=row.text, created_at=row.created_at)

@@ -14,7 +14,6 @@ from ...domain.channels import Channel
 from ...domain.notifications import Message, Notification, NotificationState, alert_message, message_of_test
 from ...errors import NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
-from ..database.rows import read_object
 from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
 from .alert_channels import channel_by_no
 
@@ -199,7 +198,21 @@ def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: AN
 
 
 def _notification(row: NotificationRow, channel_id: str, alert_id: str | None) -> Notification:
-    return read_object(Notification, row, channel_id=channel_id, alert_id=alert_id, next_attempt_at=row.claimable_at)
+    return Notification(
+        no=row.no,
+        id=row.id,
+        channel_no=row.channel_no,
+        channel_id=channel_id,
+        alert_id=alert_id,
+        event=Event(row.event),
+        body=row.body,
+        state=NotificationState(row.state),
+        attempts=row.attempts,
+        next_attempt_at=row.claimable_at,
+        last_error=row.last_error,
+        created_at=row.created_at,
+        sent_at=row.sent_at,
+    )
 
 
 def _insert(session: Session, channel_no: int, event: Event, message: Message, *, alert_no: int | None) -> None:

@@ -1,19 +1,12 @@
 """Rows of a statement, fetched at once in the binary form of the wire: less than half the time of rows of SQLAlchemy's."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, cast
 
-import msgspec
 import psycopg
 from psycopg.rows import namedtuple_row
 from sqlalchemy.orm import Session
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-Read = TypeVar("Read", bound="DataclassInstance")
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -26,12 +19,6 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
     """Returns the rows likewise, with a member for each column."""
     with _connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
-
-
-def read_object(kind: type[Read], row: object, **others: object) -> Read:
-    """Returns a row as an object of a dataclass: each field from `others` or the row's column of its name, as the field's type."""
-    values = {name: others[name] if name in others else getattr(row, name) for name in (field.name for field in fields(kind))}
-    return msgspec.convert(values, kind, from_attributes=True)
 
 
 def array_text(values: Iterable[int | str | datetime | None]) -> str:

@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
 from ...errors import NotFound
-from ..database.rows import read_object
 from ..tables import EvidenceEraRow, EvidenceFigureRow
 from .hours import CountedPlace
 from .summaries import LimitSummary, encode_summary
@@ -82,7 +81,19 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     """Returns the era's present figures without their states, which take kilobytes each, in the order in which they were first seen."""
     present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.execute(select(*_KNOWN).where(*present).order_by(EvidenceFigureRow.no))
-    return [read_object(KnownFigure, row, key=_key(row)) for row in rows]
+    return [
+        KnownFigure(
+            no=row.no,
+            id=row.id,
+            key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
+            definition=row.definition,
+            starts_at=row.starts_at,
+            first_hour=row.first_hour,
+            until=row.until,
+            is_stale=row.is_stale,
+        )
+        for row in rows
+    ]
 
 
 def states_of(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
@@ -223,8 +234,14 @@ def _change(session: Session, nos: Collection[int], **values: object) -> None:
 
 
 def _stored(row: EvidenceFigureRow) -> StoredFigure:
-    return read_object(StoredFigure, row, key=_key(row))
-
-
-def _key(row: Any) -> FigureKey:  # noqa: ANN401 - a row of some of the columns, or of all
-    return FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric)
+    return StoredFigure(
+        no=row.no,
+        id=row.id,
+        key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
+        definition=row.definition,
+        starts_at=row.starts_at,
+        first_hour=row.first_hour,
+        until=row.until,
+        is_stale=row.is_stale,
+        state=row.state,
+    )

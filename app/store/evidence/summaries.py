@@ -10,7 +10,6 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
-from ..database.rows import read_object
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,4 +112,16 @@ def summaries_of(
 ) -> list[FigureSummary]:
     """Returns the summaries of one metric in the present era, in the order in which its figures were first seen; None allows all."""
     wanted = {"no": deployment_no, "metric": metric, "data": None if data is None else data.value, "attribute": attribute, "group": group}
-    return [read_object(FigureSummary, row, limits=row.summary) for row in session.execute(text(_SUMMARIES), wanted)]
+    return [
+        FigureSummary(
+            id=row.id,
+            data=DataSet(row.data),
+            attribute=row.attribute,
+            group=row.group,
+            metric=row.metric,
+            until=row.until,
+            is_stale=row.is_stale,
+            limits=msgspec.convert(row.summary, list[LimitSummary]),
+        )
+        for row in session.execute(text(_SUMMARIES), wanted)
+    ]

@@ -11,7 +11,6 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from ...domain.bias_detectors import DetectorCounts, DetectorQuality, DetectorVersion
-from ..database.rows import read_object
 from ..tables import BiasDetectorRow, CheckRow
 
 
@@ -110,4 +109,16 @@ def _versions(deployment_no: int) -> Select[Any]:
 
 
 def _version(row: Row[Any]) -> DetectorVersion:
-    return read_object(DetectorVersion, row, **row.training)
+    training = row.training
+    return DetectorVersion(
+        version=row.version,
+        attribute=row.attribute,
+        basis=row.basis,
+        check_id=row.check_id,
+        trained_at=row.trained_at,
+        counts=msgspec.convert(training["counts"], DetectorCounts),
+        made_by=training["made_by"],
+        threshold=training["threshold"],
+        quality=None if row.quality is None else msgspec.convert(row.quality, DetectorQuality),
+        reason=row.reason,
+    )

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ...domain.checks import CheckState, Failure, WindowCounts
 from ...domain.display_names import DisplayNames
 from ...domain.monitors import Schedule
-from ..database.rows import read_named_rows, read_object
+from ..database.rows import read_named_rows
 from ..deployments.monitors import read_names
 
 LAST_HOUR = timedelta(hours=1)
@@ -155,11 +155,19 @@ def overview_entries(session: Session, *, only_no: int | None) -> list[OverviewE
     """Returns every deployment, or that one, oldest first."""
     rows = read_named_rows(session, _ENTRIES, {"only_no": only_no})
     return [
-        read_object(
-            OverviewEntry,
-            row,
+        OverviewEntry(
+            no=row.no,
+            id=row.id,
+            name=row.name,
+            owner=row.owner,
+            monitor_version=row.monitor_version,
+            schedule=None if row.schedule is None else Schedule(row.schedule),
+            picked=None if row.picked is None else tuple(row.picked),
             last=_read_last(row),
             success=_read_success(row),
+            under_way=None if row.under_way is None else CheckState(row.under_way),
+            newest_record_at=row.newest_record_at,
+            open_alerts=row.open_alerts,
             names=read_names(row.names),
             unacknowledged=None
             if row.unseen_id is None

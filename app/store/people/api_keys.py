@@ -8,7 +8,6 @@ from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ...errors import NotFound
-from ..database.rows import read_object
 from ..tables import ApiKeyRow, DeploymentRow
 
 
@@ -120,4 +119,17 @@ _SELECT = select(ApiKeyRow, DeploymentRow.id.label("deployment_id")).outerjoin(D
 
 
 def _key(row: ApiKeyRow, deployment_id: str | None) -> ApiKey:
-    return read_object(ApiKey, row, deployment_id=deployment_id)
+    return ApiKey(
+        no=row.no,
+        id=row.id,
+        name=row.name,
+        role=row.role,
+        deployment_no=row.deployment_no,
+        deployment_id=deployment_id,
+        secret_hash=row.secret_hash,
+        created_at=row.created_at,
+        revoked_at=row.revoked_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        replaces=row.replaces,
+    )

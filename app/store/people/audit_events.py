@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 
 from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
 from ...errors import Unavailable
-from ..database.rows import read_object
 from ..tables import AuditEventRow
 
 SEALED_AT_ONCE = 10_000
@@ -179,4 +178,18 @@ def _select(wanted: AuditFilter) -> Select[AuditEventRow]:
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
     """Returns the row in the words of the product; `position` is that which it is about to have."""
-    return read_object(AuditEvent, row, position=row.position if position is None else position)
+    return AuditEvent(
+        no=row.no,
+        at=row.at,
+        actor=row.actor,
+        action=row.action,
+        outcome=row.outcome,
+        address=row.address,
+        request_id=row.request_id,
+        route=row.route,
+        deployment_id=row.deployment_id,
+        subject=row.subject,
+        details=row.details,
+        position=row.position if position is None else position,
+        hash=row.hash,
+    )

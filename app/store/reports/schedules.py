@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from ...domain.report_schedules import KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
 from ...errors import Conflict, NotFound
-from ..database.rows import read_object
 from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 
 
@@ -134,7 +133,19 @@ _SELECT: Select[ReportScheduleRow, Any] = select(
 
 def _schedule(found: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT`
     row, channels = found
-    return read_object(ReportSchedule, row, content=read_object(ScheduleContent, row, channels=sorted(channels)))
+    content = ScheduleContent(
+        name=row.name, rhythm=ReportRhythm(row.rhythm), wanted=row.wanted, channels=tuple(sorted(channels)), enabled=row.enabled
+    )
+    return ReportSchedule(
+        no=row.no,
+        id=row.id,
+        deployment_no=row.deployment_no,
+        version=row.version,
+        content=content,
+        since=row.since,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
 
 
 def first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:

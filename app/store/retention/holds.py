@@ -4,7 +4,6 @@ from sqlalchemy import Select, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.retention import LegalHold
-from ..database.rows import read_object
 from ..tables import LegalHoldRow
 
 
@@ -56,4 +55,6 @@ def _in_force(deployment_no: int) -> Select[LegalHoldRow]:
 
 
 def _hold(row: LegalHoldRow) -> LegalHold:
-    return read_object(LegalHold, row)
+    return LegalHold(
+        reason=row.reason, placed_by=row.placed_by, placed_at=row.placed_at, released_by=row.released_by, released_at=row.released_at
+    )

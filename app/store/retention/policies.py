@@ -7,8 +7,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.retention import RetentionPolicy
-from ..database.rows import read_object
+from ...domain.retention import RetentionPolicy, RetentionPreset
 from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 
 
@@ -57,4 +56,10 @@ def note_answers_erased(session: Session, deployment_no: int, until: datetime) -
 
 
 def _policy(row: RetentionPolicyRow) -> RetentionPolicy:
-    return read_object(RetentionPolicy, row)
+    return RetentionPolicy(
+        version=row.version,
+        preset=None if row.preset is None else RetentionPreset(row.preset),
+        records_months=row.records_months,
+        feedback_months=row.feedback_months,
+        answers_months=row.answers_months,
+    )

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 
 from ...errors import NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
-from ..database.rows import read_object
 from ..tables import SubgroupScanRow
 
 _IF_LOST = "The scan's lease ran out: another worker may own it."
@@ -115,4 +114,4 @@ def last_bins(session: Session, deployment_no: int) -> list[Any]:
 
 
 def _scan(row: SubgroupScanRow) -> SubgroupScan:
-    return read_object(SubgroupScan, row)
+    return SubgroupScan(**{name: getattr(row, name) for name in SubgroupScan.__dataclass_fields__})

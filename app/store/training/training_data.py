@@ -5,9 +5,8 @@ from typing import Any
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from ...domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingSummary
+from ...domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary
 from ...domain.values import GroupValue, Range
-from ..database.rows import read_object
 from ..tables import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .correlations import store_correlations
 
@@ -62,7 +61,17 @@ def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary
     row = session.get(TrainingDataRow, deployment_no)
     if row is None:
         return None
-    return read_object(TrainingSummary, row, labels=_distribution(row.labels))
+    return TrainingSummary(
+        form=TrainingForm(row.form),
+        label=row.label,
+        weight=row.weight,
+        records=row.records,
+        schema_version=row.schema_version,
+        labels=_distribution(row.labels),
+        absent=tuple(row.absent),
+        processed_at=row.processed_at,
+        processing_seconds=row.processing_seconds,
+    )
 
 
 def distributions_of(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
