@@ -49,7 +49,7 @@ export class MonitorForm {
     } else this.attributes.add();
   }
 
-  fill({ version, warnings, ...monitor }) {
+  fill({ version, warnings, measured_metrics: _, ...monitor }) {
     this.stored = monitor;
     const { elements } = this.form;
     for (const name of ["favourable", "unfavourable"]) elements.namedItem(name).value = writeValues(monitor[name], elements.namedItem(name).dataset.type);
