@@ -1,4 +1,4 @@
-"""The command line. One file per command, loaded on demand: `keys` need not wait for the imports of `example`."""
+"""The command line: one file per command, loaded on demand."""
 
 import gc
 import importlib
@@ -14,7 +14,7 @@ from ..errors import EvenhandError
 GARBAGE_THRESHOLD = 20_000
 """New containers before the garbage collector runs; a batch of records creates a few thousand, none of them in cycles."""
 
-# Before a command is loaded: by Python's own 700 it would look a thousand times for garbage among the imports, a fifth of their time.
+# Before a command is loaded: with Python's own 700, collections take a fifth of the time of the imports.
 gc.set_threshold(GARBAGE_THRESHOLD)
 
 COMMANDS = (
@@ -49,10 +49,9 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as above
         if cmd_name not in COMMANDS:
             return None
-        # No module can be called by a word of the language.
         module = "imports" if cmd_name == "import" else cmd_name.replace("-", "_")
         found = typer.main.get_command(importlib.import_module(f".{module}", __package__).command)
-        found.name = cmd_name  # a group of commands has none of its own, and the help shows it
+        found.name = cmd_name
         return found
 
 

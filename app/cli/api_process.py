@@ -1,7 +1,7 @@
-"""The process that answers HTTP. The supervisor starts it with a listening socket that outlives it."""
+"""The process that answers HTTP, on a listening socket that outlives it."""
 
 if __name__ == "__main__":
-    # Not at the top: each process that makes reports loads this file as its parent's main module, and needs nothing of the API.
+    # Not at the top: each process that makes reports loads this file as its parent's main module.
     from .api_server import main
 
     main()

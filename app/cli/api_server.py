@@ -1,4 +1,4 @@
-"""Answers HTTP on a socket that it is given: all that the process of `api_process.py` does."""
+"""Answers HTTP on a socket that it is given."""
 
 import asyncio
 import socket
@@ -18,8 +18,7 @@ from .startup import service_settings, spare_loaded_objects
 STOP_SECONDS = 10  # less than the supervisor waits
 
 SWITCH_SECONDS = 0.0005
-"""Seconds after which a thread that renders or stores lets the event loop go on. By Python's own 0.005 a call of a model, which needs
-several passes of the loop, would be late by several times that."""
+"""Longest run of a thread that renders or stores: with Python's own 0.005, calls of a model would be late by several times that."""
 
 
 def main() -> None:
@@ -38,7 +37,7 @@ def main() -> None:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # addresses reported by a proxy are not trusted here; the gate reads the scheme itself
+        proxy_headers=False,  # the gate reads the scheme itself
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     spare_loaded_objects()

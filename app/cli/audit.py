@@ -1,4 +1,4 @@
-"""`evenhand audit`: verifies the hash chain of audit events and writes them to a file."""
+"""`evenhand audit`."""
 
 import json
 import re
@@ -76,12 +76,6 @@ def _read_head(text: str) -> ChainHead | None:
 
 
 def _read_file(file: Path) -> Iterator[AuditEvent]:
-    """Yields the events of an export.
-
-    Raises:
-        InvalidInput: a line is not an event.
-        SetupError: the file cannot be read.
-    """
     try:
         with file.open(encoding="ascii") as lines:
             for number, line in enumerate(lines, start=1):

@@ -1,4 +1,4 @@
-"""`evenhand backup`: writes the database, as it is at one moment, to one file."""
+"""`evenhand backup`."""
 
 import contextlib
 import os
@@ -32,14 +32,14 @@ def backup(
         require_tables(database)
         with _new_file(file, force=force) as draft:
             dump(database.url, draft)
-    kilobytes = -(-file.stat().st_size // 1000)  # rounded up: no backup has 0 kB
+    kilobytes = -(-file.stat().st_size // 1000)
     key = "EVENHAND_SECRET_KEY" if settings.secret_key is not None else str(settings.data_dir.absolute() / KEY_FILE)
     typer.echo(f"The database is in {file} ({kilobytes:,} kB). The secret key is not in it: keep {key} too, in another place.")
 
 
 @contextlib.contextmanager
 def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
-    """Yields a draft next to `file` that takes its name when the block ends without an error, and is deleted otherwise."""
+    """Yields a draft that takes the name of `file` when the block ends without an error, and is deleted otherwise."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -53,7 +53,7 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
                     os.link(draft, file)  # unlike a rename, never replaces a file created meanwhile
                 except FileExistsError:
                     _refuse_existing(file)
-                except OSError:  # a file system without links, such as that of a memory stick
+                except OSError:  # a file system without links
                     _refuse_existing(file)
                     draft.replace(file)
             write_through(file.parent)

@@ -1,4 +1,4 @@
-"""`evenhand check`: queues a check directly in the database and, on request, follows it to its end."""
+"""`evenhand check`."""
 
 import time
 from datetime import UTC, datetime
@@ -68,7 +68,7 @@ def _parse_time(option: str, text: str) -> datetime:
 
 
 def _follow(database: Database, run: CheckRun) -> CheckRun:
-    """Returns the check when it has ended; shows its progress on standard error meanwhile."""
+    """Returns the check when it has ended."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("queued", total=None)
@@ -111,7 +111,7 @@ def _print_results(database: Database, run: CheckRun) -> bool:
         figure = judged_figure(one)
         side = figure.disadvantaged_group or figure.disadvantaged
         texts = (one.attribute, _name_group(one), one.data, one.metric, value, interval, str(one.n), one.verdict, side)
-        table.add_row(*(escape(text or "") for text in texts))  # names of groups come from records, and may hold markup
+        table.add_row(*(escape(text or "") for text in texts))  # names of groups come from records
     if measurements:
         console.print(table)
     return run.state is CheckState.SUCCEEDED

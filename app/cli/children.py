@@ -1,4 +1,4 @@
-"""Child processes that cannot outlive us: start one, see whether it lives, end it."""
+"""Child processes that cannot outlive us."""
 
 import contextlib
 import os
@@ -21,7 +21,6 @@ class ChildSpec:
     is_restarted: bool = True
     """False for a process that does its work once: its end is no failure."""
     stop_seconds: float = 15.0
-    """Max seconds to end in good order."""
 
 
 class Child:
@@ -52,7 +51,7 @@ class Child:
         self._process.terminate()
 
     def wait_for_end(self) -> None:
-        """Returns when it and the processes it started have ended: by themselves within `stop_seconds`, else killed."""
+        """Waits until it and the processes it started have ended: by themselves within `stop_seconds`, else killed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(self.spec.stop_seconds)
         with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS answers "not permitted" for a group of zombies

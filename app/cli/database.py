@@ -1,4 +1,4 @@
-"""The database of a command: the operator's own, else the embedded one, running while the command needs it."""
+"""The database of a command: the operator's own, else the embedded one."""
 
 import contextlib
 from collections.abc import Iterator
@@ -20,11 +20,10 @@ log = structlog.get_logger(__name__)
 
 @contextlib.contextmanager
 def ready_database(settings: Settings) -> Iterator[Database]:
-    """Yields the database of a service, migrated. An embedded one that runs is used; else it is started and, after the block, stopped.
+    """Yields the database of a service, migrated. An embedded one that does not run is started and, after the block, stopped.
 
     Raises:
-        SetupError: no service has created a database there, the embedded one does not start, or DATABASE_URL cannot be read.
-        Unavailable: the database cannot be used.
+    SetupError: no service has created a database there, or the embedded one does not start.
     """
     with open_database(settings) as database, database.refusals_named():
         require_tables(database)
@@ -34,11 +33,7 @@ def ready_database(settings: Settings) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
-    """Yields the database as it is. An embedded one that does not exist yet is created only if the command `creates` one.
-
-    Raises:
-        SetupError: there is no embedded one, it does not start, or DATABASE_URL cannot be read.
-    """
+    """Yields the database as it is. An embedded one that does not exist yet is created only if the command `creates` one."""
     with contextlib.ExitStack() as stack:
         if settings.database_url is not None:
             url = settings.database_url.get_secret_value()
@@ -50,12 +45,7 @@ def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Data
 
 
 def require_tables(database: Database) -> None:
-    """Returns if the database holds an Evenhand, of this version or another.
-
-    Raises:
-        SetupError: it holds none: most likely the command was meant for another database.
-        Unavailable: the database cannot be used.
-    """
+    """Raises SetupError if the database holds no Evenhand, of any version: most likely the command was meant for another one."""
     with database.operator_connection() as connection:
         if revision_of(connection) is None:
             raise SetupError(
@@ -65,12 +55,7 @@ def require_tables(database: Database) -> None:
 
 
 def require_answer(url: str) -> None:
-    """Returns if the database at that URL lets us in.
-
-    Raises:
-        SetupError: the URL cannot be read.
-        Unavailable: the database does not answer, or does not let us in.
-    """
+    """Raises SetupError or Unavailable if the database at that URL does not let us in."""
     database = Database(url, pool_size=1)
     try:
         with database.operator_connection() as connection:
@@ -80,11 +65,7 @@ def require_answer(url: str) -> None:
 
 
 def migrate(database: Database) -> None:
-    """Brings the schema up to date, with partitions for the coming months.
-
-    Raises:
-        SetupError: see `upgrade`; nothing was changed.
-    """
+    """Brings the schema up to date, with partitions for the coming months."""
     upgrade(database)
     with database.transaction() as session:
         ensure_coming_months(session, utc_now())

@@ -1,4 +1,4 @@
-"""`evenhand report --deployment`: the report that a regulator keeps, made from the log in the database."""
+"""`evenhand report --deployment`."""
 
 from datetime import UTC, datetime
 
@@ -17,12 +17,7 @@ from .startup import command_settings
 
 
 def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> bytes:
-    """Returns the report of a deployment in that format.
-
-    Raises:
-        InvalidInput: an option is wrong.
-        NotFound: there is no such deployment.
-    """
+    """Returns the report of a deployment in that format."""
     if options.start is None or options.end is None:
         raise InvalidInput.of("from" if options.start is None else "to", "must be given: a report of a deployment is on a period")
     span = Span(start=parse_time("from", options.start), end=parse_time("to", options.end))
@@ -45,11 +40,7 @@ def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> by
 
 
 def parse_time(option: str, text: str) -> datetime:
-    """Returns the moment in UTC, which is taken where no zone is given.
-
-    Raises:
-        InvalidInput: it is no time.
-    """
+    """Returns the moment in UTC, which is taken where no zone is given."""
     try:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

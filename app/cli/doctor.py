@@ -1,4 +1,4 @@
-"""`evenhand doctor`: looks at everything an installation needs, one line each, with what to do where something is wrong."""
+"""`evenhand doctor`."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,13 +30,11 @@ from .startup import command_settings
 command = typer.Typer(add_completion=False)
 
 MAX_SKEW = timedelta(seconds=5)
-"""Clock difference to the database that is still normal: times of records are the database's, those of alerts' retries ours."""
+"""Clock difference to the database that is still normal."""
 
 MIN_FREE_BYTES = 2 * 2**30
-"""Free bytes below which the disk is reported as nearly full."""
 
 MIN_MONTHS_AHEAD = 1
-"""Months ahead below which the partitions are reported."""
 
 MAX_DAY_WAIT = timedelta(days=1)
 """Time after which an ended day of checks that is not added up is reported."""
@@ -74,7 +72,7 @@ def doctor() -> None:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Yields a finding for each thing that can be looked at; after a database that does not answer, only for those without it."""
+    """Yields a finding for each thing; after a database that does not answer, only for those without it."""
     yield look_at_disk(settings.data_dir)
     yield look_at_secrets(settings)
     try:
@@ -105,7 +103,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
 
 def look_at_disk(folder: Path) -> Finding:
     """Returns the state of the disk of the data folder."""
-    # The folder may not be there yet; its disk is that of the nearest one above.
+    # The folder may not be there yet.
     existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
     free = shutil.disk_usage(existing).free
     words = f"{free / 2**30:.1f} GiB are free at {existing}."
@@ -125,7 +123,7 @@ def look_at_secrets(settings: Settings) -> Finding:
 
 
 def look_at_schema(session: Session) -> Finding:
-    """Returns whether this version of the program can work with the schema."""
+    """Returns whether this version can work with the schema."""
     revision, head = revision_of(session.connection()), newest_revision()
     if revision is None:
         return Finding("schema", ExamResult.FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
@@ -138,7 +136,7 @@ def look_at_schema(session: Session) -> Finding:
 
 
 def look_at_clock(session: Session) -> Finding:
-    """Returns how far this machine's clock is from the database's."""
+    """Returns how far this clock is from the database's."""
     before = utc_now()
     theirs: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
     skew = theirs - before - (utc_now() - before) / 2
@@ -196,7 +194,7 @@ def look_at_days(session: Session) -> Finding:
 
 
 def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
-    """Returns whether the stored secrets can be read with the key that is configured."""
+    """Returns whether the present key opens the stored secrets."""
     unreadable = find_unreadable(session, find_secret_box(settings))
     if unreadable:
         words = f"This key cannot read the stored secret of {name_first(unreadable)}."
@@ -205,7 +203,7 @@ def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
 
 
 def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]:
-    """Yields for each deployment with an endpoint whether it may be called, and whether it answered the last checks."""
+    """Yields for each endpoint whether it may be called, and whether it answered the last checks."""
     policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
     rows = session.execute(
         text(

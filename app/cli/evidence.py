@@ -1,4 +1,4 @@
-"""`evenhand evidence`: follows the groups of a log file over time, without a service or a database."""
+"""`evenhand evidence`."""
 
 import json
 from collections.abc import Sequence

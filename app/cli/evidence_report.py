@@ -1,4 +1,4 @@
-"""The report that `evidence` prints: a table of comparisons, the evidence over time as bars, and their meaning in sentences."""
+"""The report that `evidence` prints."""
 
 import textwrap
 from collections.abc import Iterator
@@ -22,7 +22,6 @@ TITLES = {
     "false_positive_rate_difference": "FPR difference",
     "accuracy_difference": "accuracy difference",
 }
-"""Names in the table, shorter than the catalogue's."""
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
@@ -47,12 +46,12 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
         console.print()
         for sentence in map(phrase_evidence, evidence.comparisons):
             console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
-    # Tables pad their lines with spaces, which a file or a page would keep.
+    # Tables pad their lines with spaces.
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 def phrase_evidence(one: ComparisonEvidence) -> str:
-    """Returns in a sentence what the evidence says of a comparison, and since when."""
+    """Returns what the evidence says of a comparison, and since when."""
     rate, group = FIGURES[one.metric], f"{one.attribute} {one.group}"
     if one.metric == "disparate_impact":
         bound = f"{_format(one.limit)} times that of {one.reference}"
@@ -130,7 +129,7 @@ def _list_notes(evidence: Evidence) -> Iterator[str]:
 
 
 def _draw_bars(one: ComparisonEvidence) -> str:
-    """Returns the evidence of unfairness over time as bars; a full bar is the evidence that an alarm needs."""
+    """Draws the evidence over time; a full bar is the evidence that an alarm needs."""
     parts = np.clip(one.log_evidence / one.log_threshold, 0, 1)
     for episode in one.episodes:
         parts[episode.alarm : len(parts) if episode.resolved is None else episode.resolved] = 1.0
@@ -148,5 +147,5 @@ def format_time(time: datetime) -> str:
 
 
 def fill(text: str, width: int, bullet: str = "") -> str:
-    """Returns the text in lines of at most `width`, the first of which begins with the bullet."""
+    """Returns lines of at most `width` characters, the first of which begins with the bullet."""
     return textwrap.fill(printable(text), width, initial_indent=bullet, subsequent_indent=" " * len(bullet), break_on_hyphens=False)

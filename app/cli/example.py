@@ -66,11 +66,11 @@ def _run_story(
         command=python_module(SERVER, str(listener.fileno())),
         inherited_files=(listener.fileno(),),
     )
-    # Loopback has to be allowed by name where an allow-list, or a service that other machines reach, would refuse the model.
+    # An allow-list, or a service that other machines reach, would refuse loopback.
     must_allow_model = settings.exposed_on is not None or settings.allowed_endpoints
     environment = {"EVENHAND_ENDPOINT_ALLOWLIST": ",".join((*settings.allowed_endpoints, MODEL_HOST))} if must_allow_model else {}
 
-    # The story runs in a thread: the supervisor's children end with the thread that starts them, so that must be the main one.
+    # The supervisor's children end with the thread that starts them, so that must be the main one.
     with ThreadPoolExecutor(max_workers=1) as pool:
         finished = pool.submit(performance.run, keys, hours, once=once)
         finished.add_done_callback(lambda _: stop.set())
@@ -84,7 +84,7 @@ def _run_story(
             )
         finally:
             stop.set()
-            listener.close()  # clients still in the queue are refused instead of waiting for a server that will not come
+            listener.close()  # clients still in the queue are refused instead of waiting
     try:
         finished.result()
     except Stopped:
@@ -94,7 +94,7 @@ def _run_story(
 
 @contextlib.contextmanager
 def _log_to_file(folder: Path) -> Iterator[Path]:
-    """Sends all log lines of this process, and all that its children write, to a file: the terminal is for the story."""
+    """Sends log lines of this process and its children to a file: the terminal is for the story."""
     path = folder / LOG_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`evenhand example-model`: a small model for following the how-to pages."""
+"""`evenhand example-model`."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""`evenhand export`: writes a month of records to a Parquet file that `evenhand import` reads."""
+"""`evenhand export`."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time

@@ -1,4 +1,4 @@
-"""Options of the commands that read a CSV file, and how their errors are shown."""
+"""Options of the commands that read a CSV file."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ REFERENCE = "A value or range to compare with; by default every other value or, 
 
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
-"""Names on the command line of the arguments of the library, where they differ."""
+"""Command-line names of the library's arguments, where they differ."""
 
 
 def open_console() -> Console:

@@ -1,4 +1,4 @@
-"""`evenhand groups`: looks in a log file for the subgroup that nobody listed, at a disadvantage or favoured."""
+"""`evenhand groups`."""
 
 from collections.abc import Sequence
 from pathlib import Path

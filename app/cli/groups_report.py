@@ -1,4 +1,4 @@
-"""The report that `groups` prints: what was searched, and the group that was found, as a request to watch it."""
+"""The report that `groups` prints."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .evidence_report import fill
 
 
 def render_groups(found: SearchResult, name: str, console: Console) -> str:
-    """Returns the report under the file's name, as wide as the console, but for the group as JSON, which is one line."""
+    """Returns the report, as wide as the console, but for the group as JSON, which is one line."""
     with console.capture() as capture:
         console.print(escape(fill(f"{name}: {say_search(found)}", console.width)), soft_wrap=True)
         if found.group is not None:
@@ -23,7 +23,7 @@ def render_groups(found: SearchResult, name: str, console: Console) -> str:
 
 
 def request_watching(found: SearchResult, name: str | None = None) -> dict[str, Any]:
-    """Returns the body of a request to watch the group that was found."""
+    """Returns the body of a request to watch the group."""
     group = found.group
     assert group is not None, "the search found a group"  # noqa: S101 - for the caller to see
     search = {"rule": msgspec.to_builtins(group.rule), "subsets": found.subsets, "p_value": found.p_value}

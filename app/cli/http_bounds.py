@@ -13,28 +13,22 @@ from ..settings import Network, Settings
 from ..web.addresses import client_of, is_within
 
 MAX_HEAD_BYTES = 65_536
-"""Max bytes of a request's head: its address and its headers."""
 
 MAX_HEADERS = 100
-"""Max headers of a request."""
 
 MAX_PIPELINED = 32
 """Max requests of one connection that wait for the answer to an earlier one."""
 
 RESERVED_FILES = 128
-"""Open files that are not connections of clients: those to the database and to models, uploads, the log."""
+"""Open files that are not connections of clients."""
 
 SWEEP_SECONDS = 1.0
-"""Max seconds between two looks at each connection."""
 
 _GRACE_SECONDS = 0.05
-"""Seconds by which a sweep that came late waits once more."""
 
 _LOG_SECONDS = 60.0
-"""Seconds between two log lines about refused connections."""
 
 _ENOUGH_FILES = 65_536
-"""Number of open files that suffices for any setting."""
 
 log = structlog.get_logger("evenhand.http")
 
@@ -82,7 +76,7 @@ class Connection(Protocol):
 
 @dataclass(slots=True)
 class Connections:
-    """The open connections of a process, counted in total and by address, and looked at once a second. Belongs to one event loop."""
+    """The open connections of a process, in total and by address. Belongs to one event loop."""
 
     bounds: HttpBounds
     _open: set[Connection] = field(default_factory=set)
@@ -92,7 +86,7 @@ class Connections:
     _logged_at: float = float("-inf")
 
     def enter(self, connection: Connection, host: str) -> bool:
-        """Counts a connection from that host, and looks at it from now on; returns False, and does neither, if there are too many."""
+        """Counts a connection from that host; returns False, and does not, if there are too many."""
         address = client_of(host)
         is_full = len(self._open) >= self.bounds.max_connections
         if self._by_address[address] >= self.bounds.max_connections_per_address:
@@ -101,7 +95,6 @@ class Connections:
         if is_full:
             self._refused += 1
             now = monotonic_seconds()
-            # Rarely, so that a flood of connections is no flood of the log.
             if now >= self._logged_at + _LOG_SECONDS:
                 log.warning(
                     "connections turned away",

@@ -1,10 +1,7 @@
 """The server's HTTP protocol, with bounds that apply before any key is read.
 
-The parser (httptools) buffers a head of any size until it ends, and the server gives it unlimited time. So both are counted here, as
-the bytes arrive. A request that exceeds a bound gets an answer where that is possible, and the connection is closed.
-
-It uses attributes of uvicorn's protocol that are not documented: pyproject.toml bounds its version, and
-`tests/unit/cli/test_http_protocol.py` names them.
+The parser (httptools) buffers a head of any size, and the server gives it unlimited time. So both are counted here.
+Uses attributes of uvicorn's protocol that are not documented: `tests/unit/cli/test_http_protocol.py` names them.
 """
 
 import asyncio
@@ -23,14 +20,14 @@ from ..web.problems import KINDS, ProblemKind, response_of
 from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
 
 _LINGER_SECONDS = 2.0
-"""Seconds for which a refused client may keep sending: if closed at once, it would see a broken connection and no answer."""
+"""Seconds for which a refused client may keep sending: closed at once, it would see a broken connection and no answer."""
 
 _PIECE = MAX_HEAD_BYTES
 """Max bytes passed to the parser at once; they are counted between the pieces."""
 
 
 class _Phase(Enum):
-    """The part of a request that a connection's next bytes belong to. IDLE: nothing has arrived since the last complete request."""
+    """The part of a request that the next bytes belong to. IDLE: nothing has arrived since the last complete request."""
 
     IDLE = auto()
     HEAD = auto()
@@ -46,7 +43,7 @@ class _Refusal:
 
 
 class _GivenUp(Exception):
-    """Stops the parser. It is not kept: its traceback holds the received data."""
+    """Stops the parser. Not kept: its traceback holds the received data."""
 
 
 _BAD = ProblemKind(400, "http-400", "This is not a request of HTTP")
@@ -86,7 +83,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unsent: tuple[int, float] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the server has it
-        """Called by the event loop."""
+        """See asyncio."""
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         if self._all.enter(self, host):
@@ -97,7 +94,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called by the event loop."""
+        """See asyncio."""
         super().connection_lost(exc)
         self._is_refused = True
         if self._host is not None:
@@ -105,7 +102,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._host = None
 
     def data_received(self, data: bytes) -> None:
-        """Called by the event loop. Data after a refusal is ignored."""
+        """See asyncio. Data after a refusal is ignored."""
         if self._phase is _Phase.IDLE:
             self._begin(_Phase.HEAD)
         for start in range(0, len(data), _PIECE):
@@ -165,23 +162,23 @@ class BoundedProtocol(HttpToolsProtocol):
         self._phase = _Phase.IDLE
         super().on_message_complete()
         if self.cycle.response_complete and not self.pipeline and not self.transport.is_closing():
-            # It was answered before its body was complete, and the rest of the body has ended the server's own wait.
+            # It was answered before its body was complete, which has ended the server's own wait.
             self._end_wait()
             self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def pause_writing(self) -> None:
-        """Called by the transport when much of an answer is not sent yet."""
+        """Called when much of an answer is not sent yet."""
         super().pause_writing()
         self._is_write_paused = True
 
     def resume_writing(self) -> None:
-        """Called by the transport when most of an answer is sent: whatever is paused next is another part, with its own time."""
+        """Called when most of an answer is sent: the next pause is of another part, with its own time."""
         super().resume_writing()
         self._is_write_paused = False
         self._unsent = None
 
     def look(self, now: float) -> None:
-        """Ends what has taken too long. `Connections` calls it again and again."""
+        """Ends what has taken too long."""
         self._look_at_reader(now)
         if self._ends_at is not None:
             if now >= self._ends_at:
@@ -195,7 +192,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._look_at_request(now)
 
     def _look_at_reader(self, now: float) -> None:
-        """Ends a connection whose client does not read its answer: it is closed only after all of that was sent."""
+        """Ends a connection whose client does not read its answer."""
         unsent = self.transport.get_write_buffer_size()
         if not unsent or not (self._is_write_paused or self.transport.is_closing()):
             return
@@ -209,7 +206,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unsent = unsent, now
 
     def _look_at_request(self, now: float) -> None:
-        """Ends a request that comes too slowly."""
         if self.flow.read_paused:  # this side keeps the client from sending
             self._begin(self._phase)
         elif self._phase is _Phase.HEAD:
@@ -274,7 +270,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, status.phrase.encode(), lines, bytes(response.body)))
 
     def _end_wait(self) -> None:
-        """Ends the server's wait for the next request."""
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None

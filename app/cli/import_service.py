@@ -1,4 +1,4 @@
-"""The service as an import on the command line sees it: REST v1 over HTTP, each request repeated until it is answered."""
+"""The service as an import sees it: REST v1 over HTTP, each request repeated until it is answered."""
 
 import json
 import time
@@ -19,7 +19,7 @@ from ..imports.report import RejectedRow
 
 TIMEOUT_SECONDS: Final = 60
 PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
-"""Seconds between attempts while the service does not answer: long enough for one that restarts."""
+"""Seconds between attempts: long enough for a service that restarts."""
 
 _AGAIN: Final = frozenset(
     {
@@ -63,12 +63,7 @@ class ImportService:
         return f"{self._client.base_url}{self._address}"
 
     def read_deployment(self) -> ImportTarget:
-        """Returns the deployment as an import needs it.
-
-        Raises:
-            NotFound: there is no such deployment for this key.
-            SetupError, Unavailable: as `ask`.
-        """
+        """Returns the deployment as an import needs it. Raises NotFound if this key sees none."""
         response = self._request("GET", self._address)
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
@@ -90,8 +85,7 @@ class ImportService:
         """Stores a native body of historical records; returns their receipt, after the durable commit.
 
         Raises:
-            InvalidInput: the body as a whole is refused.
-            SetupError, Unavailable: as `ask`.
+        InvalidInput: the body as a whole is refused.
         """
         headers = {"Content-Type": "application/json", "Evenhand-Source": RecordSource.IMPORT.value}
         path = f"{self._address}/{self._kind.value}-records?historical=true"
@@ -112,25 +106,21 @@ class ImportService:
         raise _unexpected(response)
 
     def note_unread(self, row: RejectedRow) -> None:
-        """Does nothing: the report of the command has the row, and the service counts what it was sent."""
+        """Does nothing: the report of the command has the row."""
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
-        """Notes how many records a sampled log does not hold, by hour. The service keeps the highest number of each hour and sender.
-
-        Raises:
-            SetupError, Unavailable: as `ask`.
-        """
+        """Notes how many records a sampled log does not hold. The service keeps the highest number of each hour and sender."""
         entries = [{"hour": hour.isoformat(), "not_received": 0, "left_out": count} for hour, count in sorted(hours.items())]
         for start in range(0, len(entries), _HOURS_AT_ONCE):
             part = {"sample_rate": rate, "hours": entries[start : start + _HOURS_AT_ONCE]}
             self.ask("PUT", f"/missing-records/{sender}", part)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """Returns the decoded answer to a request below the deployment's address, which must succeed.
+        """Returns the decoded answer to a request below the deployment's address.
 
         Raises:
-            SetupError: it was refused; the message is that of the answer.
-            Unavailable: there was no answer, in any attempt.
+        SetupError: it was refused.
+        Unavailable: there was no answer, in any attempt.
         """
         response = self._request(method, self._address + path, json=body, params=query)
         if response.is_error:
@@ -138,11 +128,7 @@ class ImportService:
         return response.json() if response.content else None
 
     def register(self, body: Mapping[str, Any]) -> None:
-        """Registers the deployment.
-
-        Raises:
-            SetupError, Unavailable: as `ask`.
-        """
+        """Registers the deployment."""
         response = self._request("POST", "/v1/deployments", json=body)
         if response.is_error:
             raise _unexpected(response)
@@ -167,18 +153,14 @@ class ImportService:
 
 
 def open_client(url: str, key: str) -> httpx.Client:
-    """Returns a connection to the service.
-
-    Raises:
-        SetupError: the address is none.
-    """
+    """Returns a connection to the service."""
     if not url.startswith(("http://", "https://")):
         raise SetupError(f"The address of the service must begin with http:// or https://, found {url!r:.100}. Set --url or EVENHAND_URL.")
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_SECONDS)
 
 
 def _read_column(found: Mapping[str, Any]) -> Column:
-    """Returns a column as its values are sent: a service stores those of a protected one in another form."""
+    """Returns a column as its values are sent."""
     storage = found.get("storage")
     sent = FieldType(storage["sent"] if storage else found["type"])
     is_number = sent in (FieldType.INTEGER, FieldType.NUMBER)

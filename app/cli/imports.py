@@ -1,4 +1,4 @@
-"""`evenhand import`: sends files of records to a service, each record once, however often the command is stopped and started."""
+"""`evenhand import`."""
 
 import json
 import os
@@ -38,7 +38,7 @@ STATE_FOLDER: Final = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".l
 POLL_SECONDS: Final = 1.0
 
 MAX_SHOWN: Final = 10
-"""Max kinds of rejections, and max rejected rows, that the command prints."""
+"""Max kinds of rejections, and max rejected rows, that are printed."""
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of one layout.", exists=True, dir_okay=False, readable=True)]
 Url = Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service.")]
@@ -167,7 +167,7 @@ def sagemaker(
         places = ImportPlaces(state, rejections)
         report = _import_folders(service, captures, LogKind.PAYLOAD, at, places)
         if ground_truth:
-            # One file of rejected rows cannot be of two imports: a stopped one would cut the other's off.
+            # With one file of rejected rows for two imports, a stopped one would cut the other's off.
             _import_folders(service, ground_truth, LogKind.FEEDBACK, at, ImportPlaces(state, None))
         if violations is not None and report.earliest is not None and report.latest is not None:
             found = check_span(service, report.earliest, report.latest)
@@ -176,12 +176,7 @@ def sagemaker(
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[str, Any]]:
-    """Returns the measurements of a check of the hours from the earliest to the latest record, once it has ended.
-
-    Raises:
-        SetupError: the check ended without figures; the message says why.
-        Unavailable: the service does not answer.
-    """
+    """Returns the measurements of a check of the hours from the earliest to the latest record, once it has ended."""
     end = hour_of(datetime.fromisoformat(latest)) + HOUR
     span = {"from": hour_of(datetime.fromisoformat(earliest)).isoformat(), "to": min(end, utc_now()).isoformat()}
     check = service.ask("POST", "/checks", span)
@@ -200,11 +195,7 @@ def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
-    """Returns the decoded content of a file.
-
-    Raises:
-        InvalidInput: it is not JSON.
-    """
+    """Returns the decoded content of a file."""
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -232,12 +223,7 @@ def _import_folders(service: ImportService, paths: Sequence[Path], kind: LogKind
 def import_into(
     service: ImportService, files: Sequence[InputFile], given: ImportLayout | None, subject: ImportSubject, places: ImportPlaces
 ) -> ImportReport:
-    """Imports files, shows the progress and prints the report.
-
-    Raises:
-        InvalidInput, TooLarge: a file cannot be read.
-        SetupError, Unavailable: the service refuses all rows, or does not answer.
-    """
+    """Imports files, shows the progress and prints the report."""
     layout = find_layout(files, given, subject.kind)
     identity = {
         "files": [file.digest for file in files],
@@ -259,11 +245,7 @@ def import_into(
 
 
 def parse_offset(text: str | None) -> tzinfo | None:
-    """Returns the zone of an offset such as `+01:00`.
-
-    Raises:
-        InvalidInput: it is none.
-    """
+    """Returns the zone of an offset such as `+01:00`."""
     if text is None:
         return None
     try:
@@ -276,11 +258,7 @@ def parse_offset(text: str | None) -> tzinfo | None:
 
 
 def parse_moment(text: str | None) -> datetime | None:
-    """Returns a moment with its offset.
-
-    Raises:
-        InvalidInput: it is none, or has no offset.
-    """
+    """Returns a moment with its offset."""
     if text is None:
         return None
     try:
@@ -306,7 +284,7 @@ def _subject(service: ImportService, kind: LogKind, columns: ColumnNames, at: st
 
 @contextmanager
 def show_progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport], None]]:
-    """Yields a function that shows how far the import is; where nobody watches it shows nothing."""
+    """Yields a function that shows how far the import is; nothing where nobody watches."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
@@ -319,7 +297,7 @@ def show_progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport
 
 
 def print_report(report: ImportReport, rejections: Path | None) -> None:
-    """Prints the numbers of an import, the most frequent reasons of rejections, and the first rejected rows."""
+    """Prints counts, the most frequent reasons of rejections, and the first rejected rows."""
     typer.echo(f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, {report.rejected:,} rejected.")
     for reason, rows in report.reasons.most_common(MAX_SHOWN):
         typer.echo(f"  {rows:,} × {reason}")

@@ -1,4 +1,4 @@
-"""`evenhand report kept` and `evenhand report schedule`: reports that are kept, and the schedules they are made by."""
+"""`evenhand report kept` and `evenhand report schedule`."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,6 @@ from .database import ready_database
 from .startup import command_settings
 
 MOST_LINES = 1000
-"""Max kept reports that are listed."""
 
 ACTOR = "evenhand report"
 
@@ -40,7 +39,7 @@ class ScheduleOptions:
 
 
 def list_kept(deployment_id: str) -> Iterator[str]:
-    """Yields one line for each schedule and each kept report, the newest report first."""
+    """Yields a line for each schedule and each kept report, the newest report first."""
     with _opened(deployment_id) as (session, deployment):
         for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES):
             state, channels = "on" if one.content.enabled else "off", ", ".join(one.content.channels)
@@ -57,24 +56,13 @@ def describe_kept(report: KeptReport) -> str:
 
 
 def read_kept(deployment_id: str, report_id: str, form: str) -> bytes:
-    """Returns a kept report as it was made.
-
-    Raises:
-        NotFound: there is no such deployment or report.
-        Conflict: it is not ready.
-    """
+    """Returns a kept report as it was made."""
     with _opened(deployment_id) as (session, deployment):
         return read_kept_file(session, get_kept(session, deployment.no, report_id), form)
 
 
 def set_schedule(deployment_id: str, options: ScheduleOptions, wanted: SheetsWanted) -> str:
-    """Stores a schedule and returns a sentence on it.
-
-    Raises:
-        InvalidInput: names the option that is wrong.
-        Conflict: the deployment has no monitor, or too many schedules.
-        NotFound: there is no such deployment.
-    """
+    """Stores a schedule and returns a sentence on it."""
     if re.fullmatch(ID_PATTERN, options.schedule) is None:
         raise InvalidInput.of("schedule", f"must be an id of small letters, digits, - and _, found {options.schedule!r:.100}")
     if options.rhythm not in list(ReportRhythm):

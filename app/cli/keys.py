@@ -1,4 +1,4 @@
-"""`evenhand keys`: creates, lists, rotates and revokes API keys, directly in the database."""
+"""`evenhand keys`."""
 
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -111,11 +111,7 @@ def _describe_state(key: ApiKey, now: datetime) -> str:
 
 
 def deployment_no(session: Session, deployment_id: str) -> int:
-    """Returns the number of the deployment with that id.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the number of the deployment with that id."""
     no = session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
     if no is None:
         raise NotFound("deployment", deployment_id)

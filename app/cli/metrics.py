@@ -1,4 +1,4 @@
-"""`evenhand metrics`: measures a file of predictions or labels, without a service or a database."""
+"""`evenhand metrics`."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""The files of `evenhand metrics`: the measured CSV, and the JSON or CSV of results."""
+"""The files of `evenhand metrics`: the measured CSV, and the results."""
 
 import csv
 import json
@@ -43,15 +43,15 @@ MISSING_TEXTS = (
     "nan",
     "null",
 )
-"""Cells that are missing values where a column is not read as text: those that `pandas.read_csv` has by default."""
+"""Missing values where a column is not read as text: those of `pandas.read_csv`."""
 
 _UNREADABLE = (
-    ValueError,  # pandas cannot parse or decode it
+    ValueError,
     pa.ArrowException,
     csv.Error,
     OSError,
     MemoryError,
-    # Going by its name, pandas unpacks a file, which may be damaged, cut off, encrypted, or packed in a way this machine cannot unpack.
+    # By its name, pandas unpacks a file, which may be damaged, cut off, encrypted, or packed in a way this machine cannot unpack.
     EOFError,
     zlib.error,
     lzma.LZMAError,
@@ -65,12 +65,8 @@ _UNREADABLE = (
 def read(file: Path, columns: Mapping[str, Sequence[str | None]], *, texts: Collection[str] = ()) -> pd.DataFrame:
     """Returns the columns named by the arguments, in the types that pandas reads them in.
 
-    A line with fewer values than the header lacks the last ones. Columns in `texts` are read as text, in which only an empty cell is a
-    missing value: `01`, `NA` and `None` can be names of categories. Values may be separated by semicolons or tabs instead of commas, as
-    spreadsheets write them: where only one of these gives the header the columns that are wanted.
-
-    Raises:
-        InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
+    Columns in `texts` are read as text, in which only an empty cell is a missing value: `01`, `NA` and `None` can be categories.
+    Semicolons or tabs separate values where only one of these gives the header the columns that are wanted.
     """
     with _report_unreadable(file):
         # As the file spells the names: pandas renames the second of two equal ones.
@@ -113,29 +109,21 @@ def _read_header(file: Path, separator: str) -> list[str]:
 
 
 def check_output(output: Path, file: Path) -> None:
-    """Refuses early an output that cannot or must not be written.
-
-    Raises:
-        InvalidInput: an unknown format, the measured file itself, not a file, or no place to write to.
-    """
+    """Refuses early an output that cannot or must not be written."""
     if output.suffix not in FORMATS:
         raise InvalidInput.of("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
     check_target(output, file)
 
 
 def check_target(output: Path, file: Path) -> None:
-    """Refuses early a file that cannot or must not be written.
-
-    Raises:
-        InvalidInput: it is the measured file itself, not a file, or no place to write to.
-    """
+    """Refuses early a file that cannot or must not be written."""
     try:
         target = output.resolve()
         is_there = target.exists()
         is_measured, is_file = is_there and target.samefile(file), target.is_file()
     except OSError as error:
         raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
-    except RuntimeError as error:  # raised when resolving a circular link
+    except RuntimeError as error:  # a circular link
         raise InvalidInput.of("output", f"{output} is a link that leads back to itself") from error
     if is_measured:
         raise InvalidInput.of("output", f"{output} is the file that is measured; write to another one")
@@ -144,11 +132,7 @@ def check_target(output: Path, file: Path) -> None:
 
 
 def write(report: Report | Sequence[Report], output: Path) -> None:
-    """Writes the measurements of one or several reports, as a whole or not at all.
-
-    Raises:
-        InvalidInput: the file cannot be written.
-    """
+    """Writes the measurements, as a whole or not at all."""
     if output.suffix == ".csv":
         text = _format_csv(report)
     else:
@@ -156,18 +140,14 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
         text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         content = text.encode()
-    except UnicodeEncodeError as error:  # an option spelled in bytes that are not text
+    except UnicodeEncodeError as error:
         raise InvalidInput.of("output", f"{output} cannot be written: {error.object[error.start : error.end]!r} is no text") from error
     write_bytes(content, output)
 
 
 def write_bytes(content: bytes, output: Path) -> None:
-    """Writes a file, as a whole or not at all.
-
-    Raises:
-        InvalidInput: the file cannot be written.
-    """
-    # A link's target would be written to, not the link; and only within its own folder can the new file replace it atomically.
+    """Writes a file, as a whole or not at all."""
+    # A link's target, not the link; and only within its own folder can the new file replace it atomically.
     target = output.resolve()
     half = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -183,7 +163,6 @@ def write_bytes(content: bytes, output: Path) -> None:
 
 @contextmanager
 def _report_unreadable(file: Path) -> Iterator[None]:
-    """Reports why pandas cannot read the file."""
     try:
         yield
     except _UNREADABLE as error:
@@ -191,7 +170,7 @@ def _report_unreadable(file: Path) -> Iterator[None]:
 
 
 def _format_csv(report: Report | Sequence[Report]) -> str:
-    """Returns the rows of the report; of several with the attribute in front."""
+    """Returns the rows; of several reports with the attribute in front."""
     if isinstance(report, Report):
         frame = report.to_frame()
     else:

@@ -1,4 +1,4 @@
-"""Checks that no line of a measured CSV file is longer than its header."""
+"""Checks that no line of a CSV file is longer than its header."""
 
 import csv
 from pathlib import Path
@@ -13,25 +13,23 @@ BLOCK_BYTES = 2**24
 """Bytes of the file checked at a time, and max bytes of a line."""
 
 FIRST_ROW = 2
-"""Number of the first row of values: the header is row 1."""
 
 
 def require_no_longer_line(file: Path, names: int, separator: str = ",") -> None:
-    """Returns if no line has more values than the header names columns; a line may have fewer.
+    """Returns if no line has more values than the header: pandas would cut it, or shift its values, without a warning.
 
-    Pandas would cut longer lines, or move their values into other columns, without a warning. Where the first line under the header,
-    and perhaps others, ends with one separator too many, no value moves: that is allowed.
+    Where the first line under the header ends with one separator too many, no value moves: that is allowed.
 
     Raises:
-        InvalidInput: a line has more.
-        ValueError: it is not CSV, or not packed as its name says; or another error of the unpacking.
+    InvalidInput: a line has more.
+    ValueError: it is not CSV, or not packed as its name says.
     """
     longer = _find_longer_row(file, names, separator)
     if longer is not None:
         row, values = longer
         columns = "one column" if names == 1 else f"{names} columns"
 
-        # The line on which the row begins: a quoted value may span several lines, and empty lines are not rows.
+        # A quoted value may span several lines, and empty lines are not rows.
         line = 1
         with get_handle(file, "r", encoding="utf-8", compression="infer") as opened:
             reader, rows = csv.reader(opened.handle, delimiter=separator), 0

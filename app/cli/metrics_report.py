@@ -1,4 +1,4 @@
-"""The report that `evenhand metrics` prints: the groups compared, a table of figures, and their meaning in words."""
+"""The report that `evenhand metrics` prints."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ _MEANINGS = {
 
 PAIR = 2
 GROUPS_NAMED = 12
-"""Max groups that the heading names; the rest become `…`."""
+"""Max groups that the heading names."""
 
 
 def render_report(report: Report, name: str, console: Console) -> str:
@@ -57,15 +57,15 @@ def render_report(report: Report, name: str, console: Console) -> str:
         for note in _notes(shown):
             console.print(escape(textwrap.fill(note, console.width, break_on_hyphens=False)), soft_wrap=True)
         for sentence in _sentences(shown, groups=len(report.groups)):
-            kept = printable(sentence).replace(" %", "\u00a0%")  # a percent sign stays with its number
+            kept = printable(sentence).replace(" %", "\u00a0%")
             item = textwrap.fill(kept, console.width, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
             console.print(escape(item.replace("\u00a0", " ")), soft_wrap=True)
-    # Tables pad their lines with spaces, which a file or a page would keep.
+    # Tables pad their lines with spaces.
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
-    """Yields the meaning of the figures without repetitions: of many groups each metric's headline, and each reason for a missing one."""
+    """Yields the meaning of the figures: of many groups each metric's headline, and each reason for a missing one once."""
     scopes = {"overall", "attribute", "worst_pair"} | ({"group"} if groups == PAIR else set())
 
     def is_headline(measured: Measured) -> bool:
@@ -87,7 +87,7 @@ def _name_search(measured: Measured) -> str:
 
 
 def _allow(measured: Measured) -> str:
-    """Returns the interval that allows for the choice, as a sentence to append; "" where there is none."""
+    """Returns the interval that allows for the choice, as a sentence to append, or ""."""
     interval, many = measured.for_choice, measured.worst_of
     if interval is None or isinstance(measured.number, Undefined):
         return ""
@@ -127,7 +127,7 @@ def _is_cautioned(measured: Measured) -> bool:
 
 
 def printable(text: str) -> str:
-    """Spells out characters that a terminal would take for a command, such as to change colours or to go back."""
+    """Spells out characters that a terminal would take for a command."""
     return "".join(character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in text)
 
 
@@ -146,7 +146,7 @@ def _table(shown: Sequence[Measured]) -> Table:
             value = _format_cell(number.value, number.value)
             lower, upper = ("open" if end is None else _format_cell(end, number.value) for end in (number.lower, number.upper))
             interval = f"{lower} to {upper}"
-        # All have a mark or a blank, so that the digits stay in line.
+        # Marked or blank, so that the digits stay in line.
         interval += "" if not marked else "*" if _is_cautioned(measured) else " "
         given = judged(measured)
         verdict = "" if given is None else _word(given)
@@ -159,7 +159,7 @@ def _table(shown: Sequence[Measured]) -> Table:
 
 
 def _format_cell(value: float, figure: float) -> str:
-    """Formats a figure, or an end of its interval: four decimals near 1, fewer for large figures, two digits of very small ones."""
+    """Formats a figure: four decimals near 1, fewer for large figures, two digits of very small ones."""
     if abs(figure) >= 10:  # noqa: PLR2004 - counts need no decimals
         return format_to(value, 0 if figure == int(figure) else 2)
     return format_to(value, 4) if figure == 0 or abs(figure) >= 1e-3 else write_minus(f"{value:.1e}")  # noqa: PLR2004 - 0.0010 still shows two digits

@@ -1,4 +1,4 @@
-"""`evenhand migrate`: updates the database's schema, before a new version starts."""
+"""`evenhand migrate`."""
 
 import typer
 

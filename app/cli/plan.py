@@ -1,4 +1,4 @@
-"""`evenhand plan`: says from a log file after how many records an unfairness would be found."""
+"""`evenhand plan`."""
 
 from pathlib import Path
 from typing import Annotated

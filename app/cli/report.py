@@ -1,4 +1,4 @@
-"""`evenhand report`: the sheets that a rule asks for, from a file without a service, or from the live log of a deployment."""
+"""`evenhand report`."""
 
 import sys
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class OutcomeOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparedOptions:
-    """Reference categories and controls of a file, as they were typed, the mapping of its categories, and the share left out of ratios."""
+    """Reference categories and controls as typed, the mapping of categories, and the share left out of ratios."""
 
     reference: list[str]
     control: list[str]
@@ -115,11 +115,7 @@ def report(
 
 
 def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
-    """Returns the mappings of a JSON file.
-
-    Raises:
-        InvalidInput: they cannot be read or used.
-    """
+    """Returns the mappings of a JSON file."""
     try:
         return parse_mappings(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
@@ -127,11 +123,7 @@ def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
 
 
 def report_live(deployment: str, options: LiveOptions, form: Format) -> bytes:
-    """Returns the report on the log of a deployment.
-
-    Raises:
-        InvalidInput: names the option that is wrong.
-    """
+    """Returns the report on the log of a deployment."""
     # Imported here: a report of a file needs no database.
     from .deployment_report import report_deployment  # noqa: PLC0415 - above
 
@@ -221,11 +213,7 @@ def report_file(
     *,
     form: Format,
 ) -> bytes:
-    """Returns the report on a file.
-
-    Raises:
-        InvalidInput: names the option that is wrong.
-    """
+    """Returns the report on a file."""
     if not attribute:
         raise InvalidInput.of("attribute", "must name a column of categories")
     if preset not in list(PresetName):

@@ -75,7 +75,7 @@ def render_csv(report: SelectionReport) -> str:
 
 
 def _flatten(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Returns the leaves of a row by their path, such as `score.gap.smd`; figures at a quantile have it in their path."""
+    """Returns the leaves of a row by their path, such as `score.gap.smd`."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         path = f"{before}.{name}" if before else name

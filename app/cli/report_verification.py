@@ -1,4 +1,4 @@
-"""`evenhand report verify`: compares a report with itself and with the database."""
+"""`evenhand report verify`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,6 @@ from .database import ready_database
 from .startup import command_settings
 
 MOST_LINES = 50
-"""Max differences that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +21,7 @@ class VerifiedReport:
 
 
 def verify_report(file: Path, *, is_offline: bool) -> VerifiedReport:
-    """Returns whether the file is as it was made and, unless offline, the database as it was then.
-
-    Raises:
-        InvalidInput: the file is not a report.
-        NotFound: the deployment is gone.
-    """
+    """Returns whether the file is as it was made and, unless offline, the database as it was then."""
     report = read_report_file(file.read_bytes())
     found = list(check_file(report))
     looked_at = "the file"

@@ -1,4 +1,4 @@
-"""`evenhand restore`: loads a backup into a database and brings it up to this version's schema."""
+"""`evenhand restore`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`evenhand retention`: applies the policies now, erases a person's records, and prints receipts."""
+"""`evenhand retention`."""
 
 import json
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`evenhand rotate-secret-key`: encrypts stored secrets under a new key while the service runs."""
+"""`evenhand rotate-secret-key`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The whole service under one supervisor: database, API, worker and the caller's own processes (as in the worked example)."""
+"""The whole service under one supervisor: database, API, worker and the caller's own processes."""
 
 import contextlib
 import socket
@@ -26,10 +26,9 @@ from .supervisor import Supervisor
 BACKLOG = 2048
 
 READY_POLL_SECONDS = 0.05
-"""Seconds between two requests that ask whether the service is ready."""
 
 READY_TIMEOUT_SECONDS = 5.0
-"""Max seconds of such a request, while the listening socket is open and the service still starts."""
+"""Max seconds of such a request, while the socket is open and the service still starts."""
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
 
@@ -46,15 +45,10 @@ def run_service(
     greet: Callable[[], None] = lambda: None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Runs until `stop` is set; then every process that was started has ended.
+    """Runs until `stop` is set; then every process that was started has ended. Call it from the main thread.
 
-    `prepare` is called with the migrated database before anything serves, `greet` once, after the service has answered its first
-    request; `companions` returns, for the database's URL, further processes to run next to the service, `environment` variables for
-    all of them. Call it from the main thread.
-
-    Raises:
-        SetupError: the address is taken, the database does not start, or stored secrets were encrypted with another key.
-        Unavailable: the database of DATABASE_URL does not answer.
+    `prepare` is called with the migrated database before anything serves, `greet` once the service is ready. `companions` returns, for
+    the database's URL, further processes to run; `environment` is for all of them.
     """
     with (
         listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
@@ -66,7 +60,7 @@ def run_service(
             url = named if postgres is None else postgres.start()
             _prepare_database(url, settings, prepare)
             shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
-            # It shares its counters with the API, which answers with them, so it needs no address of its own.
+            # It shares its counters with the API, which answers with them.
             alone = shared | {"EVENHAND_METRICS_PORT": "0"}
             worker = ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=alone)
             specs = [
@@ -120,7 +114,7 @@ def _greet_when_ready(settings: Settings, stop: threading.Event, greet: Callable
     try:
         yield
     finally:
-        stop.set()  # also where the supervisor failed: nothing will become ready any more
+        stop.set()  # also where the supervisor failed
         waiting.join()
 
 
@@ -144,10 +138,7 @@ def reachable_host(host: str) -> str:
 def listening(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
     """Yields a socket for each of the processes, all on one address, among which the system spreads connections.
 
-    They are opened here rather than in the processes: a taken port is reported at once, and callers wait while a process starts again.
-
-    Raises:
-        SetupError: the address cannot be listened on.
+    Opened here, so that a taken port is reported at once, and callers wait while a process starts again.
     """
     with contextlib.ExitStack() as opened:
         try:

@@ -1,4 +1,4 @@
-"""The first steps of every command: read the settings, set up the log, handle signals."""
+"""The first steps of every command: settings, log, signals."""
 
 import gc
 import os
@@ -11,41 +11,30 @@ from ..settings import Settings, load_settings
 from ..telemetry.logs import configure_logging
 
 NICENESS = 5
-"""Niceness of a worker, and of commands that go through many records: a busy processor is theirs for a quarter."""
+"""Niceness of a worker, and of commands that go through many records."""
 
 
 def service_settings() -> Settings:
-    """Returns the settings of a long-running process, with its log set up.
-
-    Raises:
-        InvalidInput: a variable has a value that cannot be used.
-    """
+    """Returns the settings of a long-running process, with its log set up."""
     settings = load_settings()
     configure_logging(settings.log_level)
     return settings
 
 
 def command_settings() -> Settings:
-    """Returns the settings of a command that answers and ends: it logs only warnings, as its answer is its output.
-
-    Raises:
-        InvalidInput: a variable has a value that cannot be used.
-    """
+    """Returns the settings of a command that answers and ends: it logs only warnings."""
     settings = load_settings()
     configure_logging("WARNING")
     return settings
 
 
 def lower_priority() -> None:
-    """Lets others of this machine have the processors first from now on, above all those who log records."""
+    """Lets others of this machine have the processors first from now on."""
     os.nice(NICENESS)
 
 
 def spare_loaded_objects() -> None:
-    """Spares the garbage collector of a long-running process the objects that are loaded by now, which stay to its end.
-
-    Scanning them again and again causes most of the slowest answers, and takes a sixth of the time of an update of the evidence.
-    """
+    """Exempts the objects loaded by now from garbage collection: scanning them causes most of the slowest answers."""
     gc.freeze()
 
 

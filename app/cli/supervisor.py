@@ -1,4 +1,4 @@
-"""Keeps a set of processes running on top of a foundation (the database) until asked to stop. Knows none of them by name."""
+"""Keeps processes running on top of a foundation (the database) until asked to stop."""
 
 import threading
 import time
@@ -13,13 +13,13 @@ from .children import Child, ChildSpec
 POLL_SECONDS = 0.1
 FIRST_DELAY_SECONDS = 0.2
 LONGEST_DELAY_SECONDS = 5.0
-STEADY_SECONDS = 30.0  # a process that ran this long gets the shortest delay again
+STEADY_SECONDS = 30.0  # after this the delay is the shortest again
 
 log = structlog.get_logger()
 
 
 class Foundation(Protocol):
-    """The base that the children need: started before them, restored first, stopped after them."""
+    """The base of the children: started before them, restored first, stopped after them."""
 
     def start(self) -> object:
         """Starts it, or finds it running. Raises SetupError."""
@@ -67,7 +67,7 @@ class Supervisor:
         self._backoffs = {name: Backoff() for name in ["", *self._specs]}
 
     def run(self, stop: threading.Event) -> None:
-        """Starts the children and keeps them running until `stop` is set, then ends them all, and the foundation last.
+        """Keeps the children running until `stop` is set, then ends them all, and the foundation last.
 
         Call it from the main thread: the children end with the thread that starts them.
         """
@@ -77,7 +77,7 @@ class Supervisor:
             while not stop.wait(POLL_SECONDS):
                 self.tend()
         finally:
-            # All are asked before any is waited for: they end at the same time.
+            # All are asked first: they end at the same time.
             for child in self._children.values():
                 child.ask_to_end()
             for child in self._children.values():
@@ -108,7 +108,7 @@ class Supervisor:
                 log.info("child_finished", child=name, status=status)
 
     def pids(self) -> dict[str, int]:
-        """Returns the process ids of the children that have not been found dead, by name."""
+        """Returns the ids of the children that have not been found dead, by name."""
         return {name: child.pid for name, child in self._children.items()}
 
     def _start(self, spec: ChildSpec) -> None:
@@ -117,7 +117,7 @@ class Supervisor:
         log.info("child_started", child=spec.name, pid=self._children[spec.name].pid)
 
     def _tend_foundation(self) -> bool:
-        """Restarts the foundation if it is dead and due; returns whether it runs, so that the children can."""
+        """Restarts the foundation if it is dead and due; returns whether it runs."""
         if self._foundation is None or self._foundation.is_running():
             return True
         if self._backoffs[""].is_due(self._clock()):

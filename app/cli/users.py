@@ -1,4 +1,4 @@
-"""`evenhand users`: creates, lists and changes people who log in to the pages, directly in the database."""
+"""`evenhand users`."""
 
 import sys
 from typing import Annotated
@@ -32,7 +32,7 @@ def create(
 ) -> None:
     """Create a user. Asks for the password, or reads it from standard input if that is not a terminal."""
     with ready_database(command_settings()) as database:
-        password = _ask_password()  # asked for outside the transaction, and not at all where there is no database
+        password = _ask_password()  # outside the transaction, and not at all where there is no database
         with database.transaction() as session:
             no = None if deployment is None else deployment_no(session, deployment)
             create_user(session, name, password=password, role=role, deployment_no=no)

@@ -1,4 +1,4 @@
-"""`evenhand worker`: runs checks in its own process; any number of them may run at the same time."""
+"""`evenhand worker`."""
 
 import typer
 
