@@ -12,27 +12,23 @@ from .repeated_rules import check_bounds
 from .texts import name_problem
 
 MAX_RULES = 100
-"""Max alert rules of one deployment."""
 
 MAX_CHANNELS = 20
 MAX_METRICS = 50
 MAX_ATTRIBUTES = 100
 MAX_IN_A_ROW = 100
 MAX_HOURS = 8760
-"""Max hours of a rule: a year."""
 
 CHECKED_DATA = tuple(data for data in DataSet if data is not DataSet.TRAINING)
 """Data sets that checks measure on; training data are measured when they are uploaded."""
 
 EVIDENCE_DATA = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)
-"""Data sets that evidence is collected on."""
 
 ScopesOf = Callable[[str, DataSet], Collection[str]]
-"""Function that returns the scopes of a metric on a data set; none if it is not measured there."""
 
 
 def rule_problems(content: RuleContent, *, schema: RecordSchema, known_metrics: Collection[str], scopes_of: ScopesOf) -> list[FieldProblem]:
-    """Returns every problem of the rule for a deployment of that schema; empty if it may be stored. Does not look for its channels."""
+    """Returns every problem of the rule for a deployment of that schema. Does not look for its channels."""
     named = name_problem(content.name)
     found = [] if named is None else [FieldProblem("name", named)]
     if content.remind_after_hours is not None:

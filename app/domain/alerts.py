@@ -1,4 +1,4 @@
-"""Alerts of a deployment and the rules that open them. Refusals are in `alert_rules.py`."""
+"""Alerts of a deployment and the rules that open them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -158,7 +158,6 @@ class Rule:
 
 DEFAULT_RULE_ID = "unfair"
 DEFAULT_RULE = RuleContent(name="Unfair outcomes", condition=EvidenceCondition())
-"""The rule that every new deployment starts with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +177,10 @@ WHOLE_DEPLOYMENT = AlertSubject()
 class Alert:
     """One alert, from its opening to its resolution.
 
-    `facts` hold everything that a notification says of it: `sentence`, `at`, `since`, `check_id`, `checks_in_a_row`; of a verdict
-    also `value`, `lower`, `upper`, `n`, `verdict`, `lower_limit`, `upper_limit` and the `details` the sentence was made of.
-    `assignee` is the person or key that works on it. `change` says why the figure of an alert on evidence changed; None until that is
-    known. `rule_no` is None once the rule is deleted; `rule_id` and `rule_name` stay.
+    `facts` hold what a notification says of it: `sentence`, `at`, `since`, `check_id`, `checks_in_a_row`; of a verdict also `value`,
+    `lower`, `upper`, `n`, `verdict`, `lower_limit`, `upper_limit` and the `details` of the sentence.
+    `assignee` is the person or key that works on it. `change` says why the figure of an alert on evidence changed; None until known.
+    `rule_no` is None once the rule is deleted.
     """
 
     no: int
@@ -212,13 +211,13 @@ class Alert:
 
     @property
     def group_name(self) -> str | None:
-        """Returns the group by its display name, or else its label; None without a group."""
+        """The group's display name, or else its label."""
         name = self.facts.get("display_group")
         return self.subject.group if name is None else str(name)
 
     @property
     def sentence(self) -> str:
-        """Returns the alert in words, with the display names."""
+        """The alert in words, with the display names."""
         return display_sentence(self.facts)
 
     @property
@@ -230,5 +229,5 @@ class Alert:
 
 
 def display_sentence(facts: Mapping[str, object]) -> str:
-    """Returns the sentence of an alert's facts with the display names that the monitor had then; without names the plain one."""
+    """Returns the sentence of the facts with the display names that the monitor had then."""
     return str(facts.get("display_sentence") or facts.get("sentence") or "")

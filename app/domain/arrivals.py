@@ -8,7 +8,7 @@ from typing import Final
 from ..errors import InvalidInput
 
 KEPT: Final = timedelta(days=31)
-"""Age up to which the numbers of arrived and of rejected records are kept, by hour."""
+"""Age up to which the hourly counts of arrived and rejected records are kept."""
 
 
 class LogKind(StrEnum):
@@ -29,15 +29,10 @@ class RecordSource(StrEnum):
 
 
 STATED_SOURCES: Final = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource.IMPORT})
-"""Sources that a caller of the REST API may name; the others are ways of our own."""
 
 
 def stated_source(name: str) -> RecordSource:
-    """Returns the source that a caller names.
-
-    Raises:
-        InvalidInput: it is none that a caller may name.
-    """
+    """Returns the source that a caller names. Raises InvalidInput if none may name it."""
     if name not in STATED_SOURCES:
         raise InvalidInput.of("Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}")
     return RecordSource(name)
@@ -75,7 +70,7 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionCount:
-    """Records of one hour that were not stored. `field` is empty where it is not one that the service knows."""
+    """Records of one hour that were not stored. `field` is empty where the service does not know it."""
 
     hour: datetime
     source: RecordSource

@@ -1,4 +1,4 @@
-"""Attributions: the features that the gaps of a window are carried by, and why the gap of an alert changed."""
+"""Attributions: what carries the gaps of a window, and why the gap of an alert changed."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ class AttributionState(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        """Returns whether no worker has anything left to do."""
+        """Whether no worker has anything left to do."""
         return self not in {AttributionState.QUEUED, AttributionState.RUNNING}
 
 
@@ -47,7 +47,7 @@ class ResampledUnits(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionLimits:
-    """Max pairs of each gap, and max rows that the model is asked about in all; None: as many as is usual, and no limit.
+    """Max pairs of each gap (None: as many as is usual), and max rows that the model is asked about in all (None: no limit).
 
     `comparisons` are those whose gaps are attributed; None: each attribute of the monitor by itself.
     """
@@ -67,7 +67,7 @@ class AttributionCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideCounts:
-    """Records of one side of a gap, and how many of them have a favourable outcome. `label` None: every other value is the reference."""
+    """Records of one side of a gap, and how many have a favourable outcome. `label` None: every other value is the reference."""
 
     label: str | None
     favourable: int
@@ -75,7 +75,7 @@ class SideCounts:
 
     @property
     def rate(self) -> float | None:
-        """Returns the favourable rate; None without a record."""
+        """The favourable rate; None without a record."""
         return self.favourable / self.records if self.records else None
 
 
@@ -100,8 +100,8 @@ class ShareOfPlayer:
 class HybridShares:
     """Shares of the gap of the sampled pairs, which they sum to; the gap of the window is that plus `sampling`.
 
-    `pairs` were used, `pairs_left_out` had an answer that is no outcome or was refused. Of `compared` records that were asked about as they
-    are, `differing` got another outcome than was logged.
+    `pairs` were used, `pairs_left_out` had an answer that is no outcome or was refused. Of `compared` records, asked about as they are,
+    `differing` got another outcome than was logged.
     """
 
     gap_of_pairs: float
@@ -128,7 +128,7 @@ class CellsOfFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributedGap:
-    """Gap of one monitored group of `features`, of several together if it is of an intersection: its favourable rate less the reference's.
+    """Gap of one monitored group of `features`, of several if it is of an intersection: its favourable rate less the reference's.
 
     `hybrids` are None by the method `kitagawa`, or if the model answered no pair; `cells` are empty by the method `hybrids`.
     """
@@ -142,18 +142,18 @@ class AttributedGap:
 
     @property
     def comparison(self) -> Comparison:
-        """Returns the comparison that the group is one of."""
+        """The comparison that the group is one of."""
         return Comparison(self.features)
 
     @property
     def attribute(self) -> str:
-        """Returns the label of the features, as people read it."""
+        """The label of the features."""
         return self.comparison.label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedParts:
-    """Change of a gap by the cells of one feature, and its parts; those of the logarithm of the ratio are None where a rate is 0."""
+    """Change of a gap by the cells of one feature; parts of the logarithm of the ratio are None where a rate is 0."""
 
     feature: str
     who_asked: float
@@ -181,7 +181,7 @@ class PeriodCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionBoundary:
-    """The change of the model revision among the records that were read, at the time of the new one's first record."""
+    """The change of the model revision, at the time of the new one's first record."""
 
     before: str
     after: str
@@ -192,8 +192,8 @@ class RevisionBoundary:
 class ChangedGap:
     """Change of a group's gap at the onset `at`: the records before it against those from then on. Descriptive only.
 
-    The records after the onset were selected by the alarm, which exaggerates the change. `reaches_first_hour` says that it may be as
-    old as the first hour that was counted: only records of an earlier model revision can be compared with then.
+    The alarm selected the records after the onset, which exaggerates the change. `reaches_first_hour`: it may be as old as the first hour
+    that was counted.
     """
 
     attribute: str
@@ -207,7 +207,7 @@ class ChangedGap:
 
     @property
     def is_known(self) -> bool:
-        """Returns whether both sides have records before the onset and from then on."""
+        """Whether both sides have records before the onset and from then on."""
         return self.before.gap is not None and self.after.gap is not None
 
 
@@ -215,10 +215,9 @@ class ChangedGap:
 class AttributionResult:
     """Findings of an attribution, with the counts that each figure is traced by.
 
-    Of the window's `records`, `additional_records` were logged before its span, `other_revisions` are of an earlier model and
-    `unclassified` have an outcome in neither list; the last two take no part, nor do the `not_drawn`, which were logged more often than
-    others of the sample. `left_out` are features without cells: they have too many
-    different values. `change` is the finding of an attribution for an alert, which has no `gaps`.
+    Of the window's `records`, `additional_records` were logged before its span; `other_revisions` are of an earlier model, `unclassified`
+    in neither list and `not_drawn` logged too often for the sample: these three take no part. `left_out` are features with too many values
+    for cells. `change` is the finding for an alert, which has no `gaps`.
     """
 
     method: Method
@@ -236,11 +235,10 @@ class AttributionResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionRun:
-    """One queued, running or ended attribution. `span` is that of the check whose window it takes, `check_id` that check if it was named.
+    """One queued, running or ended attribution. `span` is that of the check whose window it takes; for an alert, from onset to alarm.
 
-    Of one for an alert, `span` goes from the onset to the alarm. `lease_token` fences a worker, as in a check. `planned_*` are known once
-    a worker has planned the questions and before it asks any; `asked_rows` once all were answered. If `cancel_requested`, a running one
-    stops before its next page.
+    `lease_token` fences a worker. `planned_*` are set before the first question, `asked_rows` after the last answer. If `cancel_requested`,
+    it stops before its next page.
     """
 
     no: int

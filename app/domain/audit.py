@@ -44,7 +44,7 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class ChainHead:
-    """A place in the chain: the position of an event, 0 before the first one, and its hash."""
+    """The position of an event, 0 before the first one, and its hash."""
 
     position: int
     hash: bytes

@@ -1,10 +1,10 @@
-"""Facts about a trained bias detector: its training records, its quality on records it never saw, and its threshold."""
+"""Facts about a trained bias detector."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 ALL_TOGETHER = ""
-"""Name that a detector of all attributes together has in place of an attribute's."""
+"""In place of an attribute's name, for a detector of all together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +23,8 @@ class QualityFigure:
 class DetectorQuality:
     """The quality of a detector on the records held out.
 
-    `roc_auc` is the chance that a biased record has a higher score than another; `precision` the share of biased records among
-    those at or above the threshold; `recall` the share of biased records that are; `selected` the share of all records that are.
+    `roc_auc`: chance that a biased record has a higher score than another. At or above the threshold, `precision`: share of biased records;
+    `recall`: share of the biased; `selected`: share of all.
     """
 
     roc_auc: QualityFigure
@@ -35,7 +35,7 @@ class DetectorQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorCounts:
-    """Numbers of records of a training. `records` and `biased` are before the newest were picked; the others are of those used."""
+    """Records of a training. `records` and `biased` are before the newest were picked; the others of those used."""
 
     records: int
     biased: int
@@ -49,7 +49,7 @@ class DetectorCounts:
 class DetectorVersion:
     """One stored training for an attribute: either `threshold` and `quality`, or the `reason` why nothing was trained.
 
-    `basis` identifies what it was trained for; a detector of another basis is of no use. `made_by` is what its model can be read with.
+    A detector of another `basis` is of no use. `made_by` is what its model can be read with.
     """
 
     version: int

@@ -1,4 +1,4 @@
-"""Names in scripts that are written from right to left, isolated: without that, the numbers after such a name would change places."""
+"""Names in right-to-left scripts, isolated: otherwise the numbers after such a name would change places."""
 
 import re
 
@@ -13,7 +13,7 @@ _CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 def isolate(text: str) -> str:
     """Returns the text with each run of right-to-left words between `FIRST` and `LAST`.
 
-    Characters that change the direction of what follows them are shown as their number, so that a name cannot turn a sentence round.
+    Characters that change direction are shown as their number, so that a name cannot turn a sentence round.
     """
     visible = _CONTROL.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
     return _RUN.sub(lambda found: f"{FIRST}{found[0]}{LAST}", visible)

@@ -1,4 +1,4 @@
-"""Schemes of categories that rules name, and mappings of a column's values to them; as read in November 2026, not legal advice."""
+"""Schemes of categories that rules name, and mappings to them; as read in November 2026, not legal advice."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,27 +23,25 @@ SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "bisg": ("Hispanic", "White", "Black", "Asian or Pacific Islander", "American Indian or Alaska Native", "Multiracial"),
     }
 )
-"""Categories by scheme: those of EEO-1 reports and of Local Law 144, and those that surname and place give probabilities of (BISG)."""
+"""Those of EEO-1 reports and of Local Law 144, and those that surname and place give probabilities of (BISG)."""
 
 MAX_MAPPINGS = 20
-"""Max mappings of a report."""
 
 MAX_VALUES = 500
 """Max values, or columns of weights, of a mapping."""
 
 MAX_MAPPING_LENGTH = 6_000
-"""Max characters of mappings in an address, which callers and proxies limit; bodies and files take longer ones."""
+"""Max characters of mappings in an address; bodies and files take longer ones."""
 
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
-"""Mapping as people write it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 
-    `values` gives the category of each value; a value that is not in it is unknown. `weights` names a category for each column that holds
-    the probability that a person is of it; `attribute` is then no column but the title of the table. `scheme` None: any names.
+    A value that is not in `values` is unknown. `weights` names a category for each column that holds the probability that a person is of
+    it; `attribute` is then the title of the table only. `scheme` None: any names.
     """
 
     attribute: str
@@ -84,11 +82,7 @@ def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
 
 
 def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
-    """Refuses mappings that cannot be used.
-
-    Raises:
-        InvalidInput: names each of them.
-    """
+    """Raises InvalidInput, which names each mapping that cannot be used."""
     problems = mapping_problems(mappings)
     if problems:
         raise InvalidInput(problems)
@@ -98,7 +92,7 @@ def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
     """Returns the mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W": "White"}}}`.
 
     Raises:
-        InvalidInput: it has another form, or a mapping cannot be used.
+    InvalidInput: it has another form, or a mapping cannot be used.
     """
     try:
         found = json.loads(text)

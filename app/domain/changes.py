@@ -1,11 +1,10 @@
-"""Differences between two states of a thing, short enough to be kept permanently and read by a person. Does not hide secrets."""
+"""Differences between two states of a thing, to be kept permanently. Does not hide secrets."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 MOST_CHANGES = 50
-"""Max fields that are named one by one; the others are only counted."""
 
 MOST_CHARACTERS = 200
 """Max characters of a value as JSON; a longer one is cut."""
@@ -13,17 +12,16 @@ MOST_CHARACTERS = 200
 MORE = "more_changes"
 
 _NAMES = ("name", "feature", "attribute")
-"""Members that identify the items of a list, so that a column that moved does not count as one that changed."""
+"""Members that identify the items of a list, so that moved items do not count as changed."""
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the fields that differ between two JSON documents: `{"endpoint.url": [before, after]}`; None is an absent thing.
 
-    Members of objects are joined by dots, and so are items of lists that have a name. Beyond `MOST_CHANGES` fields `more_changes`
-    counts the rest.
+    Members, and items with a name, are joined by dots. Beyond `MOST_CHANGES` fields `more_changes` counts the rest.
     """
     old, new = dict(_flat("", before or {})), dict(_flat("", after or {}))
-    # Compared as JSON, too: to Python 1 and true are equal; as values of a column they differ.
+    # Compared as JSON, too: to Python 1 and true are equal.
     differing = [
         field
         for field in dict.fromkeys((*old, *new))

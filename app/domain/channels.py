@@ -20,7 +20,7 @@ MAX_URL = 2000
 MAX_RECIPIENTS = 20
 MAX_ADDRESS = 254
 
-# The form that browsers check. It has no room for line breaks, so an address cannot become a second header.
+# The form that browsers check. Without line breaks, an address cannot become a second header.
 _MAIL_ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
 )
@@ -36,7 +36,7 @@ class ChannelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelContent:
-    """The content of a channel. `secret` signs what a webhook is sent; a Slack-compatible webhook's `url` is a secret, too."""
+    """The content of a channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url` is a secret, too."""
 
     name: str
     kind: ChannelKind
@@ -49,7 +49,7 @@ class ChannelContent:
 class Channel:
     """A stored channel. `url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail.
 
-    `sealed` is encrypted: the key that signs messages to a webhook, or the whole URL of Slack.
+    `sealed` is encrypted: the key that signs messages, or the whole URL of Slack.
     """
 
     no: int
@@ -65,7 +65,7 @@ class Channel:
 
 
 def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
-    """Returns the problems of a channel, except for its URL's host; a channel that is stored already may leave its secrets out."""
+    """Returns the problems of a channel, except for its URL's host; a stored one may leave its secrets out."""
     found = [("name", name_problem(content.name))]
     match content.kind:
         case ChannelKind.EMAIL:
@@ -74,7 +74,7 @@ def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProb
                 found.append(("to", "must name at least one address"))
             elif len(content.to) > MAX_RECIPIENTS:
                 found.append(("to", f"must name at most {MAX_RECIPIENTS} addresses, found {len(content.to)}; use a mailing list"))
-            # Mail servers ignore case in practice, so that one person would get the message twice.
+            # Mail servers ignore case in practice.
             elif len({address.lower() for address in content.to}) < len(content.to):
                 found.append(("to", "names an address twice"))
             else:
@@ -89,7 +89,7 @@ def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProb
             if content.secret is not None:
                 try:
                     key = base64.b64decode(content.secret.removeprefix(SECRET_PREFIX), validate=True)
-                except ValueError:  # not base64, or not even ASCII
+                except ValueError:
                     key = b""
                 if not content.secret.startswith(SECRET_PREFIX) or not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
                     expected = f"must be {SECRET_PREFIX} and the base64 of {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} random bytes"
@@ -98,9 +98,9 @@ def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProb
 
 
 def with_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
-    """Returns the content of the channel to store, with a new signing secret if a webhook needs one.
+    """Returns the content to store, with a new signing secret if a webhook needs one.
 
-    A secret that is left out stays, but not if the webhook moves to another host: its receiver would not be the one that had the old one.
+    A secret that is left out stays, but not if the webhook moves to another host, which did not have it.
     """
     if content.kind is not ChannelKind.WEBHOOK or content.secret is not None:
         return content

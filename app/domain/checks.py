@@ -82,7 +82,7 @@ class Span:
 
     @property
     def is_whole_hour(self) -> bool:
-        """Returns whether it is exactly one hour of the clock."""
+        """Whether it is exactly one hour of the clock."""
         starts_hour = (self.start.minute, self.start.second, self.start.microsecond) == (0, 0, 0)
         return starts_hour and self.end - self.start == timedelta(hours=1)
 
@@ -98,10 +98,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowCounts:
-    """Numbers of records of a check's window; None where the check ended before it read one.
+    """Records of a check's window; None where the check ended before it read one.
 
-    `records` were read, those of earlier hours included; `unclassified` of them are in neither outcome list; `needed` is the monitor's
-    `min_records` at that time.
+    `records` include those of earlier hours; `unclassified` are in neither outcome list; `needed` is the monitor's `min_records` then.
     """
 
     records: int | None
@@ -124,10 +123,8 @@ class WindowCounts:
 class CheckRun:
     """One queued, running or ended check. `span` is the hour, or the range that was asked for.
 
-    `batch` is the partition whose records it is about, all of which lie in the span; None: all records of the span.
-
-    `lease_token` fences a worker: a worker with an older one may write nothing. `traceparent` is the place in a trace (W3C Trace Context)
-    of the request that asked for it; None: nobody asked, or traces are off.
+    `batch` is the partition whose records it is about; None: all records of the span. `lease_token` fences a worker: one with an older
+    token may write nothing. `traceparent` (W3C Trace Context) is of the request that asked for it.
     """
 
     no: int
@@ -156,23 +153,21 @@ class CheckRun:
 
     @property
     def is_carried_forward(self) -> bool:
-        """Returns whether nothing has changed since an earlier check, whose values this one has."""
+        """Whether nothing has changed since an earlier check, whose values this one has."""
         return "carried_from" in (self.window or {})
 
 
 PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES)
-"""Triggers of checks about the present; a range that was asked for is about the past."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """One value of a series, with everything needed to trace it.
 
-    `value` is None exactly when `reason` says why. `details` hold the counts and the formula.
-    Without features, `comparison` is of everybody. `group` is a value's or range's label. `worst_of` marks the monitored group that is
-    furthest out, chosen from so many with a value (0: none has one); from `chosen_lower` to `chosen_upper` is the interval that allows for
-    the choice, unbounded if only the first is set. `definition` numbers the definitions that the
-    metric has had on this data: 2 where release 0.1 had another one.
+    `value` is None exactly when `reason` says why. `details` hold the counts and the formula. `comparison` without features is of
+    everybody, `group` a label. `worst_of` marks the monitored group that is furthest out, of so many with a value (0: none has one); from
+    `chosen_lower` to `chosen_upper` is the interval that allows for the choice, unbounded if only the first is set. `definition` is 2 where
+    release 0.1 defined the metric otherwise on this data.
     """
 
     metric: str
@@ -199,7 +194,7 @@ class Measurement:
 
     @property
     def attribute(self) -> str | None:
-        """The comparison's label, for people and answers; None of everybody."""
+        """The comparison's label; None of everybody."""
         return self.comparison.label or None
 
     def is_of(self, scope: Scope) -> bool:

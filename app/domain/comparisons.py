@@ -1,6 +1,6 @@
-"""Comparisons: an attribute whose groups are compared, or several whose groups are compared together.
+"""Comparisons: one attribute, or several together, whose groups are compared.
 
-A comparison is the key of what is measured. Its label, the names joined by ` × `, is for people, stored rows and answers.
+The label, the names joined by ` × `, is for people, stored rows and answers.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,7 +17,7 @@ MOST_WAYS = 20
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Attributes whose groups are compared, by their columns' names. Without one, all records are measured as a whole."""
+    """Attributes whose groups are compared, by their columns' names; none: all records are measured as a whole."""
 
     features: tuple[str, ...]
 
@@ -25,7 +25,7 @@ class Comparison:
     def from_label(cls, label: str, columns: Collection[str] = ()) -> "Comparison":
         """Returns the comparison of that label. Of `columns`, only names that hold × as a word of their own matter.
 
-        The label can be divided in one way only, because no column's name begins with another's and × (`joining_problem`).
+        There is one way to divide it, because no column's name begins with another's and × (`joining_problem`).
         """
         words = label.split(TOGETHER) if label else []
         longest = max((name.count(TOGETHER) for name in columns), default=0) + 1
@@ -38,16 +38,16 @@ class Comparison:
 
     @property
     def label(self) -> str:
-        """The names as people read them and rows store them."""
+        """The names joined."""
         return TOGETHER.join(self.features)
 
     @property
     def is_together(self) -> bool:
-        """Returns whether several attributes are compared together."""
+        """Whether several attributes are compared together."""
         return len(self.features) > 1
 
     def members(self, monitor: Monitor) -> list[MonitoredAttribute]:
-        """Returns the monitor's attributes that are in this comparison, in the monitor's order; none if it compares no groups."""
+        """Returns the monitor's attributes in this comparison, in the monitor's order."""
         by_name = {attribute.feature: attribute for attribute in monitor.attributes}
         return [by_name[feature] for feature in self.features if feature in by_name]
 
@@ -64,15 +64,14 @@ def comparisons_of(monitor: Monitor) -> list[Comparison]:
 
 
 def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
-    """Returns the monitor's comparison of that label; None if it has none."""
+    """Returns the monitor's comparison of that label."""
     return next((comparison for comparison in comparisons_of(monitor) if comparison.label == label), None)
 
 
 def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
-    """Divides the label of a combination into the labels of the members' groups; none if they cannot have such groups.
+    """Divides the label of a combination into the labels of the members' groups.
 
-    Values that were merely seen may hold × as a word of their own, so that there can be several ways to divide the label: at most
-    `MOST_WAYS` are returned.
+    Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are returned.
     """
     # Where no reference is listed, every other value that is seen is a group.
     groups = [None if one.reference is None else {label_of(value) for value in (*one.monitored, *one.reference)} for one in members]

@@ -8,7 +8,7 @@ from .tables_of_files import FeedbackTable, PayloadTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """The content of a deployment. Deployments of the same content have equal definitions. Its refusals are in `deployment_rules.py`."""
+    """The content of a deployment. Deployments of the same content have equal definitions."""
 
     name: str
     problem_type: ProblemType

@@ -1,4 +1,4 @@
-"""Rules about a deployment's definition. Pure: returns the problems, raises nothing, does no I/O."""
+"""Rules about a deployment's definition."""
 
 import math
 import re
@@ -34,13 +34,13 @@ _OWN_HEADERS = frozenset(
         *("te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
-"""Headers that say how a request is sent, not who sends it: a secret in one would be misread, or go to another place."""
+"""Headers that say how a request is sent: a secret in one would be misread, or go to another place."""
 
 _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 
 
 def definition_problems(definition: Definition) -> list[FieldProblem]:
-    """Returns every problem of the definition, in the order of its fields; empty if it may be stored."""
+    """Returns every problem of the definition, in the order of its fields."""
     texts: dict[str, str | None] = {"name": definition.name, "model_revision": definition.model_revision}
     texts |= {"owner": definition.owner, "purpose": definition.purpose}
     found = [problem for field, text in texts.items() if text is not None for problem in _check_name(field, text)]
@@ -73,7 +73,6 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
     outputs, features = definition.outputs, {column.name for column in definition.features}
     named = (("prediction", outputs.prediction), ("probability", outputs.probability), ("label", outputs.label))
     seen = set()
-    # An output that the answer does not have is not named.
     for part, name in ((part, name) for part, name in named if name is not None):
         found += _check_name(f"outputs.{part}", name)
         if name in features:

@@ -1,4 +1,4 @@
-"""A deployment: the watched model, the columns of its records, and the endpoint that scores more of them."""
+"""A deployment: the watched model, the columns of its records, and its endpoint."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class ColumnGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """How a protected column is stored. `sent` is the type of the values that come in; of `groups`, the first that has a value counts."""
+    """`sent` is the type of the values that come in; of `groups`, the first that has a value counts."""
 
     kind: StorageKind
     sent: FieldType = FieldType.STRING
@@ -60,9 +60,9 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of the records: a feature, or a meta field. `type` and `kind` describe what is stored.
+    """One column of the records. `type` and `kind` describe what is stored.
 
-    Without `storage`, values are stored as they are sent. With it, they are stored as text, and nobody can get them back from it.
+    With `storage`, values are stored as text, from which nobody can get them back.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Column:
 
     @property
     def sent(self) -> FieldType:
-        """Returns the type of the values that are sent."""
+        """The type of the values that are sent."""
         return self.type if self.storage is None else self.storage.sent
 
 
@@ -90,7 +90,7 @@ class RecordSchema:
     meta: tuple[Column, ...] = ()
 
     def column(self, name: str) -> Column | None:
-        """Returns the feature or meta field of that name, if there is one."""
+        """Returns the feature or meta field of that name."""
         return next((column for column in (*self.features, *self.meta) if column.name == name), None)
 
 
@@ -98,8 +98,8 @@ class RecordSchema:
 class OutputFields:
     """Names of the columns in the model's answer. `label` is the decoded form of the prediction.
 
-    `classes` are the predictions that the model can make, in the order of its probabilities: then `1.0` and `"1"` are read as the class
-    1. A deployment whose prediction and probability are one column gets the likeliest class as its prediction.
+    `classes` are the predictions that the model can make, in the order of its probabilities: then `1.0` and `"1"` are the class 1. If
+    prediction and probability are one column, the prediction is the likeliest class.
     """
 
     prediction: str = "prediction"
@@ -108,12 +108,12 @@ class OutputFields:
     classes: tuple[Scalar, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.classes is not None:  # stored and sent as an array
+        if self.classes is not None:
             object.__setattr__(self, "classes", tuple(self.classes))
 
     @property
     def has_only_probabilities(self) -> bool:
-        """Returns whether predictions follow from the probabilities."""
+        """Whether predictions follow from the probabilities."""
         return self.classes is not None and self.prediction == self.probability
 
 
@@ -133,7 +133,7 @@ class CredentialsKind(StrEnum):
 
     @property
     def has_token_url(self) -> bool:
-        """Returns whether the endpoint expects a token that another address gives."""
+        """Whether another address gives a token for the endpoint."""
         return self not in (CredentialsKind.BASIC, CredentialsKind.BEARER, CredentialsKind.HEADER)
 
 
@@ -141,7 +141,7 @@ class CredentialsKind(StrEnum):
 class Credentials:
     """`name` is the user (basic, cpd_key), the header's name (header) or the client's id (OAuth).
 
-    `secret` never appears in a repr, log or answer. `token_url` gives access tokens for it; an OAuth client may need a `scope`.
+    `secret` never appears in a repr, log or answer. `token_url` gives access tokens for it; `scope` is an OAuth client's.
     """
 
     kind: CredentialsKind
@@ -155,8 +155,7 @@ class Credentials:
 class EndpointTls:
     """PEM texts for calls of an endpoint by https; empty where there is none. `key` never appears in a repr, log or answer.
 
-    `authority` holds certificates of authorities to trust in addition to those of the system. `certificate` shows the endpoint who
-    calls; it may be followed by those that signed it. `key` belongs to it, without a passphrase.
+    `authority` is trusted in addition to the system's. `certificate` may be followed by those that signed it; `key` has no passphrase.
     """
 
     authority: str = ""
@@ -168,8 +167,8 @@ class EndpointTls:
 class BodyMapping:
     """The places of records and answers in an endpoint's own JSON, as JSONPath.
 
-    `records` and `answers` are places in the body, of many with `[*]`. `columns` and `outputs` are places in a record and in an answer,
-    by name; those that are not named are members of their name. `constants` are values at places in the body.
+    `records` and `answers` are places in the body, of many with `[*]`; `columns` and `outputs` places in a record and in an answer, by
+    default the member of that name. `constants` are values at places in the body.
     """
 
     records: str = "$[*]"
@@ -188,10 +187,9 @@ class EndpointSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """The endpoint that scores rows, and the limits on calls to it. `payload_format` is the name of a row of `app/payloads/registry.py`.
+    """The endpoint that scores rows, and the limits on calls to it. `payload_format` is a name of `app/payloads/registry.py`.
 
-    `mapping` is for the format that needs one. `headers` are sent along; their values are as secret as credentials. An MLflow model has a
-    `uri` and an empty `url`; `concurrency` is the number of times that it is loaded.
+    The values of `headers` are as secret as credentials. An MLflow model has a `uri` and an empty `url`, and is loaded `concurrency` times.
     """
 
     url: str = ""
@@ -209,7 +207,7 @@ class Endpoint:
 
     @property
     def is_loaded(self) -> bool:
-        """Returns whether the model is loaded, not called over HTTP."""
+        """Whether the model is loaded, not called over HTTP."""
         return self.source is EndpointSource.MLFLOW
 
 
@@ -217,8 +215,7 @@ class Endpoint:
 class Deployment:
     """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint.
 
-    `owner` is the person or team that answers for it; None: nobody is named. `purpose` says which decisions it is used for; None: it is not
-    stated. With `payload`, its records lie in files, and are not logged.
+    `owner` answers for it; `purpose` says which decisions it is used for. With `payload`, its records lie in files, and are not logged.
     """
 
     no: int

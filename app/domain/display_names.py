@@ -1,4 +1,4 @@
-"""Names that people give to groups and to the favourable outcome. They word sentences; nothing is measured by them."""
+"""Names that people give to groups and to the favourable outcome. They word sentences only."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,14 +7,13 @@ from ..errors import FieldProblem
 from .texts import name_problem
 
 MAX_DISPLAY_NAME = 60
-"""Max characters of a display name: several are joined in one sentence."""
 MAX_NAMED_GROUPS = 1_000
 """Max groups with a display name, of all attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupName:
-    """Name of one group of a feature: `women` for `female` of `sex`. `group` is the group's label."""
+    """Name of one group of a feature: `women` for the label `female` of `sex`."""
 
     feature: str
     group: str
@@ -29,12 +28,12 @@ class DisplayNames:
     groups: tuple[GroupName, ...] = ()
 
     def find(self, feature: str, group: str) -> str | None:
-        """Returns the name of the feature's group of that label, if it has one."""
+        """Returns the name of the feature's group of that label."""
         return next((one.name for one in self.groups if (one.feature, one.group) == (feature, group)), None)
 
 
 def display_name_problems(names: DisplayNames, groups: Mapping[str, Collection[str] | None]) -> Iterator[FieldProblem]:
-    """Yields the problems of the names in a monitor; `groups` are the labels by watched feature, None where every value may be one."""
+    """Yields the problems of the names; `groups` are the labels by watched feature, None where every value may be one."""
     if names.favourable is not None:
         yield from _check_text("names.favourable", names.favourable)
     if len(names.groups) > MAX_NAMED_GROUPS:

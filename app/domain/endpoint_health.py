@@ -1,14 +1,14 @@
-"""The circuit breaker of a model's endpoint: one that keeps failing is not called for a while, then tried with a single record."""
+"""The circuit breaker: an endpoint that keeps failing is not called for a while, then tried with a single record."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 OPENS_AFTER = 3
-"""Checks in a row that get no answer before the endpoint is no longer called."""
+"""Checks in a row without an answer before the endpoint is no longer called."""
 
 OPEN_FOR = timedelta(minutes=5)
-"""Pause in calls after each further failure. The third repetition of an hourly check comes later than that."""
+"""Pause after each further failure. The third repetition of an hourly check comes later than that."""
 
 
 class BreakerState(StrEnum):
@@ -21,7 +21,7 @@ class BreakerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointHealth:
-    """Failures in a row to answer checks, the time and reason of the last one, and the time from which the endpoint is tried again."""
+    """Failures in a row, time and reason of the last one, and when the endpoint is tried again."""
 
     state: BreakerState = BreakerState.CLOSED
     failures: int = 0

@@ -1,4 +1,4 @@
-"""Groups by a rule over several columns, as a scan finds them: no column says who is in such a group."""
+"""Groups by a rule over several columns, as a scan finds them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from .values import Scalar, canonical, number_of
 
 ALL_OTHERS = "all others"
-"""Label of the reference group of a rule."""
 
 MOST_NAMED = 5
-"""Max values that the words of a condition name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +22,7 @@ class NumberInterval:
 
     @property
     def words(self) -> str:
-        """Returns the interval in words, without its column."""
+        """The interval in words, without its column."""
         low, high = ("" if end is None else canonical(end) for end in (self.above, self.up_to))
         if not low:
             return f"up to {high}"
@@ -33,9 +31,7 @@ class NumberInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A requirement of a rule for one column: one of these values, a number in one of these intervals, or any value but those `excluded`.
-
-    Without `excluded`, values outside the others do not meet it; an empty one takes any value.
+    """One of these values, a number in one of these intervals, or any value but those `excluded` (an empty one takes any).
 
     Values are compared by their canonical text. A record without a value meets the condition only if `or_missing`.
     """
@@ -60,7 +56,7 @@ class Condition:
 
     @property
     def words(self) -> str:
-        """Returns the condition in words."""
+        """The condition in words."""
         parts = [interval.words for interval in self.intervals]
         parts += [_name_values(self.values)] if self.values else []
         if self.excluded is not None:
@@ -86,7 +82,7 @@ class GroupRule:
 
     @property
     def label(self) -> str:
-        """Returns the rule in words: the label of its group."""
+        """The rule in words: the label of its group."""
         return ", or ".join(" and ".join(condition.words for condition in conditions) for conditions in self.any_of)
 
 
@@ -94,7 +90,7 @@ class GroupRule:
 class FoundBy:
     """The search that found a group: it searched that many groups, and chance alone finds as much in that share of searches.
 
-    `scan_id` is None if it was no scan of the service's, but one of a file.
+    `scan_id` is None if a file was searched.
     """
 
     scan_id: str | None
@@ -103,7 +99,7 @@ class FoundBy:
 
     @property
     def words(self) -> str:
-        """Returns what a reader of the group's figures must know."""
+        """What a reader of the group's figures must know."""
         return f"found by a search among {self.subsets:,} groups (p = {self.p_value:.3f})"
 
 

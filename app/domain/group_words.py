@@ -1,4 +1,4 @@
-"""Groups in words: the monitor's display names, or else the attribute with the group's label."""
+"""Groups in words: display names, or else the attribute with the group's label."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,9 +10,8 @@ from .monitors import Monitor, MonitoredAttribute
 from .texts import TOGETHER
 
 _SEPARATOR = ", "
-"""Joins the labels where several groups are the reference."""
 _PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid ", "under ", "with ", "without ", "working ")
-"""Beginnings of names that say something about people and do not name them: `aged 18–25`, `under 26`, `with children`."""
+"""Beginnings of names that say something about people and do not name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class GroupWords:
 
     @property
     def favourable(self) -> str:
-        """Returns what records of a group do: `are rated No Risk`."""
+        """What records of a group do: `are rated No Risk`."""
         return "get the favourable outcome" if self.names.favourable is None else f"are {self.names.favourable}"
 
     def label(self, attribute: str, group: str) -> str:
@@ -41,7 +40,7 @@ class GroupWords:
         return bool(self._find_names(attribute, group))
 
     def rename(self, one: Measurement) -> Measurement:
-        """Returns the measurement whose details name its groups by their display names, so that its sentences do, too."""
+        """Returns the measurement with display names in its details."""
         if one.attribute is None or not self.names.groups:
             return one
         attribute, known = one.attribute, one.details
@@ -90,7 +89,6 @@ class GroupWords:
         found = self._name_parts(attribute, group)
         if found or _SEPARATOR not in group:
             return found
-        # Several reference groups are one side of a comparison.
         each = [" ".join(self._name_parts(attribute, one)) for one in group.split(_SEPARATOR)]
         return [" or ".join(each)] if all(each) else []
 

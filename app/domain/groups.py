@@ -1,4 +1,4 @@
-"""The groups of an attribute, and the group that a value belongs to. Source: spec of the fairness check, sections 1 to 3."""
+"""The groups of an attribute. Source: spec of the fairness check, sections 1 to 3."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,12 @@ from .values import GroupValue, Range, Scalar, canonical, exact_number, label_of
 
 Role: TypeAlias = Literal["monitored", "reference"]
 NamedGroup: TypeAlias = tuple[str, Role]
-"""A group's label and role, in the form of the count tables."""
 
 NEITHER = -1
 """The position of a value that is in no group."""
 
 MOST_REFERENCE_VALUES = 100
-"""Max reference values if `reference` is left out; with more of them, copies would outnumber the records a hundredfold."""
+"""Max reference values if `reference` is left out: with more, copies would outnumber the records a hundredfold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,10 @@ class Group:
 
 
 def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scalar], *, seen_in: str) -> tuple[Group, ...]:
-    """Returns the attribute's groups; of the column's values `seen`, those not monitored are reference if none is listed.
+    """Returns the attribute's groups; of the values `seen`, those not monitored are reference if none is listed.
 
     Raises:
-        InvalidInput: `reference` is left out and too many other values were seen. `seen_in` says where.
+    InvalidInput: too many other values were seen. `seen_in` says where.
     """
     monitored = tuple(Group(label_of(value), "monitored", value) for value in attribute.monitored)
     if attribute.reference is not None:
@@ -55,14 +54,14 @@ def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scal
 
 
 def group_test(value: GroupValue, column: Column) -> ValueTest:
-    """Returns the test that the column's values pass which are in the group of this value or range."""
+    """Returns the test for being in the group of this value or range."""
     return ValueTest(ranges=(value,)) if isinstance(value, Range) else ValueTest((canonical(typed(value, column)),))
 
 
 def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """Yields the position in `groups` of each of the column's values, or NEITHER: the first group whose test it passes."""
+    """Yields the position in `groups` of each value, or NEITHER: the first group whose test it passes."""
     tests = [group_test(group.value, column) for group in groups]
-    # One look-up for each value instead of a test of each group: a column may have as many values as records.
+    # One look-up for each value: a column may have as many values as records.
     of_text = {text: position for position, test in enumerate(tests) for text in test.texts}
     ranges = [(position, test) for position, test in enumerate(tests) if test.ranges]
     for value in values:
@@ -75,13 +74,12 @@ def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar])
 def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
     """Returns the combinations of several attributes' groups, the last attribute's changing fastest.
 
-    The combination of nothing but reference values is reference, every other is monitored; labels are joined by ` × `.
+    The one of nothing but reference values is reference, every other monitored; labels are joined by ` × `.
 
     Raises:
-        InvalidInput: there are too many combinations, or two have one label.
+    InvalidInput: there are too many combinations, or two have one label.
     """
     place, counts = f"intersections.{TOGETHER.join(features)}", [len(of_one) for of_one in groups]
-    # The groups of one attribute by itself are limited by its lists.
     if len(counts) > 1 and prod(counts) > MAX_GROUPS_TOGETHER:
         each = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
         raise InvalidInput.of(
@@ -91,7 +89,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
         )
     named = list_combinations(groups)
     labels = [label for label, _ in named]
-    # For listed values the rules of monitors refuse this; values that were merely seen are known only now.
+    # Of listed values the rules of monitors refuse this; values merely seen are known only now.
     if len(set(labels)) < len(labels):
         label = next(label for index, label in enumerate(labels) if label in labels[:index])
         raise InvalidInput.of(
@@ -103,7 +101,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
 
 
 def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    """Returns the combinations of several attributes' groups as `combine_groups` does, in any number and under any labels."""
+    """Returns what `combine_groups` does, in any number and under any labels."""
     named: list[NamedGroup] = [("", "reference")]
     for of_one in groups:
         named = [
@@ -115,7 +113,7 @@ def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup
 
 
 def typed(value: Scalar, column: Column) -> Scalar:
-    """Returns a value, stored or configured, in its column's type: text that spells a number is one, whole or of double precision."""
+    """Returns a value in its column's type: text that spells a number is one, whole or of double precision."""
     number = None
     if column.type is FieldType.INTEGER:
         number = exact_number(value)
@@ -127,5 +125,4 @@ def typed(value: Scalar, column: Column) -> Scalar:
 def in_order(value: Scalar) -> tuple[float, str]:
     """The sort key of values: numbers by size, then texts."""
     number = number_of(value)
-    # A number and a text cannot be compared, so texts come after every number.
     return (float("inf") if number is None else number, canonical(value))

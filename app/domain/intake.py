@@ -1,4 +1,4 @@
-"""Outcomes of calls that came through the gateway or by events, and their counts."""
+"""Outcomes of calls that came through the gateway or by events."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ class IntakeOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeCount:
-    """Number of records of one source and outcome in one hour; of events where unpaired or ignored. `reason` is that of the last."""
+    """Records of one source and outcome in one hour; events where unpaired or ignored. `reason` is that of the last."""
 
     deployment_no: int
     hour: datetime

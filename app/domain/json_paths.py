@@ -1,4 +1,4 @@
-"""A strict part of JSONPath (RFC 9535): `$`, `.name`, `['name']` and `[0]`, and `[*]` as the end of a path of many places. Pure."""
+"""A strict part of JSONPath (RFC 9535): `$`, `.name`, `['name']` and `[0]`, and `[*]` as the end of a path of many places."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 MOST_STEPS = 20
 MOST_EMPTY = 1000
-"""Max elements of arrays in one document that no path names: twenty steps of `[999]` would write 20,000 for each column."""
+"""Max elements in one document that no path names: twenty steps of `[999]` would write 20,000 for each column."""
 
 _STEP = re.compile(r"\.([^\W\d][\w-]*)|\[(?:'((?:[^'\\]|\\['\\])*)'|([0-9]{1,3})|(\*))\]")
 
@@ -29,7 +29,7 @@ class JsonPath:
         """Returns the value at the place; the array itself of a path of many.
 
         Raises:
-            PathUnclear: there is nothing; the message says from which step on.
+        PathUnclear: there is nothing.
         """
         found: Any = document
         for place, step in enumerate(self.steps):
@@ -44,11 +44,7 @@ class JsonPath:
 
 
 def parse_path(text: str) -> JsonPath:
-    """Returns the path that a text spells.
-
-    Raises:
-        PathUnclear: it is not of this part of JSONPath.
-    """
+    """Returns the path that a text spells. Raises PathUnclear."""
     if not text.startswith("$"):
         raise PathUnclear("must begin with $, the whole of the body or record")
     steps: list[Step] = []
@@ -75,7 +71,7 @@ def member_path(name: str) -> JsonPath:
 
 
 def spell_path(steps: Sequence[Step]) -> str:
-    """Returns the text of a path of these steps."""
+    """Returns the text of a path."""
     parts = (f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']" for step in steps)
     return "$" + "".join(parts)
 
@@ -89,10 +85,10 @@ class PlacedValue:
 
 
 def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any value of JSON
-    """Returns the smallest document with each value at its place; elements of an array that no path names are null.
+    """Returns the smallest document with each value at its place; elements that no path names are null.
 
     Raises:
-        PathUnclear: two values have one place, one lies within another, or more than MOST_EMPTY elements would be null.
+    PathUnclear: two values have one place, one lies within another, or more than MOST_EMPTY elements would be null.
     """
     root: dict[Step, Any] = {}
     has_elements = False

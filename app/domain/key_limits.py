@@ -19,7 +19,7 @@ class KeyLimit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLimits:
-    """Limits of one key; None: no limit of that kind. `max_bytes` bounds the bytes of all records that it ever sends."""
+    """Limits of one key; None: no limit. `max_bytes` bounds the bytes of all records that it ever sends."""
 
     requests_per_second: float | None = None
     records_per_second: float | None = None
@@ -28,7 +28,7 @@ class KeyLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyUse:
-    """Numbers of what a key used: requests to log records, records and bytes that were stored, refused requests."""
+    """Requests to log records, records and bytes that were stored, refused requests."""
 
     requests: int = 0
     records: int = 0

@@ -1,4 +1,4 @@
-"""Records that programs scored and Evenhand did not get: dropped on the way, or left out of a sample on purpose."""
+"""Records that programs scored and Evenhand did not get: dropped, or left out of a sample on purpose."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingTotals:
-    """Running totals of one sender for one hour. `not_received` records were dropped, `left_out` ones are not in its sample."""
+    """Running totals of one sender for one hour: dropped records, and those not in its sample."""
 
     hour: datetime
     not_received: int
@@ -15,10 +15,7 @@ class MissingTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecords:
-    """Missing records of some hours, of all senders together.
-
-    `lowest_rate` and `highest_rate` are the sample rates of the senders that left records out; None where none did.
-    """
+    """Missing records of all senders together, with the sample rates of those that left records out."""
 
     not_received: int
     left_out: int

@@ -1,4 +1,4 @@
-"""Mitigation of unfair outcomes, and what is fitted to payload for it. Source: spec of the fairness check, section 8."""
+"""Mitigation of unfair outcomes. Source: spec of the fairness check, section 8."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,7 +33,7 @@ class DetectorUse(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MitigationSettings:
-    """The mitigation of a deployment. `attributes` None = every monitored one. `version` grows with every change; 0 = never set."""
+    """The mitigation of a deployment. `attributes` None = every monitored one. `version` 0 = never set."""
 
     mode: Mode = Mode.LIFT_ONLY
     attributes: tuple[str, ...] | None = None
@@ -49,9 +49,9 @@ class MitigationSettings:
 class Reading:
     """The part of the model's probability that is about the favourable outcome.
 
-    A single number is the probability of the favourable outcome (`rises`) or of the other. Of a list, `favourable` are the places
-    of the favourable classes; `classes` are the classes' canonical texts by place, None where none was seen predicted, and empty
-    where there are two and the model's cut-off need not be one half.
+    A single number is the probability of the favourable outcome (`rises`) or of the other. Of a list, `favourable` are the places of the
+    favourable classes; `classes` their canonical texts by place, None where none was seen predicted, and empty where there are two and the
+    model's cut-off need not be one half.
     """
 
     form: str
@@ -64,8 +64,8 @@ class Reading:
 class CutOff:
     """The score above which the model predicts the favourable outcome.
 
-    It lies between the highest score seen of an unfavourable prediction and the lowest of a favourable one: `value` is one half where
-    that does, else their middle.
+    Between the highest score seen of an unfavourable prediction and the lowest of a favourable one: one half if that lies there, else their
+    middle.
     """
 
     value: float
@@ -75,7 +75,7 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """One copy that represents reference records: the new values of the model's features, and the share of reference records it covers.
+    """One copy that represents reference records: new values of the model's features, and the share of reference records it covers.
 
     `group` is the label of the reference value or range.
     """
@@ -109,8 +109,8 @@ class AttributeProfile:
 class Profile:
     """Everything fitted to `records` payload records, fixed until the next fit, so that the same request gets the same answer.
 
-    `basis` identifies what it was fitted for; a profile of another basis is of no use. It is provisional if there was too little
-    payload to fit to. `reading` and `cut_off` are None with the reason in `unread`.
+    A profile of another `basis` is of no use. It is provisional if there was too little payload. `reading` and `cut_off` are None with the
+    reason in `unread`.
     """
 
     version: int
@@ -132,8 +132,8 @@ class Profile:
 class FlaggedRecord:
     """A payload record that needs a second look: with a reference value of the attribute its outcome would be another, or probably.
 
-    `kind` is `changed` (the model said so) or `likely` (the bias detector thinks so); `direction` is `lifted` where the outcome would
-    be favourable, else `lowered`. Scores are probabilities of the favourable outcome; `gap`, their distance, is 0 where there are none.
+    `kind`: `changed` (the model said so) or `likely` (the bias detector thinks so); `direction`: `lifted` where the outcome would be
+    favourable, else `lowered`. Scores are probabilities of the favourable outcome; `gap` is their distance, 0 without scores.
     """
 
     record_no: int

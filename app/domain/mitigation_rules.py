@@ -1,7 +1,6 @@
-"""Rules about a deployment's mitigation settings, and the part of them that applies. Source: spec of the fairness check, section 8.
+"""Rules about a deployment's mitigation settings. Source: spec of the fairness check, section 8.
 
-Pure: returns the problems, each with its place, and raises nothing. Settings are compared with the monitor when they are stored; a
-monitor that changes later leaves them as they are, and they go on for what is left of the attributes.
+A monitor that changes later leaves the settings as they are: they go on for what is left of the attributes.
 """
 
 from ..errors import FieldProblem
@@ -11,7 +10,7 @@ from .repeated_rules import check_names
 
 
 def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[FieldProblem]:
-    """Returns every problem of the settings for a deployment of that monitor; empty if they may be stored."""
+    """Returns every problem of the settings for a deployment of that monitor."""
     named = settings.attributes
     if named is None:
         return []
@@ -31,6 +30,6 @@ def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tupl
 
 
 def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:
-    """Returns the attributes that the settings name and the monitor no longer has, in the order in which they are named."""
+    """Returns the attributes that the settings name and the monitor no longer has."""
     monitored = {attribute.feature for attribute in monitor.attributes} if monitor is not None else set()
     return tuple(dict.fromkeys(name for name in settings.attributes or () if name not in monitored))

@@ -1,8 +1,4 @@
-"""Rules about the configuration of a fairness monitor. Source: spec of the fairness check, section 1.
-
-Pure: returns the problems, each with its place, and raises nothing.
-The known metric keys are passed in, because the domain does not know the metrics.
-"""
+"""Rules about the configuration of a fairness monitor. Source: spec of the fairness check, section 1."""
 
 import difflib
 import math
@@ -25,22 +21,20 @@ MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10
 MAX_ATTRIBUTES = 100
 MAX_GROUPS = 100
-"""Max monitored or reference values or ranges of one attribute. Each is measured by itself."""
+"""Max monitored or reference values or ranges of one attribute."""
 MAX_OUTCOMES = 1_000
 """Max favourable or unfavourable class values."""
 MAX_RANGES = 100
-"""Max ranges of one list of outcomes, as of groups. Each is compared with each other one, so there must be an end."""
+"""Max ranges of one list: each is compared with each other one."""
 MAX_INTERSECTIONS = 20
 MAX_GROUPS_TOGETHER = 1_000
 """Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of them empty."""
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
-"""A hundred years."""
 MAX_ATTRIBUTED_ROWS = 5_000_000
 """Max rows of one attribution: as many as the copies of one check."""
 INTERSECTION_SIZES = (2, 3)
 SUGGESTED = 3
-"""Max metrics with a similar name that are suggested for one that does not exist."""
 _INT64 = 2**63
 
 _FITTING = {
@@ -59,7 +53,7 @@ def monitor_problems(
     known_metrics: Collection[str],
     conditional_metrics: Collection[str] = (),
 ) -> list[FieldProblem]:
-    """Returns every problem of the configuration for a deployment of that schema and type; empty if it may be stored.
+    """Returns every problem of the configuration for a deployment of that schema and type.
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """
@@ -208,7 +202,6 @@ def _check_type(place: str, value: GroupValue, column: Column) -> Iterator[Field
     if isinstance(value, Range):
         if column.kind is not FieldKind.NUMERIC:
             yield FieldProblem(place, f"{column.name!r} is categorical; ranges are for numeric features only")
-        # Ends that are not finite are refused in another place.
         elif column.type is FieldType.INTEGER and -math.inf < value.lo <= value.hi < math.inf and math.ceil(value.lo) > value.hi:
             yield FieldProblem(place, f"{_show(value)} holds no whole number, and {column.name!r} has no others")
         return
@@ -272,7 +265,7 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
 
 
 def _check_members(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
-    # Where the reference is left out its values are known only at the check, which counts again.
+    # Where the reference is left out, the check counts again.
     counts = [len(attribute.monitored) + len(attribute.reference or ()) for attribute in attributes]
     if len(counts) not in INTERSECTION_SIZES:
         return
@@ -290,7 +283,7 @@ def _check_members(place: str, attributes: Sequence[MonitoredAttribute]) -> Iter
 
 
 def _check_list(place: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
-    """Yields the problems of one list by itself: no value, invalid values, values listed twice, and ranges that overlap."""
+    """Yields the problems of one list by itself."""
     if not values:
         yield FieldProblem(place, "must list at least one value")
     for index, value in enumerate(values):
@@ -332,8 +325,8 @@ def _find_problem(value: GroupValue) -> str | None:
 
 
 def _check_overlap(place: str, others: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
-    """Yields the problems of two lists together: values listed in both, and ranges that overlap."""
-    # Each range is compared with each other one: a longer list is refused elsewhere, and must not take minutes here.
+    """Yields the problems of two lists together."""
+    # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes here.
     ranges = _ranges(others)[:MAX_RANGES]
     taken = {canonical(other) for other in others if not isinstance(other, Range)}
     for index, value in enumerate(values):

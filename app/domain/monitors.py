@@ -1,4 +1,4 @@
-"""The configuration of a deployment's fairness monitor. Its refusals are in `monitor_rules.py`."""
+"""The configuration of a deployment's fairness monitor."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,9 +41,9 @@ class Limits:
 class MonitoredAttribute:
     """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric key.
 
-    `correlated_features` are those that copies of a meta field change instead of it: the model does not see the field itself.
-    With a `rule`, `feature` is no column but the attribute's name, and the rule says of each record whether it is in the monitored group
-    or among all others; `found_by` is the scan that found the group. Such an attribute has no copies.
+    `correlated_features` are those that copies of a meta field change instead of it. With a `rule`, `feature` is the attribute's name, and
+    the rule says of each record whether it is in the monitored group or among all others; such an attribute has no copies. `found_by` is
+    the scan that found the group.
     """
 
     feature: str
@@ -84,8 +84,8 @@ FALSE_ALARM_HOURS = 8760
 class EvidenceSettings:
     """Settings of the evidence over time.
 
-    `person` is the column that says whose record it is: only a person's first record counts. A label counts if it arrives within
-    `label_horizon_hours` of its record. All comparisons together raise at most one false alarm in `false_alarm_hours` on average.
+    `person` is the column that says whose record it is: only a person's first record counts. All comparisons together raise at most one
+    false alarm in `false_alarm_hours` on average.
     """
 
     person: str | None = None
@@ -98,7 +98,7 @@ MAX_NIGHTLY_ROWS = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionSettings:
-    """Whether the gaps of each day are attributed in the night after it, and about how many rows at most the model is asked for that."""
+    """Whether the gaps of each day are attributed in the night after it, and for about how many rows at most."""
 
     nightly: bool = False
     max_rows: int = MAX_NIGHTLY_ROWS
@@ -108,7 +108,7 @@ class AttributionSettings:
 class Monitor:
     """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`; each check records it.
 
-    `metrics` are the keys to measure; None = the usual ones. `strata` is the column within whose values the conditional metrics compare.
+    `metrics` None = the usual ones. `strata` is the column within whose values the conditional metrics compare.
     """
 
     outcomes: OutcomeRule

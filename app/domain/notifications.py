@@ -1,4 +1,4 @@
-"""Notifications of alerts: their messages, and the state of their delivery."""
+"""Notifications of alerts: messages, and the state of their delivery."""
 
 import uuid
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Message:
 
 
 def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
-    """Returns the message that `event` has happened to the alert: everything needed to trace it, as it is now."""
+    """Returns the message that `event` has happened to the alert."""
     subject = {
         "data": alert.subject.data,
         "metric": alert.subject.metric,
@@ -97,7 +97,7 @@ def message_of_test(*, now: datetime) -> Message:
 
 
 def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> Message:
-    """Returns the message that a scheduled report is ready, or failed. `name` is that of its schedule."""
+    """Returns the message that a report is ready, or failed. `name` is that of its schedule."""
     period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
     is_ready = report.state is KeptReportState.READY
     sentence = f"The report on {deployment_name}, {period}, {'is ready' if is_ready else f'could not be made: {report.reason}'}"

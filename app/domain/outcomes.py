@@ -1,4 +1,4 @@
-"""Outcomes: the predictions that count as favourable. Source: spec of the fairness check, sections 1 and 2."""
+"""The predictions that count as favourable. Source: spec of the fairness check, sections 1 and 2."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -17,7 +17,7 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeTests:
-    """The tests of favourable and of unfavourable answers. An answer that passes both, which no monitor allows, is favourable."""
+    """An answer that passes both tests, which no monitor allows, is favourable."""
 
     favourable: ValueTest
     unfavourable: ValueTest
@@ -41,7 +41,7 @@ class OutcomeRule:
 
     @property
     def tests(self) -> OutcomeTests:
-        """Returns the rule as tests; make them once for many answers."""
+        """The rule as tests; make them once for many answers."""
         return OutcomeTests(outcome_test(self.favourable), outcome_test(self.unfavourable))
 
     def classify(self, prediction: Scalar | None) -> Outcome:
@@ -49,17 +49,17 @@ class OutcomeRule:
         return self.tests.classify(prediction)
 
     def classify_text(self, text: str) -> Outcome:
-        """Returns the outcome of a class of which only the canonical text is known: under numbers, of the number that it spells."""
+        """Returns the outcome of a class by its canonical text: under numbers, of the number that it spells."""
         number = exact_number(text) if all(is_numeric(member) for member in (*self.favourable, *self.unfavourable)) else None
         return self.classify(text if number is None else number)
 
 
 def outcome_label(outcome: GroupValue) -> str:
-    """Returns the outcome as pages show it and series name it: a text that spells a number is in double quotes, for it is none."""
+    """Returns the outcome as pages and series name it: a text that spells a number is in double quotes."""
     is_deceptive = isinstance(outcome, str) and number_of(outcome) is not None
     return f'"{outcome}"' if is_deceptive else label_of(outcome)
 
 
 def outcome_texts(members: tuple[GroupValue, ...]) -> list[str]:
-    """Returns a list of outcomes as stored with the counts made under it, in an order of its own."""
+    """Returns outcomes as stored with the counts made under them, sorted."""
     return sorted(outcome_label(member) for member in members)

@@ -27,7 +27,7 @@ class RecordConflict:
 class Receipt:
     """The result of a batch, after its durable commit: accepted + duplicate + rejected = sent.
 
-    Conflicts are counted among the rejected and listed separately, because the sender has a bug to find.
+    Conflicts are counted among the rejected, and listed because the sender has a bug.
     """
 
     accepted: int
@@ -37,10 +37,10 @@ class Receipt:
     conflicts: tuple[RecordConflict, ...]
 
 
-# Not frozen: a check makes hundreds of thousands of them, and a frozen one takes more than twice as long to make.
+# Not frozen: a check makes hundreds of thousands, and a frozen one takes more than twice as long to make.
 @dataclass(slots=True, unsafe_hash=True)
 class Prediction:
-    """One answer of the model, which nothing changes. `label` is the decoded form where the endpoint gives one."""
+    """One answer of the model. `label` is the decoded form where the endpoint gives one."""
 
     prediction: Scalar
     probability: float | tuple[float, ...] | None = None
@@ -48,5 +48,5 @@ class Prediction:
 
     @property
     def outcome_value(self) -> Scalar:
-        """The value that the outcome lists are compared with: the decoded label if there is one, else the prediction."""
+        """What the outcome lists are compared with: the label if there is one, else the prediction."""
         return self.prediction if self.label is None else self.label

@@ -1,4 +1,4 @@
-"""Reports that are kept: the rhythm by which they are made, the calendar periods that it gives, and their state."""
+"""Reports that are kept, and the calendar periods that they are made for."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,10 +9,9 @@ from typing import Any
 from .checks import Span
 
 SETTLING = timedelta(hours=6)
-"""Time between the end of a period and its report: its last checks end meanwhile, retries of a silent model included."""
+"""Time between the end of a period and its report: its last checks end meanwhile."""
 
 MAX_SCHEDULES = 20
-"""Max schedules of a deployment."""
 
 _MONTHS_OF_YEAR = 12
 
@@ -26,7 +25,7 @@ class ReportRhythm(StrEnum):
 
     @property
     def months(self) -> int:
-        """Returns the number of months of a period."""
+        """The months of a period."""
         return {ReportRhythm.MONTHLY: 1, ReportRhythm.QUARTERLY: 3, ReportRhythm.YEARLY: _MONTHS_OF_YEAR}[self]
 
 
@@ -41,7 +40,7 @@ class KeptReportState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleContent:
-    """Content of a schedule. `wanted` are the sheets as JSON, `channels` the ids of those that each report is announced on."""
+    """`wanted` are the sheets as JSON, `channels` the ids of those that each report is announced on."""
 
     name: str
     rhythm: ReportRhythm
@@ -66,7 +65,7 @@ class ReportSchedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptReport:
-    """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both are None until it is ready.
+    """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both None until it is ready.
 
     `schedule_id` is None where a person asked for it.
     """

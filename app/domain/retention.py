@@ -1,4 +1,4 @@
-"""How long records are kept, the order to keep them, and the receipt of their erasure."""
+"""How long records are kept, and the receipt of their erasure."""
 
 import calendar
 import hashlib
@@ -12,10 +12,8 @@ from typing import Any, Final, TypeAlias
 from .values import Scalar
 
 MAX_MONTHS: Final = 1200
-"""Max months of a policy: a century."""
 
 MAX_ERASED_IDS: Final = 10_000
-"""Max record ids of one request for erasure."""
 
 _ID_DIGEST_BYTES: Final = 16
 
@@ -29,7 +27,7 @@ class RetentionPreset(StrEnum):
 
     @property
     def months(self) -> int:
-        """Returns the period in calendar months."""
+        """The period in calendar months."""
         return _PRESET_MONTHS[self]
 
 
@@ -48,7 +46,7 @@ class RetentionPolicy:
 
     @property
     def keeps_everything(self) -> bool:
-        """Returns whether nothing is ever erased by it."""
+        """Whether nothing is ever erased by it."""
         return self.records_months is None and self.feedback_months is None and self.answers_months is None
 
 
@@ -82,7 +80,7 @@ class ErasureState(StrEnum):
 class RecordSelector:
     """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of the two.
 
-    `pseudonym` is that of the value, for a field that is stored as pseudonyms in some schema versions and as it is sent in others.
+    `pseudonym` is that of the value, for a field that only some schema versions store as pseudonyms.
     """
 
     record_ids: tuple[str, ...] = ()
@@ -129,9 +127,8 @@ class Erasure:
 def months_before(moment: datetime, months: int) -> datetime:
     """Returns the moment so many calendar months earlier, in UTC; the day becomes the last of a shorter month.
 
-    31 August less 6 months is 28 or 29 February. Months before the year 1 give the first moment that there is.
+    Months before the year 1 give the first moment that there is.
     """
-    # Months are counted through, so that December follows January backwards.
     at = moment.astimezone(UTC)
     year, month = divmod(at.year * 12 + at.month - 1 - months, 12)
     if year < 1:
@@ -145,12 +142,12 @@ def digest_id(record_id: str) -> bytes:
 
 
 def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
-    """Returns the SHA-256 of a request for erasure, in hexadecimal digits: of its canonical JSON, with sorted members and no blanks."""
+    """Returns the SHA-256 of a request for erasure in hexadecimal digits: of its JSON with sorted members and no blanks."""
     return _hash({"deployment_id": deployment_id, **selector})
 
 
 def receipt_document(erasure: Erasure) -> dict[str, Any]:
-    """Returns the receipt whose hash `hash_receipt` gives: everything that is known of a finished erasure, except for the hash itself."""
+    """Returns the receipt whose hash `hash_receipt` gives: all of a finished erasure except for the hash itself."""
     ended = erasure.finished_at
     return {
         "id": erasure.id,

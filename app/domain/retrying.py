@@ -1,4 +1,4 @@
-"""Leases of checks and notifications, retries after a failed attempt, and when it is final."""
+"""Leases of checks and notifications, and retries after a failed attempt."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,12 +11,10 @@ NOTIFICATION_LEASE = timedelta(seconds=60)
 """Silence of a sender after which its notification is sent again: at least twice as long as an attempt may take."""
 
 GIVE_UP_AFTER = timedelta(days=3)
-"""Age at which a notification is given up. A receiver that comes back later gets only the notifications younger than this."""
+"""Age at which a notification is given up."""
 
 KEPT = timedelta(days=90)
-"""Min time that a notification is kept, so that its end can be read.
-
-As long as its alert is open it is kept, so that the alert is not sent twice."""
+"""Min time that a notification is kept. While its alert is open it is kept, so that the alert is not sent twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +36,7 @@ class CheckPolicy:
 
     @property
     def interrupted_reason(self) -> str:
-        """The message of a check that failed because it has no attempts left."""
+        """The message of a check that has no attempts left."""
         return (
             f"The check was interrupted {self.max_attempts} times before it could end: its worker stopped, or lost the database. "
             "The logs of the workers say why; queue it again once they run."
@@ -56,14 +54,12 @@ class CheckPolicy:
 
 
 CHECK_POLICY = CheckPolicy()
-"""The policy of the workers."""
 
 
 def state_after_failure(notification: Notification, *, is_refused: bool, now: datetime) -> NotificationState:
     """Returns the state of the notification after a failed attempt.
 
-    A test, or a notification that is too old, is given up. Others are tried again. Unlike a waiting one, a refused one does not hold up the
-    later notifications of its channel.
+    Unlike a waiting one, a refused one does not hold up the later notifications of its channel.
     """
     # A test is not repeated: the page that sent it shows its result.
     if notification.event is Event.TEST or now - notification.created_at >= GIVE_UP_AFTER:

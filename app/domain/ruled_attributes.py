@@ -13,7 +13,6 @@ from .values import Scalar
 MOST_CONDITIONS = 4
 MOST_CONJUNCTIONS = 4
 MOST_VALUES = 100
-"""Max values, or intervals, of one condition."""
 
 
 def rule_problems(place: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:

@@ -1,4 +1,4 @@
-"""Texts in files that people open in a spreadsheet, which runs a cell that begins like a formula."""
+"""Texts in files for spreadsheets, which run a cell that begins like a formula."""
 
 from datetime import datetime
 

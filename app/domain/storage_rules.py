@@ -1,4 +1,4 @@
-"""Rules about the storage of protected columns, and the group of a value. Pure."""
+"""Rules about the storage of protected columns."""
 
 from collections.abc import Callable, Iterator
 
@@ -28,7 +28,7 @@ def group_labels(column: Column) -> Callable[[Scalar], str | None]:
 
 
 def storage_problems(place: str, column: Column, *, is_feature: bool, has_endpoint: bool, is_batch: bool) -> Iterator[FieldProblem]:
-    """Yields the problems of a column's storage; none where it is stored as it is sent."""
+    """Yields the problems of a column's storage."""
     storage = column.storage
     if storage is None:
         return

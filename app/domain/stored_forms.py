@@ -1,4 +1,4 @@
-"""The forms in which values of protected columns are stored, and which values may be compared with them."""
+"""The forms in which values of protected columns are stored."""
 
 import re
 
@@ -17,7 +17,7 @@ def is_pseudonym(value: object) -> bool:
 
 
 def sent_column(column: Column) -> Column:
-    """Returns the column as its values are sent, before they get the form in which they are stored."""
+    """Returns the column as its values are sent."""
     kind = FieldKind.NUMERIC if column.sent in _NUMBERS else FieldKind.CATEGORICAL
     return Column(name=column.name, type=column.sent, kind=kind)
 

@@ -7,7 +7,6 @@ from typing import Any
 from ..errors import InvalidInput
 
 _SHOWN = 100
-"""Max characters of a name or a number that a message repeats."""
 
 _SIGNIFICANT = re.compile(r"[1-9]")
 
@@ -15,10 +14,10 @@ _SIGNIFICANT = re.compile(r"[1-9]")
 def require_strict(body: bytes, field: str = "body") -> None:
     """Returns if no object of the JSON names a member twice and no number is so small that it would be read as 0.
 
-    Text that is not JSON passes, because its reader reports it better. `field` is what an error names.
+    Text that is not JSON passes, because its reader reports it better.
 
     Raises:
-        InvalidInput: a member is named twice, a number vanishes, or the body is not UTF-8, which other readers may guess.
+    InvalidInput: a member is named twice, a number vanishes, or the body is not UTF-8, which other readers may guess.
     """
     try:
         text = body.decode("utf-8-sig")
@@ -45,7 +44,6 @@ class _NotStrict(Exception):
 
 
 def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
-    """Returns the object of these members, each a name and a value; the parser calls it for every object."""
     found: dict[str, Any] = dict(members)
     if len(found) < len(members):
         seen: set[str] = set()

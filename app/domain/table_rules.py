@@ -1,4 +1,4 @@
-"""Rules about tables of files. Pure: returns the problems, raises nothing, does no I/O."""
+"""Rules about tables of files."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""Tables of files that hold a deployment's records, where these are not logged to Evenhand. Their rules are in `table_rules.py`."""
+"""Tables of files that hold a deployment's records, where these are not logged to Evenhand."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,14 +24,14 @@ NOT_READ = (
     "is a table of a database, which Evenhand does not read: export it to Parquet, Delta or Iceberg files and change the deployment to"
     " their folder, or log the records by REST to another deployment"
 )
-"""Why there are no checks of a stored table of a database, and what to do; follows the table's name."""
+"""Why a stored table of a database has no checks, and what to do; follows the table's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadColumns:
     """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named have their own name.
 
-    `scored_at` is the time on whose clock windows are cut. Without `model_revision`, all records are of the deployment's revision.
+    Windows are cut by `scored_at`. Without `model_revision`, all records are of the deployment's revision.
     """
 
     id: str = "id"
@@ -85,5 +85,5 @@ class FeedbackTable:
 
     @property
     def time(self) -> str:
-        """Returns the column by which spans are cut."""
+        """The column by which spans are cut."""
         return self.columns.observed_at

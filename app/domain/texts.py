@@ -1,4 +1,4 @@
-"""Rules about texts that are stored as names and values, and the form in which any text is shown."""
+"""Rules about texts that are stored as names and values."""
 
 import re
 import unicodedata
@@ -14,7 +14,6 @@ TOGETHER = " × "
 """Joins the names of attributes that are watched together, and the labels of their groups."""
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-"""A control character."""
 
 _MOST_PRINTABLE = 400
 """Max characters of a text that a message quotes."""
@@ -23,7 +22,7 @@ _CONTROL_OR_SURROGATE = {"Cc", "Cs"}
 
 
 def name_problem(text: str) -> str | None:
-    """Returns the problem of a name; None if it has none."""
+    """Returns the problem of a name."""
     if not text.strip():
         return "must not be blank"
     if len(text) > MAX_NAME:
@@ -32,11 +31,11 @@ def name_problem(text: str) -> str | None:
 
 
 def joining_problem(text: str, others: Collection[str]) -> str | None:
-    """Returns the problem of a name that is to be joined with any of the others by ` × `; None if it has none.
+    """Returns the problem of a name that is to be joined with any of the others by ` × `.
 
     Without this the label `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`.
     """
-    # With blanks around it, so that a × at either end is found, too: `a ×` and `b` would be joined like `a` and `× b`.
+    # With blanks, so that a × at either end is found: `a ×` and `b` would be joined like `a` and `× b`.
     if f" {text} ".startswith(TOGETHER) or f" {text} ".endswith(TOGETHER):
         return "must neither begin nor end with × as a word of its own, which joins what is watched together; write x"
     words = text.split(TOGETHER)
@@ -47,7 +46,7 @@ def joining_problem(text: str, others: Collection[str]) -> str | None:
 
 
 def character_problem(text: str) -> str | None:
-    """Returns the problem of a text's characters; None if it has none. Postgres cannot store NUL, and UTF-8 no lone surrogates."""
+    """Returns the problem of a text's characters. Postgres cannot store NUL, and UTF-8 no lone surrogates."""
     if any(unicodedata.category(character) in _CONTROL_OR_SURROGATE for character in text):
         return "must not hold control characters"
     return None
@@ -57,5 +56,4 @@ def printable(text: str) -> str:
     """Returns the text with lone surrogates and control characters as escapes, and without its end if it is very long."""
     if len(text) > _MOST_PRINTABLE:
         text = text[:_MOST_PRINTABLE] + "…"
-    # A lone surrogate cannot be encoded, so writing it to a log or an answer would fail.
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.encode("utf-8", "backslashreplace").decode())

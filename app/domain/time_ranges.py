@@ -1,7 +1,6 @@
-"""Range of time that the pages of a deployment show: a preset or two moments, in a time zone, compared with an earlier time.
+"""Range of time that the pages of a deployment show, compared with an earlier time.
 
-Presets have fixed lengths: 24 hours are 24 hours, also on a day on which the clocks change. Moments without an offset are read on the
-clock of the chosen zone.
+24 hours are 24 hours, also on a day on which the clocks change. Moments without an offset are on the clock of the chosen zone.
 """
 
 import re
@@ -45,13 +44,12 @@ LENGTHS: Mapping[RangePreset, timedelta] = MappingProxyType(
         RangePreset.YEAR: timedelta(days=365),
     }
 )
-"""Lengths of the presets; that of `all` is as long as there are checks."""
+"""`all` is as long as there are checks."""
 
 USUAL = RangePreset.WEEK
-"""RangePreset of a page of figures where none is chosen, of a deployment that was checked for longer."""
+"""The preset of a page of figures where none is chosen, of a deployment that was checked for longer."""
 
 MAX_ZONE = 64
-"""Max characters of the name of a time zone."""
 
 _Word = TypeVar("_Word", bound=StrEnum)
 _WEEK = timedelta(days=7)
@@ -61,7 +59,7 @@ _EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeChoice:
-    """Choice of a person. Without preset and start nothing is chosen, and the page decides; `end` without a `start` does not occur."""
+    """Choice of a person; without preset and start, the page decides. `end` without a `start` does not occur."""
 
     preset: RangePreset | None = None
     start: datetime | None = None
@@ -71,11 +69,11 @@ class RangeChoice:
 
     @property
     def is_chosen(self) -> bool:
-        """Returns whether a range is chosen."""
+        """Whether a range is chosen."""
         return self.preset is not None or self.start is not None
 
     def query(self) -> dict[str, str]:
-        """Returns the choice as the query of an address; moments in UTC."""
+        """Returns the query of an address; moments in UTC."""
         members = {
             "range": self.preset,
             "from": None if self.start is None else write_moment(self.start),
@@ -91,7 +89,7 @@ class RangeChoice:
         `oldest` is where `all` begins; without it, or where it lies ahead of now, `all` is as long as the usual preset.
 
         Raises:
-            InvalidInput: the start is not before the end, which is now if only a start is chosen.
+        InvalidInput: the start is not before the end, which is now if only a start is chosen.
         """
         if self.start is not None:
             end = now if self.end is None else self.end
@@ -105,9 +103,9 @@ class RangeChoice:
 
 
 def preset_holding(oldest: datetime | None, now: datetime) -> RangePreset:
-    """Returns the preset of a page of figures where none is chosen: all the time there is while it is shorter than the usual one.
+    """Returns the preset where none is chosen: all the time there is while it is shorter than the usual one.
 
-    `oldest` is the start of the first check, None without one.
+    `oldest` is the start of the first check.
     """
     is_young = oldest is not None and oldest > hour_of(now) - LENGTHS[USUAL]
     return RangePreset.ALL if is_young else USUAL
@@ -117,7 +115,7 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
     """Returns the choice of an address with the members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen.
 
     Raises:
-        InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset and moments are chosen.
+    InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset and moments are chosen.
     """
     zone = read_zone(sent.get("zone", ""))
     preset = _read_word("range", sent.get("range", ""), RangePreset)
@@ -134,23 +132,19 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
 
 
 def read_zone(name: str) -> ZoneInfo:
-    """Returns the time zone of a name of the IANA database, such as `Europe/Berlin`; UTC for an empty name.
-
-    Raises:
-        InvalidInput: there is no such zone.
-    """
+    """Returns the zone of the IANA database; UTC for an empty name. Raises InvalidInput if there is none."""
     try:
         return ZoneInfo(name[: MAX_ZONE + 1] or "UTC")
-    # A name that is a path, or a folder of the database, raises other errors than a name that is not there.
+    # A name that is a path, or a folder of the database, raises other errors.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidInput.of("zone", "must be a time zone of the IANA database, such as UTC or Europe/Berlin") from error
 
 
 def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
-    """Returns the moment in UTC; without an offset it is on the clock of the zone, where an hour that comes twice is the first one.
+    """Returns the moment in UTC; without an offset on the clock of the zone, where an hour that comes twice is the first one.
 
     Raises:
-        InvalidInput: it is no moment, or the clock of the zone skips it.
+    InvalidInput: it is no moment, or the clock of the zone skips it.
     """
     if not _FORM.fullmatch(text):
         raise InvalidInput.of(name, _EXPECTED)
@@ -188,13 +182,13 @@ STEPS = (
     *(HOUR * one for one in (1, 2, 3, 4, 6, 8, 12)),
     *(timedelta(days=one) for one in (1, 2, 7, 28, 364)),
 )
-"""Lengths of time over which a picture joins checks; each after 12 hours is whole days, after 2 days whole weeks."""
+"""Each after 12 hours is whole days, after 2 days whole weeks."""
 
 
 def step_of_picture(span: Span, most: int) -> timedelta:
     """Returns the shortest step of which the span has at most `most`; beyond the steps, so many weeks as are needed."""
     length = span.end - span.start
-    # The first and the last step may be cut by the ends of the span, so one more than fits is needed.
+    # The ends of the span may cut the first and the last step, so one more than fits is needed.
     found = next((step for step in STEPS if length <= step * (most - 1)), None)
     return _WEEK * -(-length // (_WEEK * (most - 1))) if found is None else found
 

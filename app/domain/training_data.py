@@ -1,7 +1,4 @@
-"""Stored facts about a model's training data: how their values and labels are distributed, and never a whole row.
-
-Of some rows a part is kept: donors, see `Donors`.
-"""
+"""Stored facts about a model's training data: distributions of values and labels, and never a whole row."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,8 +24,7 @@ class TrainingForm(StrEnum):
 class Cell:
     """Records that have these values (in the order of the distribution's columns) and this label; None is a missing one.
 
-    A range covers the records whose number is in it. `weight` is the sum of their weights, `squares` of the weights' squares;
-    both None where records carry none.
+    `weight` is the sum of their weights, `squares` of the weights' squares; both None where records carry none.
     """
 
     values: tuple[GroupValue | None, ...]
@@ -42,7 +38,7 @@ class Cell:
 class Distribution:
     """Counts of the values of a column, or of several together, and of the labels that occur with them.
 
-    `note` says what is coarse or left out (bins, or nothing kept); None if every value has its own cell.
+    `note` says what is coarse or left out; None if every value has its own cell.
     """
 
     columns: tuple[str, ...]
@@ -67,7 +63,7 @@ class TrainingSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedBy:
-    """Inputs of a count table of labels: a monitor with the same ones has the same table, whatever else of it changes."""
+    """Inputs of a count table of labels: a monitor with the same ones has the same table."""
 
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
@@ -111,9 +107,8 @@ NOT_CORRECTED = "the training data were uploaded when strengths were not yet cor
 class Association:
     """The association of a feature with a meta field; without a strength, `reason` says why.
 
-    `strength` is corrected for chance, and `chance_level` is the level on its scale that 95 of 100 shuffles stay below: both 0 to 1, None
-    where they were not measured. Earlier versions measured `uncorrected` alone, so their associations have this and no strength. `records`
-    are those that have a value in both, `left_out` the others.
+    `strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both 0 to 1. Earlier versions
+    measured `uncorrected` alone. `records` have a value in both, `left_out` are the others.
     """
 
     feature: str
@@ -127,12 +122,12 @@ class Association:
 
     @property
     def is_corrected(self) -> bool:
-        """Returns whether the association was compared with chance where it could be measured at all."""
+        """Whether the association was compared with chance where it could be measured at all."""
         return self.strength is not None or self.uncorrected is None
 
     @property
     def is_above_chance(self) -> bool:
-        """Returns whether it is stronger than what chance reaches in 95 of 100 shuffles."""
+        """Whether it is stronger than what chance reaches in 95 of 100 shuffles."""
         return self.strength is not None and self.chance_level is not None and self.strength > self.chance_level
 
     def is_recommended(self, *, above: float = RECOMMENDED_ABOVE) -> bool:
@@ -142,9 +137,9 @@ class Association:
 
 @dataclass(frozen=True, slots=True)
 class Donor:
-    """A part of one training record: its value of a meta field, and its values of the donors' features, None where it had none.
+    """Part of one training record: its value of a meta field, and of the donors' features, None where it had none.
 
-    `records` is the number of training records it represents: of a frequent value a smaller part is kept than of a rare one.
+    It represents `records` training records: of a frequent value a smaller part is kept than of a rare one.
     """
 
     value: Scalar
@@ -154,10 +149,7 @@ class Donor:
 
 @dataclass(frozen=True, slots=True)
 class Donors:
-    """The kept parts of training records, from which the features correlated with a meta field are redrawn together.
-
-    Other donors have another `digest`.
-    """
+    """The kept parts, from which the features correlated with a meta field are redrawn together. Others have another `digest`."""
 
     features: tuple[tuple[str, FieldType], ...]
     donors: tuple[Donor, ...]

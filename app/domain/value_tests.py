@@ -1,4 +1,4 @@
-"""Tests that a value passes or fails: the one comparison of outcomes and groups, in Python, in arrays and in SQL."""
+"""The one comparison of outcomes and groups with values, in Python, in arrays and in SQL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,7 @@ class ValueTest:
 def outcome_test(members: Sequence[GroupValue]) -> ValueTest:
     """Returns the test that an answer passes which is among these favourable, or unfavourable, members.
 
-    Under a number or a range only numbers pass. Under a text anything passes that is written so: a label out of CSV, which has no types,
-    is a number where it looks like one.
+    Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a number out of CSV.
     """
     texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
     ranges = tuple(member for member in members if isinstance(member, Range))
@@ -35,5 +34,5 @@ def outcome_test(members: Sequence[GroupValue]) -> ValueTest:
 
 
 def is_numeric(member: GroupValue) -> bool:
-    """Returns whether the listed outcome is a number or a range of numbers, under which no text counts."""
+    """Returns whether the listed outcome is a number or a range, under which no text counts."""
     return not isinstance(member, str | bool)

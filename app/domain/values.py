@@ -1,7 +1,7 @@
 """Scalar values as records and configurations carry them, and the one form in which they are compared.
 
-JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. `canonical()` is that agreement. Whether the text
-`"1"` is the number 1 says the type of a column, and of outcomes `app/domain/outcomes.py`.
+JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. Whether the text `"1"` is the number 1 says the type of a
+column, and of outcomes `app/domain/outcomes.py`.
 """
 
 import math
@@ -15,7 +15,7 @@ Scalar: TypeAlias = str | int | float | bool
 """One cell of a record; a missing cell is None."""
 
 _EXPONENT_FROM = 1e16
-"""Number from which on Python and JSON encoders write floats with an exponent; below it they write every digit, and `.0`."""
+"""From here on Python and JSON encoders write floats with an exponent; below it every digit, and `.0`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,11 @@ class Range:
 
     @property
     def label(self) -> str:
-        """Returns the range as people and OpenScale write it: `18-25`."""
+        """The range as people and OpenScale write it: `18-25`."""
         return f"{canonical(self.lo)}-{canonical(self.hi)}"
 
 
 GroupValue: TypeAlias = Scalar | Range
-"""A listed member of a configuration: one value, or one closed range."""
 
 
 def canonical(value: Scalar) -> str:
@@ -58,7 +57,7 @@ def canonical(value: Scalar) -> str:
 
 
 def normalised(value: Scalar) -> Scalar:
-    """Returns the value as it is stored: integral floats become integers, so that the stored text is `canonical()`."""
+    """Returns the value as stored: integral floats become integers, so that the stored text is `canonical()`."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT_FROM else value
 
 
@@ -68,7 +67,7 @@ def label_of(value: GroupValue) -> str:
 
 
 def spelled(value: GroupValue) -> str:
-    """Returns the value as a message names it: text in quotes, so that the text '1' and the number 1 differ."""
+    """Returns the value as a message names it: text in quotes."""
     return repr(value) if isinstance(value, str) else label_of(value)
 
 
@@ -91,13 +90,13 @@ def number_of(value: Scalar | None) -> float | None:
         return None
     try:
         number = float(value)
-    except (ValueError, OverflowError):  # not a number, or an integer larger than any float
+    except (ValueError, OverflowError):  # or an integer larger than any float
         return None
     return number if math.isfinite(number) else None
 
 
 def exact_number(value: Scalar) -> int | float | None:
-    """Returns the value as `number_of()` does, except that a whole number is an int: beyond 2**53 a float would be another one."""
+    """Returns `number_of()`, except that a whole number is an int: beyond 2**53 a float would be another one."""
     number = number_of(value)
     if number is None:
         return None

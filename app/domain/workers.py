@@ -5,13 +5,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 BEAT_SECONDS = 10
-"""Interval of a worker's heartbeats."""
 
 SILENT_AFTER = timedelta(seconds=45)
-"""Silence after which a worker counts as stopped. Pages ask every 10 seconds, so they show it within a minute."""
+"""Silence after which a worker counts as stopped."""
 
 FORGOTTEN_AFTER = timedelta(hours=1)
-"""Age at which the heartbeat of a dead worker is deleted: a newer heartbeat is there by then, so no reader needs the old one."""
+"""Age at which the heartbeat of a dead worker is deleted."""
 
 
 class WorkerState(StrEnum):
@@ -24,14 +23,14 @@ class WorkerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkersSeen:
-    """Number of workers that answer at this moment, and their newest heartbeat; None where there never was one. On the database's clock."""
+    """Number of workers that answer, and their newest heartbeat; None where there never was one. On the database's clock."""
 
     answering: int
     last_seen_at: datetime | None
 
     @property
     def state(self) -> WorkerState:
-        """Returns whether a worker answers; one is enough."""
+        """Whether a worker answers; one is enough."""
         if self.answering:
             return WorkerState.ANSWERING
         return WorkerState.NEVER_SEEN if self.last_seen_at is None else WorkerState.SILENT
