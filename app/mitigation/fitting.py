@@ -1,7 +1,4 @@
-"""Fits a deployment's profile to payload: stand-ins, how probabilities are read, the model's cut-off.
-
-Reads predictions and groups, never labels. Stores nothing.
-"""
+"""Fits a deployment's profile to payload: predictions and groups, never labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -51,11 +48,7 @@ class Goal:
         return [attribute for attribute in self.monitor.attributes if attribute.rule is None and self.settings.mitigates(attribute.feature)]
 
     def column(self, name: str) -> Column:
-        """Returns the column of an attribute.
-
-        Raises:
-            InvalidInput: it is no longer a column.
-        """
+        """Returns the column of an attribute. Raises InvalidInput if it is no longer one."""
         return require_column(self.deployment, name)
 
 
@@ -69,7 +62,7 @@ class Payload:
 
     @classmethod
     def of(cls, goal: Goal, rows: pa.Table, values: pa.Table) -> "Payload":
-        """Returns those of the rows of a window (outcome, probability, model_revision) that are of the present model."""
+        """Returns the rows of a window (outcome, probability, model_revision) that are of the present model."""
         is_present = pa.array(np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision, pa.bool_())
         rows, values, rule = rows.filter(is_present), values.filter(is_present), goal.monitor.outcomes
         outcomes = outcome_codes(rows["outcome"], rule)
@@ -81,7 +74,7 @@ def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
     """Returns the profile of the newest payload records of the present model, as version 0.
 
     Raises:
-        InvalidInput: a monitored attribute is no longer a column, or its groups cannot be determined.
+    InvalidInput: a monitored attribute is no longer a column, or its groups cannot be determined.
     """
     deployment, monitor = goal.deployment, goal.monitor
     columns = tuple(attribute.feature for attribute in goal.attributes())
@@ -92,11 +85,7 @@ def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
 
 
 def fit_to(goal: Goal, payload: Payload, *, now: datetime) -> Profile:
-    """Returns the profile of these records, as version 0.
-
-    Raises:
-        InvalidInput: a monitored attribute is no longer a column, or its groups cannot be determined.
-    """
+    """Does the same for these records."""
     fitted = [_fit_attribute(goal, attribute, goal.column(attribute.feature), payload) for attribute in goal.attributes()]
     cut_off, unread = _find_cut_off(payload)
     return Profile(
@@ -116,8 +105,8 @@ def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, pa
     name, values, schema = attribute.feature, payload.values[attribute.feature], goal.deployment.schema
     listed = attribute
     if attribute.reference is None:
-        # Every other value that was logged is a reference value. Their number has no limit here: most get no copy, and a window that
-        # holds few of them must not fail for values logged earlier.
+        # Every other value that was logged is a reference value, without a limit here: most get no copy, and a window that holds few of
+        # them must not fail for values logged earlier.
         logged = stored_cells(values, column).coded().values
         monitored = ListedGroups.of(replace(attribute, reference=()), column)
         others: set[Scalar] = {value for value, group in zip(logged, monitored.find(logged), strict=True) if group is None}
@@ -141,7 +130,6 @@ def _find_cut_off(payload: Payload) -> tuple[CutOff | None, str | None]:
         return None, scores.reason
     if scores.reading.classes:
         return None, SEVERAL_CLASSES
-    # Both outcomes occur with a score, or there would be no reading.
     known = ~np.isnan(scores.values)
     below = float(scores.values[known & (payload.outcomes == Outcome.UNFAVOURABLE)].max())
     above = float(scores.values[known & (payload.outcomes == Outcome.FAVOURABLE)].min())

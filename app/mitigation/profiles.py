@@ -1,4 +1,4 @@
-"""The profile in force: the stored one if it was fitted for the present state, else one fitted and stored at once."""
+"""The profile in force."""
 
 import hashlib
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def current_profile(
     A provisional one is fitted again once there are enough records.
 
     Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
+    InvalidInput: the monitor cannot be applied to what was logged.
     """
     with database.transaction() as session:
         stored = newest_profile(session, deployment.no)
@@ -37,7 +37,7 @@ def current_profile(
     fitted = _fit(database, deployment, monitor, settings, now=now)
 
     def is_as_good(newest: Profile) -> bool:
-        # One more provisional version would add nothing: the answers to the same request stay the same.
+        # One more provisional version would add nothing.
         return newest.basis == fitted.basis and (fitted.is_provisional or not newest.is_provisional)
 
     with database.transaction() as session:
@@ -50,7 +50,7 @@ def fit_again(
     """Fits a further version from the newest payload, whatever is stored, because `actor` asked for it.
 
     Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
+    InvalidInput: the monitor cannot be applied to what was logged.
     """
     fitted = _fit(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:

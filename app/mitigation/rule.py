@@ -1,8 +1,7 @@
 """The rule of mitigation. A live request applies it to a few records, a check to its whole window.
 
-First, the model's answers to copies of a record give its outcome as reference: the outcome with a reference value. Then the mode combines
-this outcome with the record's own one into its outcome after mitigation. No model, no database. Nothing is random, and only outcomes
-that the model itself gave are returned. Only its own copies decide a record, so the other records of a request or window have no effect.
+The model's answers to copies of a record give its outcome with a reference value, which the mode combines with the record's own. Nothing is
+random, only outcomes that the model itself gave are returned, and no other record has an effect.
 
 Source: spec of the fairness check, section 8.
 """
@@ -34,7 +33,7 @@ UNKNOWN = int(Outcome.UNCLASSIFIED)
 """The outcome as reference of a record whose copies decide nothing."""
 
 ALMOST = 1e-12
-"""Max difference at which two shares or means count as equal: sums of the same parts in another order differ in the last digits."""
+"""Max difference at which two shares or means count as equal: sums in another order differ in the last digits."""
 
 _DECODER = msgspec.json.Decoder(float | tuple[float, ...])
 
@@ -49,17 +48,17 @@ class Judge:
 
     @classmethod
     def of(cls, rule: OutcomeRule, profile: Profile) -> "Judge":
-        """Returns the way to decide that a profile has learned."""
+        """Returns the way to decide of a profile."""
         return cls(rule, profile.reading, profile.cut_off)
 
     @property
     def predicts_numbers(self) -> bool:
-        """Returns whether the model predicts real numbers: then outcomes are ranges, and the mean of copies has one."""
+        """Whether the model predicts real numbers: then outcomes are ranges, and the mean of copies has one."""
         return any(isinstance(value, Range) for value in self.rule.favourable)
 
     @property
     def mean_may_differ(self) -> bool:
-        """Returns whether the mean of numbers may have another outcome than all of them: only if an outcome consists of several ranges."""
+        """Whether the mean of numbers may have another outcome than all of them: only if an outcome consists of several ranges."""
         return self.predicts_numbers and max(len(self.rule.favourable), len(self.rule.unfavourable)) > 1
 
 
@@ -67,8 +66,8 @@ class Judge:
 class CopyAnswers:
     """The model's answers to copies, one entry for each copy [copies], in any order.
 
-    `records` are the places of the records that were copied, `shares` the part of the reference records that each copy represents.
-    `numbers` are the predictions where the model predicts real numbers, else NaN.
+    `records` are the places of the copied records, `shares` the part of the reference records that each copy represents, `numbers` the
+    predictions of a model that predicts real numbers, else NaN.
     """
 
     records: IntArray
@@ -88,7 +87,7 @@ class CopyAnswers:
         )
 
     def weighted(self) -> "CopyAnswers":
-        """Returns the answers with a share above 0. If no answer of a record has one, all its answers are returned, with equal shares."""
+        """Returns the answers with a share above 0; all of a record without such, with equal shares."""
         has_share = self.shares > 0
         of_record = np.isin(self.records, self.records[has_share])
         return replace(self, shares=np.where(of_record, self.shares, 1.0)).select(has_share | ~of_record)
@@ -106,15 +105,15 @@ def outcomes_as_reference(
 ) -> IntArray:
     """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies decide nothing.
 
-    `classified` and `favourable` [records] count the copies of each record with any outcome, and with the favourable one. If the copies
-    of a record agree, they decide. For the other records `read_answers` returns the answers: their mean probability is compared with the
-    model's own cut-off. Without probabilities the outcome of the greater share of copies counts, and a tie decides nothing. Unclassified
-    copies take no part. If the model predicts real numbers, the outcome of their mean counts; if the copies agree but their mean has
-    another outcome, nothing is decided.
+    `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one. If the copies of a record agree,
+    they decide. Of the others `read_answers` returns the answers: their mean probability is compared with the model's own cut-off. Without
+    probabilities the outcome of the greater share of copies counts, and a tie decides nothing. Unclassified copies take no part. If the
+    model predicts real numbers, the outcome of their mean counts; if the copies agree but their mean has another outcome, nothing is
+    decided.
     """
     found: IntArray = np.where(classified == 0, UNKNOWN, np.where(favourable == 0, int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE)))
     is_divided = (favourable > 0) & (favourable < classified)
-    # Most records have copies that agree: reading the answers of all of them would take many times longer.
+    # Most records have copies that agree: reading the answers of all would take many times longer.
     read = np.flatnonzero((classified > 1) if judge.mean_may_differ else is_divided)
     if not len(read):
         return found
@@ -174,19 +173,19 @@ def substitute(own: IntArray, as_reference: IntArray, is_monitored: BoolArray, m
 
 
 def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
-    """Returns the probability of the favourable outcome [records], from probabilities as JSON texts; NaN where one does not show it."""
+    """Returns the probability of the favourable outcome [records], from probabilities as JSON; NaN where one does not show it."""
     if reading is None:
         return np.full(len(texts), np.nan)
     return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
 
 
 def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
-    """Returns the result of `score_texts` as a list, with None instead of NaN."""
+    """Returns `score_texts` as a list, with None instead of NaN."""
     return [None if math.isnan(score) else score for score in score_texts(texts, reading).tolist()]
 
 
 def write_probabilities(probabilities: Iterable[Probability]) -> list[str | None]:
-    """Returns probabilities as JSON texts, in which they are stored."""
+    """Returns probabilities as the JSON texts that are stored."""
     return [None if one is None else msgspec.json.encode(one).decode() for one in probabilities]
 
 
@@ -206,7 +205,7 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
     found: IntArray = np.full(len(means), UNKNOWN, dtype=np.int64)
     if judge.cut_off is not None:
         cut_off, scores = judge.cut_off, score_texts(write_probabilities(means), judge.reading)
-        # Favourable: above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen are lower.
+        # Above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen are lower.
         was_seen = (cut_off.lowest_favourable > cut_off.highest_unfavourable) & (scores >= cut_off.lowest_favourable - ALMOST)
         is_favourable = was_seen | (scores > cut_off.value + ALMOST)
         found = np.where(np.isnan(scores), UNKNOWN, np.where(is_favourable, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)))
@@ -217,7 +216,7 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
         table = np.array([means[place] for place in of_classes], dtype=np.float64)
         is_greatest = table.max(axis=1, keepdims=True) - table <= ALMOST
         outcomes = np.array([UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes])
-        # The highest and the lowest outcome of the classes with the greatest probability; the others get a value that does not win.
+        # The others get a value that does not win.
         highest = np.where(is_greatest, outcomes, outcomes.min()).max(axis=1)
         lowest = np.where(is_greatest, outcomes, outcomes.max()).min(axis=1)
         found[of_classes] = np.where(highest == lowest, highest, UNKNOWN)
@@ -226,6 +225,6 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
 
 def _mean(numbers: Sequence[float], shares: Sequence[float]) -> float:
     """Returns the mean by share, never outside the numbers: rounding must not make a probability of more than 1."""
-    # The exact sum does not depend on the order of the copies, which a live request and a check have in different orders.
+    # The exact sum does not depend on the order of the copies, which differs between a live request and a check.
     mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True)) / math.fsum(shares)
     return min(max(mean, min(numbers)), max(numbers))

@@ -24,7 +24,7 @@ Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
 """New values by feature."""
 
 QUANTILES = 5
-"""Number of values for a range: the middles of that many parts with equally many records, so each is a value that occurs."""
+"""Values for a range: the middles of that many parts with equally many records."""
 
 NO_REFERENCE = "no reference value is listed, and none has been logged"
 NO_DONORS = "the training data keep no record of the reference group, from which copies would take their correlated features"
@@ -34,7 +34,7 @@ UNSEEN = "the model never sees it, and the monitor names no correlated features,
 def find_stand_ins(
     grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
 ) -> AttributeProfile:
-    """Returns the copies that represent the reference records of the grouping; `values` are the logged values of its column.
+    """Returns the copies that represent the reference records; `values` are the logged values of the column.
 
     Shares are by reference records logged; where there were none, reference values count equally. A meta field changes the features
     correlated with it, to those of its `donors`.
@@ -72,7 +72,7 @@ def find_stand_ins(
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
-    """Returns the values that represent a group, as changes of its column, and the share of the group that each represents."""
+    """Returns the values that represent a group, as changes of its column, and the share of each."""
     value, column = grouping.groups[position].value, grouping.column
     if not isinstance(value, Range):
         return [(((column.name, typed_value(value, column.type)),), 1.0)]
@@ -81,7 +81,7 @@ def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> 
     if len(logged):
         found = np.quantile(logged, middles, method="inverted_cdf")
     else:
-        # Of a range of which no value has been logged, values spread evenly over it; whole numbers must not leave it by rounding.
+        # Of a range of which no value has been logged, evenly spread values; whole numbers must not leave it by rounding.
         found = value.lo + middles * (value.hi - value.lo)
         if column.type is FieldType.INTEGER:
             found = np.clip(np.round(found), np.ceil(value.lo), np.floor(value.hi))

@@ -1,1 +1,1 @@
-"""The bias detector: its training, its versions and its uses."""
+"""The bias detector."""

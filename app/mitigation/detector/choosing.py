@@ -1,7 +1,4 @@
-"""Uses of bias detectors: choosing the live records that get a second call of the model, and marking records.
-
-A second call is too expensive for all records of some deployments.
-"""
+"""Choosing the live records that get a second call of the model, and marking records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,15 +21,15 @@ class Chooser(Protocol):
     ) -> list[bool]:
         """Returns whether each record gets a second call.
 
-        `rows` are the features in the order of the schema, `own_scores` the model's own scores of the favourable outcome where it
-        gives them, and `attributes` those of which the record has a monitored value.
+        `rows` are in the order of the schema, `own_scores` the model's of the favourable outcome, `attributes` those of which the record
+        has a monitored value.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BiasScores:
-    """Each record's probability that the model treats it with bias, and whether that reaches the detector's threshold."""
+    """Each record's probability of biased treatment, and whether that reaches the detector's threshold."""
 
     scores: FloatArray
     is_likely: BoolArray
@@ -44,9 +41,9 @@ def bias_scores(
     rows: Sequence[Sequence[Scalar | None]],
     own_scores: Sequence[float | None],
 ) -> BiasScores | None:
-    """Returns the detector's scores of records with a monitored value of the attribute and an unfavourable outcome.
+    """Returns the scores of records with a monitored value of the attribute and an unfavourable outcome.
 
-    Where the attribute has none, the detector of all together; None where there is neither.
+    Where the attribute has no detector, by that of all together; None where there is neither.
     """
     detector = detectors.get(attribute, detectors.get(ALL_TOGETHER))
     if detector is None:
@@ -57,24 +54,21 @@ def bias_scores(
 
 @dataclass(frozen=True, slots=True)
 class DetectorChooser:
-    """Chooses by the detectors, which are given by attribute. They know only records with an unfavourable outcome."""
+    """Chooses by the detectors of each attribute. They know only records with an unfavourable outcome."""
 
     detectors: Mapping[str, BiasDetector]
 
     def choose(
         self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
     ) -> list[bool]:
-        """Returns whether each record is likely biased by any attribute; without any detector, true for all with a monitored attribute.
-
-        A record without a monitored attribute is not chosen.
-        """
+        """Returns whether any attribute is likely to bias the record; without any detector, whether it has a monitored attribute."""
         chosen = np.zeros(len(rows), dtype=np.bool_)
         places: dict[str, list[int]] = {}
         for place, (_, _, of_record) in enumerate(zip(rows, own_scores, attributes, strict=True)):
             for attribute in of_record:
                 places.setdefault(attribute if attribute in self.detectors else ALL_TOGETHER, []).append(place)
         for attribute, its_places in places.items():
-            # A record with several attributes that have no detector of their own is listed once for each of them.
+            # A record with several attributes without a detector of their own is listed once for each.
             once = sorted(set(its_places))
             found = bias_scores(self.detectors, attribute, [rows[place] for place in once], [own_scores[place] for place in once])
             chosen[once] |= True if found is None else found.is_likely

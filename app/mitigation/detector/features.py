@@ -1,4 +1,4 @@
-"""The numbers by which the bias detector reads a record: one for each column, and the model's own score."""
+"""The numbers by which the bias detector reads a record."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,27 +12,27 @@ from ...domain.values import Scalar, canonical, number_of
 from ...metrics.groups import FloatArray
 
 MOST_CATEGORIES = 254
-"""Max categories of one column: the classifier takes 255, one of them being NO_CATEGORY; rarer values count as that."""
+"""Max categories of one column: the classifier takes 255, one being NO_CATEGORY; rarer values count as that."""
 
 NO_CATEGORY = 0
 """Code of a missing or unknown category. Not NaN: where one category is left next to NaN, scikit-learn 1.9 predicts wrongly."""
 
 LARGEST = 1e300
-"""Max number; larger ones are replaced by it: the classifier adds neighbours, and their sum has to stay finite."""
+"""Larger numbers are replaced by this: the classifier adds neighbours, and their sum has to stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Encodes cells as numbers: `codes` has the number of each known value of a categorical column, and None for a quantity.
+    """`codes` has the number of each known value of a categorical column, and None for a quantity.
 
-    A quantity that is missing or not a number becomes NaN, which the classifier has a branch for.
+    A quantity that is missing or not a number becomes NaN.
     """
 
     codes: tuple[Mapping[str, int] | None, ...]
 
     @classmethod
     def fit(cls, columns: Sequence[Column], rows: Sequence[Sequence[Scalar | None]]) -> Self:
-        """Returns the encoding of those columns, with the most frequent values of the rows; equal frequencies in order of text."""
+        """Returns the encoding with the most frequent values of the rows; equal frequencies in order of text."""
         found: list[dict[str, int] | None] = []
         for place, column in enumerate(columns):
             if column.kind is not FieldKind.CATEGORICAL:
@@ -45,14 +45,14 @@ class Encoding:
 
     @property
     def categorical(self) -> list[int]:
-        """Returns the places of the categorical columns."""
+        """The places of the categorical columns."""
         return [place for place, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:
         """Returns the records' numbers [rows, columns + 1]; the last is the model's own score.
 
         Raises:
-            ValueError: a row has another number of cells, or there is not one score for each.
+        ValueError: a row has another number of cells, or there is not one score for each.
         """
         found = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(found, rows, own_scores, strict=True):

@@ -8,5 +8,5 @@ MISSING = "its packages are not installed; install them for the service and its 
 
 @cache
 def why_missing() -> str | None:
-    """Returns MISSING where the packages of the extra are not installed. Imports none of them, which would take seconds."""
+    """Returns MISSING without the extra's packages. Imports none, which would take seconds."""
     return MISSING if find_spec("sklearn") is None or find_spec("skops") is None else None

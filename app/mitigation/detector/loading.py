@@ -1,4 +1,4 @@
-"""Stored bias detectors, ready for use. Reading one takes far longer than asking it, so recently read ones are kept."""
+"""Stored bias detectors, ready for use."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from ...store.mitigation.bias_detectors import model_of, usable_versions
 from .model import BiasDetector
 
 MOST_KEPT = 64
-"""Max detectors that a process keeps; beyond that, those unused for longest are dropped."""
+"""Max detectors that a process keeps, the last used."""
 
 log = structlog.get_logger("evenhand.mitigation")
 
@@ -28,7 +28,7 @@ class LoadedDetectors:
         self._lock = Lock()
 
     def of(self, session: Session, deployment_no: int, basis: str) -> dict[str, BiasDetector]:
-        """Returns the newest detectors trained for that basis, by attribute, without those that this version of the library cannot read."""
+        """Returns the newest detectors for that basis, by attribute, without those that this library version cannot read."""
         return self.of_versions(session, deployment_no, usable_versions(session, deployment_no, basis))
 
     def of_versions(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, BiasDetector]:
@@ -39,7 +39,7 @@ class LoadedDetectors:
             with self._lock:
                 is_kept, detector = key in self._kept, self._kept.get(key)
             if not is_kept:
-                # Read without the lock, because it takes long: two threads may read the same detector, and that does no harm.
+                # Without the lock, because it takes long: two threads may read the same detector.
                 stored = model_of(session, deployment_no, attribute=attribute, version=version)
                 try:
                     detector = None if stored is None else BiasDetector.from_bytes(stored)

@@ -1,6 +1,6 @@
-"""A trained bias detector: scores for records, and its safe stored form. It is trained in `training.py`.
+"""A trained bias detector, and its safe stored form.
 
-It is stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it reads.
+Stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it reads.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from ...errors import InvalidInput
 from ...metrics.groups import FloatArray
 from .features import Encoding
 
-# An extra (`installed.py`), and seconds to import, so only what uses a detector does it: most processes never do.
+# An extra, and seconds to import.
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import ThreadpoolController
 
-# A stored classifier is read only by the version that wrote it; no other promises the same scores.
+# Only the version that wrote a classifier reads it: no other promises the same scores.
 try:
     LIBRARY = f"scikit-learn {version('scikit-learn')}"
 except PackageNotFoundError:
@@ -37,7 +37,7 @@ TRUSTED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.utils.validation.check_array",
 )
-"""Types in a stored classifier that skops does not trust by itself: its trees, and its check of categorical columns."""
+"""Types that skops does not trust by itself: its trees, and its check of categorical columns."""
 
 _MARK = b"evenhand bias detector 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -60,7 +60,7 @@ class BiasDetector:
         """Returns each record's probability in [0, 1], by its features in the order of training and the model's own score.
 
         Raises:
-            ValueError: a row has another number of cells, or there is not one score for each.
+        ValueError: a row has another number of cells, or there is not one score for each.
         """
         numbers = self.encoding.encode(rows, own_scores)
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
@@ -79,7 +79,7 @@ class BiasDetector:
         """Returns the detector that `to_bytes` wrote.
 
         Raises:
-            InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type that is not trusted.
+        InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type that is not trusted.
         """
         from skops import io  # noqa: PLC0415
         from skops.io.exceptions import UntrustedTypesFoundException  # noqa: PLC0415
@@ -110,7 +110,7 @@ class BiasDetector:
 
 
 def limit_threads() -> AbstractContextManager[object]:
-    """Limits the classifier's loops to one thread: on busy cores, threads wait for each other far longer than they work."""
+    """Limits the classifier to one thread: on busy cores, threads wait for each other far longer than they work."""
     limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="openmp")
     return limit
 
@@ -125,7 +125,7 @@ def _threads() -> "ThreadpoolController":
 
 
 def predict(classifier: "HistGradientBoostingClassifier", numbers: FloatArray) -> FloatArray:
-    """Returns the classifier's probability that each record is biased; needs at least one record."""
+    """Returns the probability that each record is biased; needs at least one record."""
     with limit_threads():
         scores: FloatArray = classifier.predict_proba(numbers)[:, 1]
     return scores

@@ -17,14 +17,13 @@ LEAST_RECALL = 0.9
 """Min share of the biased records that reach the threshold."""
 
 MISSED_WEIGHS = 4
-"""Needless calls that weigh as much as one missed record: the call costs a call, the record stays biased."""
+"""Needless calls that weigh as much as one missed record."""
 
 
 def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
     """Returns, of the thresholds that nine tenths of the biased records reach, the one with the greatest F2; of equal ones the greatest.
 
-    It lies midway to the next lower score of any record, because the scores of one kind of record differ a little from one
-    classifier to the next.
+    It lies midway to the next lower score, because scores of one kind of record differ a little between classifiers.
     """
     wanted, others = np.sort(scores[biased]), np.sort(scores[~biased])
     reached = wanted[::-1][math.ceil(LEAST_RECALL * len(wanted)) - 1 :]
@@ -37,7 +36,7 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
 
 
 def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> DetectorQuality:
-    """Returns the figures over those records, of which some are biased and some are not."""
+    """Returns the figures over records, of which some are biased and some are not."""
     selected = scores >= threshold
     found, chosen, all_biased, records = (int(part.sum()) for part in (selected & biased, selected, biased, np.ones_like(biased)))
     ranked = ranking(ScoreBins.from_records(biased.astype(np.int64), 2, scores, None))

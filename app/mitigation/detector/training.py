@@ -1,4 +1,4 @@
-"""Training of a bias detector on records whose outcome as reference is known. Not random: the same records, the same detector."""
+"""Training of a bias detector. Not random: the same records, the same detector."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from .features import Encoding
 from .model import BiasDetector, limit_threads, predict
 from .quality import BoolArray, find_threshold, measure_quality
 
-if TYPE_CHECKING:  # see model.py
+if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
 MOST_RECORDS = 50_000
-"""Max records that are used, the newest."""
+"""The newest are used."""
 
 LEAST = 50
 LEAST_HELD_OUT = 10
@@ -53,11 +53,11 @@ def train(
 ) -> BiasDetector | TrainingRefusal:
     """Trains on monitored records with an unfavourable outcome, oldest first, each once; the newest MOST_RECORDS are used.
 
-    `rows` are their features in the order of `columns`, `own_scores` the model's probabilities of the favourable outcome, `biased`
-    whether the outcome as reference is favourable. The records held out are picked by their `ids`: a record is always on the same side.
+    `own_scores` are the model's probabilities of the favourable outcome, `biased` whether the outcome as reference is favourable. The
+    records held out are picked by their `ids`: a record is always on the same side.
     """
     start = max(0, len(rows) - MOST_RECORDS)
-    # Evenly spread in [0, 1) by a digest of the id, whose own salt keeps the places independent of other draws by id.
+    # In [0, 1); the salt of its own makes the places independent of other draws by id.
     digests = (hashlib.blake2b(record_id.encode(), digest_size=8, key=_SALT).digest() for record_id in ids[start:])
     places = np.array([int.from_bytes(digest) / 2**64 for digest in digests], dtype=np.float64)
     # In the order of their digests, so that their order of arrival does not matter.
@@ -89,7 +89,7 @@ def train(
 
 
 def _find_shortage(counts: DetectorCounts) -> str | None:
-    """Returns the first sentence that forbids training, if one does."""
+    """Returns the first sentence that forbids training."""
     biased, held_out = counts.used_biased, counts.held_out_biased
     kinds = (("biased", biased, held_out), ("not biased", counts.used - biased, counts.held_out - held_out))
     for kind, of_all, of_held_out in kinds:
@@ -117,7 +117,7 @@ def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding)
 
 
 def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGradientBoostingClassifier":
-    """Returns small trees, slowly added: the biased records may be few. `random_state` has no effect here; it is set to keep it so."""
+    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect, and is set to keep it so."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
 
     classifier = HistGradientBoostingClassifier(
@@ -130,7 +130,7 @@ def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGra
         early_stopping=False,
         random_state=0,
     )
-    # A quantity without any value cannot be divided into bins; a constant one can, and is then never used.
+    # A quantity without any value cannot be divided into bins.
     known = np.where(np.isfinite(numbers).any(axis=0), numbers, 0.0)
     with limit_threads():
         return classifier.fit(known, biased)

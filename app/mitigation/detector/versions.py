@@ -1,4 +1,4 @@
-"""Decides when bias detectors are trained again, and what of a training is stored."""
+"""Decides when bias detectors are trained again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from .model import LIBRARY, BiasDetector
 from .training import train
 
 GROWTH = 0.2
-"""Fraction by which the known records must have grown (after a refusal: changed) to be worth a new version."""
+"""Fraction by which the known records must have grown (after a refusal: changed) for a new version."""
 
 
 RETRAINED_AFTER = timedelta(days=7)
@@ -21,10 +21,10 @@ RETRAINED_AFTER = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DetectorEvidence:
-    """Records with a monitored value and an unfavourable outcome, whose outcome as reference is known.
+    """Records with a monitored value and an unfavourable outcome, whose outcome as reference is known: oldest first, each once.
 
-    Oldest first, each once. `rows` are their features, `own_scores` the model's probabilities of the favourable outcome where it
-    gives them; `biased` is whether the outcome as reference is favourable.
+    `own_scores` are the model's probabilities of the favourable outcome where it gives them; `biased` is whether the outcome as reference
+    is favourable.
     """
 
     attribute: str
@@ -39,16 +39,15 @@ def train_detectors(
 ) -> list[NewDetector]:
     """Returns the new versions to store: of each attribute, and of all together, whose training is due.
 
-    `known` are the newest versions for the same basis. A detector is trained where there is none yet, where the known biased records
-    grew by a fifth or a week has passed since, and where the library changed; a refusal is stored again where the known records
-    changed by a fifth.
+    `known` are the newest versions for the same basis. Training is due where there is none, where biased records grew by a fifth, after a
+    week, and where the library changed; a refusal is stored again where the records changed by a fifth.
     """
     if not evidence:
         return []
     several = [*evidence, pool_evidence(evidence)] if len(evidence) > 1 else list(evidence)
     found = [new for one in several if (new := _train_if_due(columns, one, known.get(one.attribute), now)) is not None]
     if len(evidence) == 1:
-        # All together are the records of this one attribute, so the training is the same.
+        # All together are the records of this one attribute.
         found += [replace(new, attribute=ALL_TOGETHER) for new in found]
     return found
 
@@ -79,7 +78,7 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
 
 
 def _train_if_due(columns: Sequence[Column], evidence: DetectorEvidence, last: DetectorVersion | None, now: datetime) -> NewDetector | None:
-    """Returns the new version of one attribute, if one is due. A refusal is retried each time, because a refusal costs nothing."""
+    """Returns the new version of one attribute, if due. A refusal costs nothing and is retried each time."""
     records, biased = len(evidence.biased), sum(map(bool, evidence.biased))
     if last is not None and last.reason is None and last.made_by == LIBRARY and now - last.trained_at < RETRAINED_AFTER:
         more = biased - last.counts.biased

@@ -1,1 +1,1 @@
-"""Mitigation on request: live records in, debiased answers out."""
+"""Mitigation on request."""

@@ -1,4 +1,4 @@
-"""Debiased answers in the form in which the records came. Decides nothing."""
+"""Debiased answers in the form in which the records came."""
 
 import json
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from .requests import Asked
 PREDICTION, PROBABILITY, LABEL = "debiased_prediction", "debiased_probability", "debiased_decoded_target"
 CHANGED, CHANGED_BY, DEBIASING = "changed", "changed_by", "debiasing"
 RECORD_ID = "record_id"
-"""Column of the records' ids, in answers that have no other place for them."""
+"""In answers that have no other place for ids."""
 
 FACTS_HEADER = "Evenhand-Debiasing"
 """Header of the facts about an answer whose body has no place for them, as JSON."""
 
 COLUMNS = (PREDICTION, PROBABILITY, LABEL, CHANGED, CHANGED_BY, DEBIASING)
-"""Columns that mitigation adds to the model's own; probability and label only where the model has them."""
+"""Added to the model's own; probability and label only where the model has them."""
 
 OWN_PREFIX = "model_"
-"""Prefix of a column of the model's own that has the name of one of ours."""
+"""Prefix of a model's own column that has the name of one of ours."""
 
 STORED, DUPLICATE, CONFLICT = "stored", "duplicate", "conflict"
 
@@ -48,7 +48,7 @@ class DebiasedAnswers:
 
 @dataclass(frozen=True, slots=True)
 class LiveAnswer:
-    """An answer as it is sent. `facts` are the JSON of the header `FACTS_HEADER`, for bodies that have no place for them."""
+    """An answer as it is sent. `facts` are the JSON of the header `FACTS_HEADER`."""
 
     body: bytes
     media_type: str
@@ -59,7 +59,7 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> L
     """Returns the answer in the form or the payload format of the request.
 
     Raises:
-        ScoringFailed: the model's own columns cannot be written in that format; the records are stored.
+    ScoringFailed: the model's own columns cannot be written in that format; the records are stored.
     """
     logged = [STORED] * len(answered.ids)
     for place in answered.written.duplicates:

@@ -1,4 +1,4 @@
-"""Live records in progress: their groups, what the model's own answer decides, and which need copies. Asks no model."""
+"""Live records in progress: what the model's own answer decides, and which need copies."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,20 +14,17 @@ from .plan import ActivePlan
 from .requests import Asked
 
 Roles: TypeAlias = dict[str, str]
-"""The role of one record's group, monitored or reference, by attribute in the order of the monitor's."""
+"""The role of one record's group by attribute, in the order of the monitor's."""
 
 FEW_COPIES = 20
-"""Number of copies that is always few enough to score together with the records; otherwise as many as there are records."""
+"""Copies that are always few enough to score together with the records; otherwise as many as there are records."""
 
 NO_COPIES = CopySet((), (), (), 0)
 
 
 @dataclass(slots=True)
 class Case:
-    """One record: its outcome, the attributes of which it has a monitored value, and its decision.
-
-    Where that is missing, `copies` decide.
-    """
+    """One record and its decision; where that is missing, `copies` decide."""
 
     row: Row
     own: Prediction
@@ -54,10 +51,9 @@ def find_roles(plan: ActivePlan, asked: Asked) -> list[Roles]:
 
 
 def pick_early_copies(plan: ActivePlan, asked: Asked, roles: Sequence[Roles]) -> dict[int, CopySet]:
-    """Returns the copies, by record, that are few enough to be scored together with the records, whatever the model answers to these.
+    """Returns the copies, by record, that are few enough to be scored together with the records.
 
-    Some of them may turn out not to be needed; a separate call for the others takes longer than scoring those. None where
-    a chooser first needs the model's answers.
+    A separate call takes longer than scoring some needless copies. None where a chooser first needs the model's answers.
     """
     if plan.chooser is not None:
         return {}
@@ -108,7 +104,7 @@ def find_waiting(cases: Sequence[Case]) -> list[Case]:
 
 
 def copy_rows(waiting: Sequence[Case]) -> list[Row]:
-    """Returns the rows of all copies of the records, one record after the other."""
+    """Returns the rows of all copies, one record after the other."""
     return [row for case in waiting for row in case.copies.rows(case.row)]
 
 

@@ -1,4 +1,4 @@
-"""Reference copies of a live record, and the features that they change. Asks no model.
+"""Reference copies of a live record.
 
 Source: spec of the fairness check, section 8: jointly over the record's monitored attributes.
 """
@@ -10,7 +10,7 @@ from ...domain.mitigation import AttributeProfile, StandIn
 from ...domain.values import Scalar
 
 MOST_COPIES = 100
-"""Max copies for the reference records of one record's attributes together: those with the greatest shares."""
+"""Max copies of one record for its attributes together: those with the greatest shares."""
 
 Row = Sequence[Scalar | None]
 
@@ -32,7 +32,7 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class CopySet:
-    """The copies of a record with monitored values of these attributes: of all together and, if there are several, of each alone."""
+    """Copies for monitored values of these attributes: of all together and, if there are several, of each alone."""
 
     attributes: tuple[str, ...]
     together: tuple[Substitution, ...]
@@ -46,7 +46,7 @@ class CopySet:
 
 
 class CopySets:
-    """The copies for every combination of attributes, by a profile. `features` are the model's, in the order of its rows."""
+    """The copies for every combination of attributes. `features` are the model's, in the order of its rows."""
 
     def __init__(self, profiles: Sequence[AttributeProfile], features: Sequence[str]) -> None:
         self._stand_ins = {profile.feature: profile.stand_ins for profile in profiles}
@@ -81,7 +81,6 @@ def combine_stand_ins(stand_ins: Sequence[Sequence[StandIn]], places: Mapping[st
         ]
         if len(found) > MOST_COPIES:
             # A combination cut here ranks after that many others whatever follows, so none is lost that would have been kept.
-            # Of equal shares the earlier combinations stay, and all that stay keep their order.
             ranked = sorted(range(len(found)), key=lambda place: (-found[place][1], place))
             found = [found[place] for place in sorted(ranked[:MOST_COPIES])]
     total = sum(share for _, share in found)

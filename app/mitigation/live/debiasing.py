@@ -1,7 +1,4 @@
-"""Mitigation of live records: the debiased answer of each, whether it changed, by which attributes, or why it did not.
-
-No model, no database, no labels. The rule of outcomes is in `rule.py`; here answers are chosen that have these outcomes.
-"""
+"""Mitigation of live records: chooses answers that have the outcomes of `rule.py`. No model, no database, no labels."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -43,13 +40,13 @@ class Debiased:
 
     @property
     def changed(self) -> bool:
-        """Returns whether it has another outcome than the model's own answer."""
+        """Whether it has another outcome than the model's own answer."""
         return self.debiasing is Debiasing.CHANGED
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedRecord:
-    """A monitored record with the model's answer and its outcome, its copies, and the answers to these in their order."""
+    """A monitored record with the model's answer and outcome, its copies, and the answers to these in their order."""
 
     own: Prediction
     outcome: Outcome
@@ -59,7 +56,7 @@ class CopiedRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedAnswer:
-    """The model's answer to a copy, its outcome, and the share of the reference records that the copy represents."""
+    """The answer to a copy, its outcome, and the share of the reference records that the copy represents."""
 
     prediction: Prediction
     outcome: Outcome
@@ -68,7 +65,7 @@ class ClassifiedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """Decides records of one deployment. All of a request are decided together, each as it would be alone."""
+    """Decides records of one deployment, all of a request together, each as it would be alone."""
 
     judge: Judge
     mode: Mode
@@ -93,7 +90,7 @@ class Decider:
             elif outcome is record.outcome and self.mode is Mode.LIFT_ONLY:
                 found.append(Debiased(record.own, Debiasing.UNCHANGED))
             elif mean is not None and (math.isnan(mean) or self.classify(mean) is not outcome):
-                # Copies that agree in their outcome may have a mean between the ranges: then there is no number to answer.
+                # Copies that agree may have a mean between the ranges: then there is no number to answer.
                 found.append(Debiased(record.own, Debiasing.UNDECIDED))
             else:
                 most = _find_most_frequent([one for one in together[place] if one.outcome is outcome]) if mean is None else Prediction(mean)
@@ -128,7 +125,6 @@ class Decider:
         return [one for one in found if one.outcome is not Outcome.UNCLASSIFIED]
 
     def _tabulate(self, answers: Sequence[Sequence[ClassifiedAnswer]]) -> CopyAnswers:
-        """Returns the answers to the copies of each record as columns."""
         every = [one for of_record in answers for one in of_record]
         numbers = [number_of(one.prediction.prediction) if self.judge.predicts_numbers else None for one in every]
         return CopyAnswers(
@@ -155,7 +151,7 @@ def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
     first: dict[tuple[str, ...], Prediction] = {}
     for one in answers:
         values = (one.prediction.prediction, one.prediction.label)
-        # With their types, because True, 1 and "1" are different classes; 1 and 1.0 are one.
+        # True, 1 and "1" are different classes; 1 and 1.0 are one.
         kinds = (type(value).__name__ if isinstance(value, bool | str) else "number" for value in values)
         key = tuple("" if value is None else f"{kind} {canonical(value)}" for kind, value in zip(kinds, values, strict=True))
         shares[key] = shares.get(key, 0.0) + one.share

@@ -1,4 +1,4 @@
-"""Live records as payload: the model's own answers, and next to each the debiased one. Writes nothing."""
+"""Live records as payload: the model's own answers, and next to each the debiased one."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ def build_payload(plan: ActivePlan, asked: Asked, own: Sequence[Prediction], deb
     """Returns the records as they are stored, with both outcomes.
 
     Raises:
-        ScoringFailed: the model's answer may not be logged for this deployment.
+    ScoringFailed: the model's answer may not be logged for this deployment.
     """
     check = plan.records.prediction
     try:
         predictions = [check(one.prediction) for one in own]
     except CellRefused as error:
         raise ScoringFailed(f"The model's endpoint gave a prediction that this deployment cannot have: it {error}.") from error
-    # Probabilities are lists in JSON, and a tuple would be refused.
+    # JSON has lists: a tuple would be refused.
     probabilities = [list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in own]
     count = len(asked)
     return CheckedPayload(

@@ -1,4 +1,4 @@
-"""Everything that answering for one deployment needs, read together and kept for a moment: it is used for every request."""
+"""Everything that answering for one deployment needs, read together and kept for a moment."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class MitigatedAttribute:
 
     @property
     def name(self) -> str:
-        """Returns the column's name."""
+        """The column's name."""
         return self.listed.column.name
 
 
@@ -94,9 +94,9 @@ class ActivePlans:
         """Returns the deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one look-up.
 
         Raises:
-            NotFound: there is no such deployment.
-            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
-            Unavailable: the database does not answer.
+        NotFound: there is no such deployment.
+        Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+        Unavailable: the database does not answer.
         """
         found = self._kept.get(deployment_id)
         if found is not None and monotonic_seconds() < found[1]:
@@ -114,12 +114,7 @@ class ActivePlans:
         self._running.pop(deployment_id, None)
 
     async def is_outdated(self, plan: ActivePlan) -> bool:
-        """Returns whether the deployment has changed since: refusals must not rest on an old schema.
-
-        Raises:
-            NotFound: it was deleted.
-            Unavailable: the database does not answer.
-        """
+        """Returns whether the deployment has changed since: refusals must not rest on an old schema. Raises NotFound, Unavailable."""
         return await self._ingestion.current_plan(plan.deployment.id) is not plan.records
 
     async def _read_current(self, deployment_id: str) -> ActivePlan:
@@ -134,7 +129,7 @@ class ActivePlans:
 
     def _end(self, deployment_id: str, task: "asyncio.Task[ActivePlan]") -> None:
         if not task.cancelled():
-            task.exception()  # read also where every waiting caller has gone, or asyncio logs it
+            task.exception()  # also where every caller has gone, or asyncio logs it
         # After `forget` another look-up may have taken its place.
         if self._running.get(deployment_id) is task:
             del self._running[deployment_id]
@@ -149,11 +144,7 @@ class PlanReader:
         self._detectors = LoadedDetectors()
 
     def read(self, records: IngestPlan) -> ActivePlan:
-        """Returns the plan of the deployment that these records belong to.
-
-        Raises:
-            NotFound, Conflict, Unavailable: as `ActivePlans.current`.
-        """
+        """Returns the plan of the deployment that these records belong to. Raises as `ActivePlans.current`."""
         with self._database.transaction() as session:
             deployment = Deployments(session, self._sealer).get(records.target.id)
             monitor, settings = monitor_of(session, deployment.no), settings_of(session, deployment.no)

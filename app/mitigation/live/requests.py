@@ -23,10 +23,8 @@ from ...payloads.registry import FORMS, codec_named, codec_of, form_of
 from ...payloads.tables import require_members
 
 MAX_RECORDS = 1_000
-"""Max records of one request."""
 
 MOST_PROBLEMS = 100
-"""Max problems that one answer lists."""
 
 _MOST_GROWTH = 8
 """Max growth of a record between its size as sent and as measured: `1e15` is written with all digits."""
@@ -39,9 +37,8 @@ _SHAPES = ["{records: […]}", *(form.shape for form in FORMS)]
 class Asked(Struct, frozen=True, kw_only=True):
     """The records of a request, each value as it is stored; position i of every list is the same record.
 
-    Features and meta fields are in schema order. An id of None is to be generated; a record may come without meta fields. They came
-    in a form, or in a payload format without one (`codec`); with neither as records of our own. `path` is the place of the records in
-    the body.
+    Features and meta fields are in schema order. An id of None is to be generated; a record may come without meta fields. They came in a
+    form, or in a payload format without one (`codec`); with neither as records of our own. `path` is their place in the body.
     """
 
     form: Form | None
@@ -56,10 +53,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class _Sent(Struct, frozen=True, kw_only=True):
-    """The records of a request in any form, unchecked: features and meta fields as objects of columns and values.
-
-    `features_path` and `meta_path` are the paths of both in record number {}.
-    """
+    """The records of a request, unchecked: features and meta fields as objects, at these paths in record number {}."""
 
     path: str
     ids: list[str | None]
@@ -75,9 +69,9 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoi
     Without a `payload_format` the members of the body show its form; a body of no known form is read as one for the endpoint.
 
     Raises:
-        InvalidInput: something in it does not match the schema; names each offending field.
-        TooLarge: it exceeds the limits of one request.
-        UnsupportedMediaType: it is compressed with something other than gzip.
+    InvalidInput: something in it does not match the schema; names each offending field.
+    TooLarge: it exceeds the limits of one request.
+    UnsupportedMediaType: it is compressed with something other than gzip.
     """
     body = decompressed(body, encoding)
     require_decodable(body)
@@ -103,7 +97,7 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoi
     faults = [(place, sent.features_path, "features", *fault) for place, fault in refusals.found.items()]
     faults += [(with_meta[place], sent.meta_path, "meta", *fault) for place, fault in meta_refusals.found.items()]
     if faults:
-        # A field is named as the sender wrote it: features are under their own member only in records of our own.
+        # Features are under their own member only in records of our own.
         problems = [
             FieldProblem(path.format(place) + field.removeprefix(kind), reason) for place, path, kind, field, reason in sorted(faults)
         ]

@@ -1,7 +1,6 @@
 """The path of a live request: read, score, copy, score the copies, decide, log both outcomes, answer.
 
-The model is called once for the records and their copies together where these are few, else once for the records and once for all of
-their copies. Nothing is random and no label is read.
+Few copies are sent with the records in one call, more in a second one. Nothing is random and no label is read.
 """
 
 import asyncio
@@ -38,11 +37,11 @@ _RESERVE = 0.25
 _LARGEST_RESERVE_SECONDS = 1.0
 
 _HEAD_START = 0.25
-"""Fraction of the model's time after which the records are also sent alone, if the call with their copies is not answered yet."""
+"""Fraction of the model's time after which the records are also sent alone."""
 
 _INLINE_BYTES = 256 * 1024
 _INLINE_COPIES = 2_000
-"""Max copies handled on the event loop (a few milliseconds); more are handled in a thread, so that other requests get their turn."""
+"""Max copies handled on the event loop (a few milliseconds); more go to a thread."""
 
 
 class LiveRequest(Struct, frozen=True, kw_only=True):
@@ -59,12 +58,12 @@ class LiveRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def deadline(self) -> float:
-        """Returns when the whole answer must be there, on the monotonic clock."""
+        """When the whole answer must be there, on the monotonic clock."""
         return self.began + self.timeout_seconds
 
     @property
     def model_deadline(self) -> float:
-        """Returns when the model must have answered, on the monotonic clock."""
+        """When the model must have answered, on the monotonic clock."""
         return self.deadline - min(_RESERVE * self.timeout_seconds, _LARGEST_RESERVE_SECONDS)
 
 
@@ -84,11 +83,11 @@ class ActiveMitigation:
         """Returns the debiased answers in the form in which the records came, after both outcomes are stored durably.
 
         Raises:
-            NotFound: there is no such deployment, as far as the caller may know.
-            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
-            InvalidInput, TooLarge, UnsupportedMediaType: the request cannot be read; nothing was sent to the model and nothing stored.
-            ScoringFailed: the model gave no usable answer to the records themselves; nothing was stored.
-            Unavailable: they could not be stored in time, or it is unknown whether they were; send the same records again.
+        NotFound: there is no such deployment, as far as the caller may know.
+        Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+        InvalidInput, TooLarge, UnsupportedMediaType: the request cannot be read; nothing was sent to the model and nothing stored.
+        ScoringFailed: the model gave no usable answer to the records themselves; nothing was stored.
+        Unavailable: they could not be stored in time, or it is unknown whether they were; send the same records again.
         """
         try:
             async with asyncio.timeout(request.deadline - monotonic_seconds()):
@@ -142,8 +141,8 @@ async def _score(
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
     """Returns the model's answer to the records and, if it came from the call with their copies, the answers to these by record.
 
-    If the call with the copies fails, or takes long, the records are also sent alone, because the copies may be at fault. The first
-    answer counts, whichever call it came from: the call with the copies is not cut short.
+    If the call with the copies fails, or takes long, the records are also sent alone, because the copies may be at fault. The first answer
+    counts: the call with the copies is not cut short.
     """
     early, deadline = pick_early_copies(plan, asked, roles), request.model_deadline
     if not early:
@@ -155,7 +154,7 @@ async def _score(
         await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
         if not together.done() or together.exception() is not None:
             calls.append(asyncio.ensure_future(model.score(asked.features, deadline=deadline)))
-        # The first call with an answer; if both have one, that with the copies. If all fail, the last call, whose error is raised.
+        # The first call with an answer; if both have one, that with the copies. If all fail, the last, whose error is raised.
         first, waiting = calls[-1], set(calls)
         while waiting:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -163,7 +162,7 @@ async def _score(
             if answered:
                 first, waiting = answered[0], set()
     finally:
-        # Each call is awaited after it was cancelled: asyncio logs an exception that nobody reads as an error.
+        # Awaited after it was cancelled: asyncio logs an exception that nobody reads as an error.
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)

@@ -1,1 +1,1 @@
-"""Mitigation in a check: what it would have changed in the window."""
+"""Mitigation in a check."""

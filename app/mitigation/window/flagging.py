@@ -1,4 +1,4 @@
-"""Flags the records of a window that need a second look: their outcome would be another with a reference value."""
+"""Flags records that need a second look: their outcome would be another with a reference value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .treated import TreatedWindow, read_reference_answers
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """A check's flags among the records that it examined for an attribute: they hold now, and replace earlier `kinds`.
+    """A check's flags among the records that it examined for an attribute: they replace earlier `kinds`.
 
     `groups` are the labels of the attribute's monitored groups.
     """
@@ -35,8 +35,7 @@ class Flags:
 def is_flagged_already(session: Session, subject: Subject, profile: Profile) -> bool:
     """Returns whether earlier checks flagged by this profile, so that only records with new copies need examining.
 
-    That holds from hour to hour. A requested range, or the first window of a changed monitor, reaches back to records
-    that were last examined by another profile, or never, though their copies are there.
+    Not so for a requested range, or the first window of a changed monitor.
     """
     if subject.check.trigger is Trigger.RANGE:
         return False

@@ -1,4 +1,4 @@
-"""Flags the records of a window that lies in files, by what its own records show: no profile is kept for them."""
+"""Flags the records of a window that lies in files: no profile is kept for them."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +19,7 @@ NOT_FITTED = "nothing was fitted for it"
 
 
 def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
-    """Returns the monitored records whose outcome would be another with a reference value, as a table to be written.
-
-    Raises:
-        InvalidInput: the monitor cannot be applied to the records.
-    """
+    """Returns the monitored records whose outcome would be another with a reference value, as a table to be written."""
     if not evidence.copies:
         return Further()
     window, mitigation = evidence.window, subject.mitigation
@@ -46,7 +42,7 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
 
 
 def _to_table(subject: Subject, evidence: CheckEvidence, flags: list[FlaggedRecord], positions: list[int]) -> pa.Table:
-    """Returns the flags in the columns of their file, largest gap first."""
+    """Returns the flags, largest gap first."""
     columns = {name: [getattr(one, name, None) for one in flags] for name in FLAGS.names}
     columns["record_id"] = evidence.window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
     columns["scored_at"] = [one.logged_at for one in flags]

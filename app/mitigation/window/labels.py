@@ -19,14 +19,14 @@ from ..rule import UNKNOWN, BoolArray, substitute
 from .treated import TreatedWindow, find_counted_references, find_monitored, find_outcomes_as_reference
 
 NO_RECORD = -1
-"""Record number of a label that came with features of its own: no copies of it were scored."""
+"""Of a label that came with features of its own: no copies were scored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelTables:
     """The labels of the span and the additional ones, before and after; the number that could not be compared, and why.
 
-    `revisions` counts, for the span and the additional ones, the model revisions of the labelled predictions.
+    `revisions` counts, for both, the model revisions of the labelled predictions.
     """
 
     own: DebiasedFeedback
@@ -47,13 +47,12 @@ class KnownCopies:
 def tabulate_labels(reader: ArrowReader, subject: Subject, labels: Labelled, treated: TreatedWindow, known: KnownCopies) -> LabelTables:
     """Returns the table of one attribute's mitigation.
 
-    A label of a monitored record whose copies were not scored is in neither figure, so that both cover the same records,
-    whatever its prediction: left out by their outcome, those that stay would not represent their group. So is one that another
-    model revision predicted.
+    A label of a monitored record whose copies were not scored is in neither figure, whatever its prediction: left out by their outcome,
+    those that stay would not represent their group. So is one that another model revision predicted.
     """
     grouping = next(one for one in labels.groupings if one.column.name == treated.grouping.column.name)
     made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
-    # A prediction without a revision is not stored yet: it was requested in this check.
+    # A prediction without a revision was requested in this check.
     present = np.array([one in (None, revision) for one in made_by.to_pylist()], dtype=np.bool_)
     before = labels.comparison.predicted
     is_monitored = find_monitored(grouping)
@@ -62,7 +61,7 @@ def tabulate_labels(reader: ArrowReader, subject: Subject, labels: Labelled, tre
     as_reference, are_known = _find_as_reference(reader, subject, record_nos, grouping, treated, known, needs=needs)
     after, unknown = substitute(before, as_reference, is_monitored, subject.mitigation.mode), needs & ~are_known
 
-    # Of a changed outcome the label is unknown, only its side; where an outcome is one class, that is the same.
+    # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the same.
     comparison = labels.comparison
     correct = np.where(after == before, comparison.correct, after == comparison.actual).astype(np.int64)
     parts = (labels.window.is_own(), ~labels.window.is_own())

@@ -1,7 +1,4 @@
-"""The bias detector's part in a check: trained on the copies' outcomes, used on records of the span that the window left out.
-
-The window's own records need no detector: their copies were scored.
-"""
+"""The bias detector in a check: trained on the copies' outcomes, used on records of the span that the window left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +29,7 @@ from .flagging import Flags
 from .treated import TreatedWindow, find_monitored
 
 MOST_RECORDS = 50_000
-"""Max records that are read for training, and max records that are marked: the newest of each attribute."""
+"""Max records that are read for training, and that are marked: the newest of each attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class DetectedRecords:
 def detect(
     reader: ArrowReader, database: Database, subject: Subject, evidence: CheckEvidence, treated: Sequence[TreatedWindow], profile: Profile
 ) -> DetectedRecords:
-    """Trains detectors and marks records; returns nothing to store where the detector is off, or its packages are not installed."""
+    """Trains detectors and marks records; nothing where the detector is off, or its packages are not installed."""
     if subject.mitigation.bias_detector is DetectorUse.OFF:
         return DetectedRecords()
     if (reason := why_missing()) is not None:
@@ -74,7 +71,6 @@ def detect(
     new = train_detectors(subject.deployment.schema.features, known_records, known, now=utc_now())
     detectors |= {one.attribute: BiasDetector.from_bytes(one.model) for one in new if one.model is not None}
 
-    # Records beyond the newest in the window are left out of it.
     is_left_out = window.logged_in_span > window.own
     likely = list(_mark_left_out(reader, subject, treated, detectors, profile.reading)) if detectors and is_left_out else []
     details: dict[str, object] = {

@@ -1,9 +1,4 @@
-"""The part of mitigation in a check: what it would have changed in the window, from outcomes that the check knows already.
-
-No call of the model: `app.checks.check` calls `mitigate_window` once all copies are scored.
-
-    profile → each attribute's records before and after → tables, labels, flagged records, bias detectors → stored with the check
-"""
+"""What mitigation would have changed in the window, from outcomes that the check knows already, without a call of the model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,8 +36,6 @@ NOTHING_FITTED = "nothing was fitted for it yet"
 
 @dataclass(frozen=True, slots=True)
 class _Attribute:
-    """The window and the labels under the mitigation of one attribute."""
-
     treated: TreatedWindow
     labels: LabelTables | None
 
@@ -71,13 +64,7 @@ class _ToStore:
 
 
 def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database) -> Further:
-    """Returns tables and measurements before and after mitigation, in the mode that is set; records to be examined again.
-
-    Of records in files only the last.
-
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
-    """
+    """Returns tables and measurements before and after mitigation; records to be examined again. Of records in files only the last."""
     if subject.deployment.payload is not None:
         return flag_records_in_files(subject, evidence)
     if not any(subject.mitigation.mitigates(copies.grouping.column.name) for copies in evidence.copies):

@@ -1,4 +1,4 @@
-"""Mitigation of a window's records, attribute by attribute, from outcomes of copies that are known already."""
+"""Mitigation of a window's records, from outcomes of copies that are known already."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from ..rule import UNKNOWN, BoolArray, CopyAnswers, Judge, Probability, outcomes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreatedWindow:
-    """The records of a window under the mitigation of one attribute, by its profile and the model's way to decide.
+    """The records of a window under the mitigation of one attribute.
 
     `own` and `after` are their outcomes [records] without and with it, `as_reference` [records] those with a reference value, and
     `copies_after` [records, groups] the favourable copies among the classified ones of `copies`.
@@ -35,12 +35,12 @@ class TreatedWindow:
 
     @property
     def grouping(self) -> Grouping:
-        """Returns the attribute's groups; records of another model revision are in none."""
+        """The attribute's groups; records of another model revision are in none."""
         return self.copies.grouping
 
     @property
     def monitored_labels(self) -> list[str]:
-        """Returns the labels of the monitored groups."""
+        """The labels of the monitored groups."""
         return [group.label for group in self.grouping.groups if group.role == "monitored"]
 
     def is_new(self) -> BoolArray:
@@ -82,10 +82,7 @@ def find_monitored(grouping: Grouping) -> BoolArray:
 
 
 def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge) -> IntArray:
-    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies do not decide.
-
-    Where the copies of a record agree, no probability is read.
-    """
+    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies do not decide."""
     counted = find_counted_references(copies.grouping, profile)
     classified, favourable = copies.classified[:, counted].sum(axis=1), copies.favourable[:, counted].sum(axis=1)
     return outcomes_as_reference(classified, favourable, partial(read_reference_answers, copies, profile, judge), judge)
