@@ -1,4 +1,4 @@
-"""Merges proposals into a monitor: those asked for, or those that are sure, with their edits."""
+"""Merges proposals into a monitor."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,15 @@ from .choice import GroupChoice
 from .recommending import Recommended
 
 Picked: TypeAlias = Literal["proposed", "customary"]
-"""Choice among the groups that are offered for an attribute."""
 
 _PLACE = re.compile(r"attributes\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """One attribute that was asked for; `changes` are the members of a MonitoredAttribute that were edited.
+    """One attribute that was asked for; `changes` are the edited members of a MonitoredAttribute.
 
-    `picked` names the groups; None: those that the monitor has, or else the proposed ones.
+    `picked` None: the groups that the monitor has, or else the proposed ones.
     """
 
     feature: str
@@ -32,12 +31,12 @@ class Accepted:
 def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, asked: Sequence[Accepted] | None) -> Monitor:
     """Returns the monitor with the accepted attributes, and with the outcomes if it is new or they were sent; not yet checked.
 
-    If nothing is `asked` for, accepts every proposal that is accepted by default. An attribute that is monitored already keeps everything
-    that was neither picked nor edited, so the same again changes nothing.
+    If nothing is `asked` for, accepts every proposal that is accepted by default. A monitored attribute keeps everything that was neither
+    picked nor edited, so the same again changes nothing.
 
     Raises:
-        InvalidInput: an attribute is not proposed or is named twice, there are no groups as picked, nothing is left to accept, or the
-            outcomes are not known.
+    InvalidInput: an attribute is not proposed or is named twice, there are no groups as picked, nothing is left to accept, or the outcomes
+    are not known.
     """
     of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
     proposed = {proposal.feature: proposal for proposal in recommended.proposals}
@@ -48,7 +47,7 @@ def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, asked:
     problems = _find_problems(asked, {*of_feature, *proposed}, recommended)
     if monitor is None and not (recommended.outcomes.rule and recommended.outcomes.is_certain):
         problems += [FieldProblem(field, f"is required: {recommended.outcomes.evidence}") for field in ("favourable", "unfavourable")]
-    # A rule that is missing is among the problems; the second test is for the type checker.
+    # The second test is for the type checker.
     if problems or recommended.outcomes.rule is None:
         raise InvalidInput(problems)
     for one in asked:
@@ -88,7 +87,6 @@ def locate_problems(problems: Sequence[FieldProblem], monitor: Monitor, asked: S
 
 
 def _find_problems(asked: Sequence[Accepted], known: set[str], recommended: Recommended) -> list[FieldProblem]:
-    """Returns the problems of the attributes that were asked for; `known` are those that can be."""
     reasons = {one.feature: one.reason for one in recommended.not_proposed}
     problems = []
     for place, one in enumerate(asked):
@@ -105,7 +103,7 @@ def _find_problems(asked: Sequence[Accepted], known: set[str], recommended: Reco
 
 
 def _find_choice(asked: Accepted, recommended: Recommended) -> GroupChoice | None:
-    """Returns the groups that were picked by name; None if none were, or there are no such."""
+    """Returns the groups that were picked by name."""
     if asked.picked is None:
         return None
     choices = {one.feature: one.choice for one in recommended.already} | {one.feature: one.choice for one in recommended.proposals}

@@ -1,4 +1,4 @@
-"""The fit of a column's values with ages: numbers of years, or bands of ages as texts."""
+"""The fit of a column's values with ages: numbers of years, or bands as texts."""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +8,9 @@ from .kinds import NO_ANSWER
 from .values import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
 
 OLDEST = 120
-"""Max age in years."""
 
 LEAST_OLDEST = 16
-"""Lowest maximum of a column of ages: numbers that never reach it are codes, or not ages of people who are decided about."""
+"""Lowest maximum of a column of ages: numbers that never reach it are codes."""
 
 MIN_AGES = 3
 MIN_BANDS = 2

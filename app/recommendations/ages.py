@@ -12,10 +12,10 @@ from .kinds import Split
 from .observed import Count
 
 MIN_SHARE = 0.02
-"""Min share of the records of a side that is compared. US agencies do not look at groups below two per cent either (29 CFR 1607.4)."""
+"""Min share of the records of a side. US agencies do not look at groups below two per cent either (29 CFR 1607.4)."""
 
 ALMOST = 0.9999
-"""Fraction after the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
+"""After the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Division:
-    """A division: the monitored side, the reference, and the upper limit of the ratio of their rates (None: not known)."""
+    """The monitored side, the reference, and the upper limit of the ratio of their rates (None: not known)."""
 
     split: Split
     monitored: _Part
@@ -35,12 +35,11 @@ class _Division:
 
     @property
     def shows_disadvantage(self) -> bool:
-        """Returns whether the monitored side surely fares worse."""
+        """Whether the monitored side surely fares worse."""
         return self.max_ratio is not None and self.max_ratio < 1
 
     @property
     def sentence(self) -> str:
-        """Returns the two sides and the custom."""
         return f"{self.monitored.range.label} against {self.reference.range.label}: {self.split.custom}"
 
 
@@ -76,7 +75,7 @@ class _Ages:
             self.warnings.append(f"{implausible:,} records hold {numbers}; they are in neither group")
 
     def divide(self, split: Split) -> _Division | None:
-        """Returns the two sides; None if one of them has too few records or is there only in part."""
+        """Returns the two sides; None if one has too few records or is there only in part."""
         if not self.lo <= split.upto < self.hi:
             return None
         young, old = self.find_part(self.lo, self.last(split.upto)), self.find_part(float(split.upto + 1), self.hi)
@@ -103,7 +102,7 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
     """Returns the ranges of a column of ages.
 
     Raises:
-        NoChoice: no customary division leaves enough records on both sides, or the ages are counted too coarsely.
+    NoChoice: no customary division leaves enough records on both sides, or the ages are counted too coarsely.
     """
     ages = _Ages(counts)
     divisions = [one for one in map(ages.divide, splits) if one is not None]
@@ -170,7 +169,7 @@ def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) ->
 
 
 def _max_ratio(one: Count, other: Count) -> float | None:
-    """Returns the upper end of the 95 % interval of the ratio of rates; None if there is none."""
+    """Returns the upper end of the 95 % interval of the ratio of rates."""
     if not one.classified or not other.favourable:
         return None
     upper = log_ratio(one.favourable, one.classified, other.favourable, other.classified).upper

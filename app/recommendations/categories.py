@@ -1,6 +1,6 @@
 """Groups of a column of categories: the reference is the large group with the highest rate, every other group is monitored.
 
-If that group is not surely better off than the customary reference, chance does not choose: the customary one stays.
+A group that is not surely better off does not replace the customary reference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,6 @@ from .observed import Count
 from .values import ValueMatch
 
 PAIR = 2
-"""Min groups: they are compared in pairs."""
 
 _SHOWN = 3
 _MOST_LEFT_OUT = 5
@@ -74,11 +73,7 @@ class _Values:
 
 
 def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
-    """Returns the groups of a column of that kind.
-
-    Raises:
-        NoChoice: only one group has records.
-    """
+    """Returns the groups of a column of that kind. Raises NoChoice if only one group has records."""
     ordered = {value: counts[value] for value in sorted(counts, key=lambda value: (-counts[value].records, label_of(value)))}
     listed = [
         value
@@ -128,7 +123,7 @@ def _choose_reference(groups: Sequence[_Group], customary: _Group | None, *, has
         return _Reference(largest, f"{why}, so {largest.title}, the largest group")
 
     if customary is not None and customary in large:
-        # Only what is surely better than the customary reference replaces it, so that chance does not choose.
+        # Only what is surely better replaces the customary reference, so that chance does not choose.
         rated = [one for one in rated if one[2] is customary or _is_better(one[2].count, customary.count)]
     rate, _, best = max(rated, key=lambda one: one[:2])
     if customary is not None and any((one.count.rate or 0.0) > rate for one in large):

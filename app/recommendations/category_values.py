@@ -1,4 +1,4 @@
-"""The meaning of the values of a column of groups: words of a kind, codes, yes or no, or short values that are not recognised."""
+"""The meaning of the values of a column of groups."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,9 @@ from .values import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_ans
 from .vocabulary import NO, YES
 
 MAX_CATEGORY_LENGTH = 80
-"""Max characters of a value that is a category."""
 
 MAX_WORDS = 10
-"""Max words of a value that is a category. Sentences are longer."""
+"""Max words of a value that is a category."""
 
 MAX_CATEGORIES = 20
 """Max values of a column that is recognised by its name alone."""
@@ -21,7 +20,6 @@ MAX_CODE = 100
 """Above all numbers that are taken for codes."""
 
 PAIR = 2
-"""Min groups: they are compared in pairs."""
 
 
 def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch:
@@ -81,7 +79,7 @@ def _find_meaning(words: Mapping[str, str], value: GroupValue) -> str | None:
 
 
 def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch | None:
-    """Returns the fit of the first coding that has all values and distinguishes two groups; None if there is none."""
+    """Returns the fit of the first coding that has all values and distinguishes two groups."""
     for coding in row.codings:
         if coding.names and (name is None or name.phrase not in coding.names):
             continue

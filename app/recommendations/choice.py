@@ -14,7 +14,7 @@ MIN_RECORDS = 30
 """Min records of a group; the rate of fewer says little."""
 
 MIN_REFERENCE_SHARE = 0.1
-"""Min share of the records of all groups that a reference has, so that chance does not choose it."""
+"""Min share of all groups' records that a reference has, so that chance does not choose it."""
 
 NO_OUTCOMES = "the favourable outcomes are not known"
 NO_RECORDS = "no record of it has a favourable or unfavourable outcome"
@@ -37,9 +37,9 @@ class ObservedShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChoice:
-    """The groups of one attribute. `because` gives the reason for the reference, `warnings` the facts that a person should know first.
+    """The groups of one attribute. `because` gives the reason for the reference, `warnings` what a person should know first.
 
-    `customary` are the groups that custom compares, whatever the rates; None if no custom is known.
+    `customary` are the groups that custom compares, whatever the rates.
     """
 
     monitored: tuple[GroupValue, ...]

@@ -1,4 +1,4 @@
-"""Name and values together: the kind of a column, and how sure it is."""
+"""The kind of a column, by name and values together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
             continue
         named = match_name(row, name)
         if named is None and row.form is ValueNature.QUANTITY:
-            continue  # numbers say nothing by themselves
+            continue
         values = match_values(row, counted, named)
         is_whole = named is not None and named.is_whole
         is_ambiguous = named is None or named.is_ambiguous

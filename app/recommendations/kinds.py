@@ -1,7 +1,4 @@
-"""Knowledge of one kind of attribute: names of its columns, spellings and codes of its values, and customary divisions.
-
-The words themselves are in `words/`, one file for each kind, whose keys are the attributes of these classes.
-"""
+"""Knowledge of one kind of attribute, whose words are in `words/`: the keys of a file are the attributes of these classes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,7 +64,7 @@ class KindRow:
     words: Mapping[str, str] = field(default_factory=dict)
     """Words for values, and their meanings."""
     weak_words: Mapping[str, str] = field(default_factory=dict)
-    """Words that are used of other things, too: they say nothing without the name or another word."""
+    """Words that say nothing without the name or another word."""
     codings: tuple[Coding, ...] = ()
     indicators: Mapping[str, str] = field(default_factory=dict)
     """Names of columns that say yes or no to one meaning."""

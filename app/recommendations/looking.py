@@ -1,4 +1,4 @@
-"""The data that recommendations look at: the stored training data, and for columns that they lack the newest payload."""
+"""The data that recommendations look at."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ SAMPLED = 10_000
 
 
 def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None) -> Recommended:
-    """Returns the recommended monitor of the deployment; with `sent` outcomes, rates are counted by these."""
+    """Returns the recommended monitor; with `sent` outcomes, rates are counted by these."""
     summary = training_summary_of(session, deployment.no)
     distributions = distributions_of(session, deployment.no)
     sample = newest_records(session, deployment.no, deployment.schema.version, SAMPLED)
@@ -50,7 +50,7 @@ def _observe(
 ) -> list[Observed]:
     """Returns the columns of the schema as the training data have them, or else as the sample has them."""
     trained: dict[str, Distribution] = {}
-    # A ready distribution may have several columns: of one column, that of fewest columns is the smallest.
+    # Of one column, the distribution of fewest columns is the smallest.
     for distribution in sorted(distributions, key=lambda one: len(one.columns)):
         for name in distribution.columns:
             trained.setdefault(name, distribution)

@@ -1,4 +1,4 @@
-"""The meaning of a column's name: the kind that it names, and whether every other word in it leaves that unchanged."""
+"""The kind that a column's name names, and whether every other word in it leaves that unchanged."""
 
 import re
 import unicodedata
@@ -34,7 +34,7 @@ class NameMatch:
 
     @property
     def sentence(self) -> str:
-        """Returns the evidence that the name gives."""
+        """The evidence that the name gives."""
         if self.meaning is not None:
             return f"its name asks for {self.meaning}"
         others = ", ".join(repr(word) for word in self.others[:5])
@@ -54,7 +54,7 @@ def split_words(name: str) -> tuple[str, ...]:
 
 
 def match_name(row: KindRow, name: str) -> NameMatch | None:
-    """Returns the best match of a column's name with a kind; None if nothing in it points to the kind."""
+    """Returns the best match of a column's name with a kind."""
     words = split_words(name)
     best = None
 
@@ -68,7 +68,7 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
     if meaning is not None:
         best = NameMatch(" ".join(words), is_whole=True, is_ambiguous=False, meaning=meaning)
 
-    # Longest first, because it says most; by text, because a set has no order and the answer must not change.
+    # Longest first, because it says most; by text, because a set has no order.
     for phrase in sorted({*row.names, *row.ambiguous_names}, key=lambda one: (-len(one), one)):
         others = _other_words(phrase, words, name)
         if others is None:
@@ -108,7 +108,7 @@ def _other_words(phrase: str, words: tuple[str, ...], name: str) -> tuple[str, .
 
 
 def _remove(parts: list[str], words: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Returns the words without the first run of these parts; None if there is none."""
+    """Returns the words without the first run of these parts."""
     size = len(parts)
     starts = (start for start in range(len(words) - size + 1) if list(words[start : start + size]) == parts)
     return next((words[:start] + words[start + size :] for start in starts), None)

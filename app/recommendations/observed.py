@@ -1,4 +1,4 @@
-"""Facts about a column: how its values and the outcomes occur with each other, and from which data."""
+"""Facts about a column: how its values and the outcomes occur with each other."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,12 +40,12 @@ class Count:
 
     @property
     def classified(self) -> int:
-        """Returns the number of records that a rate is of."""
+        """The number of records that a rate is of."""
         return self.favourable + self.unfavourable
 
     @property
     def rate(self) -> float | None:
-        """Returns the share of favourable outcomes; None if no outcome is known."""
+        """The share of favourable outcomes; None if no outcome is known."""
         return self.favourable / self.classified if self.classified else None
 
 
@@ -60,7 +60,7 @@ class Observed:
 
     @property
     def missing(self) -> int:
-        """Returns the number of records without a value."""
+        """The number of records without a value."""
         if self.distribution is None:
             return 0
         place = self.distribution.columns.index(self.column.name)

@@ -41,7 +41,7 @@ def determine_outcomes(
 ) -> RecommendedOutcomes:
     """Returns the monitor's outcomes, or those that the labels of the column `name` suggest.
 
-    `predicted` are the outcomes that the model logged: a monitor reads them, too, so they must be spelled as the labels are.
+    `predicted` are the outcomes that the model logged, which must be spelled as the labels are.
     """
     if monitor is not None:
         return RecommendedOutcomes(monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
@@ -77,7 +77,7 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
     if {*sides.values()} == {True, False}:
         return _suggestion(sides, is_certain=True, evidence=f"the words {listed} say it; confirm")
 
-    # Yes and no say nothing by themselves: the name says which of them is favourable.
+    # The name says which of yes and no is favourable.
     answers = {label: True if text in _WORDS["yes"] else False if text in _WORDS["no"] else None for label, text in texts.items()}
     words = set(split_words(name))
     good, bad = words.intersection(_WORDS["names_of_favourable"]), words.intersection(_WORDS["names_of_unfavourable"])

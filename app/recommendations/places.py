@@ -1,4 +1,4 @@
-"""Postal codes: the spellings of their values, and the groups of a column of them, only if a few of them hold the records."""
+"""Postal codes: their spellings, and groups of a column of them, only if a few hold the records."""
 
 import re
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, 
     """Returns the groups of a column of postal codes.
 
     Raises:
-        NoChoice: too few codes have enough records; says what the prefixes hold.
+    NoChoice: too few codes have enough records; says what the prefixes hold.
     """
     whole = sum(count.records for count in counts.values())
     enough = {value: count for value, count in counts.items() if count.records >= ENOUGH_RECORDS}

@@ -1,4 +1,4 @@
-"""Recommends monitors: looks at each column, and returns for those of a kind a proposal with its evidence, or the reason why not."""
+"""Recommends monitors: for each column of a kind a proposal with its evidence, or the reason why not."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ STRATA = "the monitor compares within its values (`strata`), so not between them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnEvidence:
-    """Evidence that the column is of the kind: sentences of its name and its values, and the data that were looked at."""
+    """Sentences of the column's name and its values, and the data that were looked at."""
 
     name: str | None
     values: str
@@ -73,7 +73,7 @@ class AlreadyMonitored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommended:
-    """Everything that was found. Proposals are in the order of the kinds, then of the schema."""
+    """Proposals are in the order of the kinds, then of the schema."""
 
     outcomes: RecommendedOutcomes
     proposals: tuple[Proposal, ...]
@@ -82,7 +82,7 @@ class Recommended:
 
 
 def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monitored: Collection[str], *, strata: str | None) -> Recommended:
-    """Returns the attributes that a monitor of these columns should watch, except those it watches already and the column of its strata."""
+    """Returns the attributes to watch, except those watched already and the column of the strata."""
     proposals: list[Proposal] = []
     already: list[AlreadyMonitored] = []
     not_proposed: list[NotProposed] = []
@@ -104,7 +104,7 @@ def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monito
         elif proposal is not None:
             not_proposed.append(proposal)
     order = list(Kind)
-    # The sort is stable: within a kind the order of the schema stays.
+    # Stable: within a kind the order of the schema stays.
     proposals.sort(key=lambda one: order.index(one.kind))
     return Recommended(outcomes=outcomes, proposals=tuple(proposals), already=tuple(already), not_proposed=tuple(not_proposed))
 

@@ -10,7 +10,7 @@ from .names import split_words
 from .vocabulary import NO_ANSWERS
 
 ENOUGH = 0.95
-"""Min share of the records whose value must be recognised. The rest are misspellings and rarities."""
+"""Min share of the records whose value must be recognised."""
 
 MAX_VALUES = 300
 """Max values of a column that is searched for words: texts and ids have more."""
@@ -20,7 +20,7 @@ _MAX_SHORT_ANSWER = 7
 
 
 class Fit(IntEnum):
-    """Strength of the evidence that values give of a kind, from none to enough by themselves."""
+    """Strength of the evidence that values give of a kind."""
 
     UNFIT = 0
     CATEGORIES = 1
@@ -46,7 +46,7 @@ class ValueMatch:
     to_confirm: str | None = None
 
 
-# Each kind and each coding asks again. Typed: 1 and True are equal keys with different labels.
+# Typed: 1 and True are equal keys with different labels.
 @lru_cache(maxsize=4096, typed=True)
 def is_no_answer(value: GroupValue) -> bool:
     """Returns whether the value says that it is not known."""

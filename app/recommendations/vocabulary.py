@@ -1,4 +1,4 @@
-"""The words that show a kind, read from `words/`: a file for each kind, one for words of any kind, one for outcomes."""
+"""The words that show a kind, read from `words/`."""
 
 import tomllib
 from pathlib import Path
@@ -11,7 +11,7 @@ _FOLDER = Path(__file__).with_name("words")
 
 def read_words(name: str) -> dict[str, Any]:
     """Returns the entries of one file."""
-    # In binary: TOML is UTF-8, whatever the locale of the machine.
+    # TOML is UTF-8, whatever the locale of the machine.
     with (_FOLDER / f"{name}.toml").open("rb") as file:
         return tomllib.load(file)
 
@@ -29,12 +29,11 @@ def read_kind(kind: Kind) -> KindRow:
 
 
 KINDS = tuple(map(read_kind, Kind))
-"""All kinds, in the order in which a column that could be several is taken."""
+"""In the order in which a column that could be several is taken."""
 
 _OF_ANY_KIND = read_words("any_kind")
 
 NO_ANSWERS = frozenset[str](_OF_ANY_KIND["no_answers"])
-"""Spellings of NO_ANSWER."""
 
 NEUTRAL = frozenset[str](_OF_ANY_KIND["neutral"])
 """Words next to a name that change nothing in the meaning of the column."""

@@ -1,1 +1,1 @@
-"""Authentication, from a header to a principal with permissions, and the encryption of stored secrets."""
+"""Authentication, permissions, and the encryption of stored secrets."""

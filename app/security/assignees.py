@@ -9,7 +9,6 @@ from ..store.people.users import User
 from .principals import Permission, Role
 
 MOST_ASSIGNEES: Final = 500
-"""Max people that a page offers."""
 
 
 def is_assignable(user: User, deployment_no: int) -> bool:

@@ -1,4 +1,4 @@
-"""Authentication: from an Authorization header, or a browser's session, to its principal."""
+"""From an Authorization header, or a browser's session, to its principal."""
 
 import asyncio
 import base64
@@ -50,8 +50,8 @@ class Authenticator:
         """Returns the principal of `Bearer <key>`, or of `Basic` with the key as the password and any user name.
 
         Raises:
-            Unauthenticated: no key was sent, or it is unknown or revoked.
-            Unavailable: the database does not answer.
+        Unauthenticated: no key was sent, or it is unknown or revoked.
+        Unavailable: the database does not answer.
         """
         text, secret_hash = _parse_key(authorization)
         return self._recall(secret_hash) or self._look_up(text, secret_hash)
@@ -59,11 +59,7 @@ class Authenticator:
     async def authenticate_async(self, authorization: str | None) -> Principal:
         """Does the same on the event loop: a key seen lately costs no thread, and callers who wait for the same key share one look-up.
 
-        A program that logged in sends, instead of a key, the session's token that it was given.
-
-        Raises:
-            Unauthenticated: no key was sent, or it is unknown or revoked.
-            Unavailable: the database does not answer.
+        A program that logged in sends the token of its session instead of a key.
         """
         sent = _read_text(authorization)
         if TOKEN.fullmatch(sent):
@@ -75,21 +71,21 @@ class Authenticator:
         if recalled is not None:
             return recalled
 
-        # An answer to a question asked too long ago is not current: such a look-up is left to its own callers.
+        # An answer to a question asked too long ago is not current.
         task, current_until = self._under_way.get(secret_hash, (None, 0.0))
         if task is None or self._clock() >= current_until:
             task = asyncio.create_task(asyncio.to_thread(self._look_up, text, secret_hash))
             self._under_way[secret_hash] = task, self._clock() + CACHE_SECONDS
             task.add_done_callback(lambda ended: self._end_look_up(secret_hash, ended))
-        # Shielded: a caller who goes away must not cancel it for the others.
+        # A caller who goes away must not cancel it for the others.
         return await asyncio.shield(task)
 
     async def authenticate_session(self, token: str) -> Principal:
         """Returns the principal of a browser's session. One ended here is refused at once, one ended elsewhere after `CACHE_SECONDS`.
 
         Raises:
-            Unauthenticated: the session is over, or its user or key may no longer log in.
-            Unavailable: the database does not answer.
+        Unauthenticated: the session is over, or its user or key may no longer log in.
+        Unavailable: the database does not answer.
         """
         hashed = token_hash(token)
         recalled = self._recall(hashed)
@@ -113,7 +109,7 @@ class Authenticator:
         return Principal(actor=f"{USER}{user.name}", role=role, deployment_no=no, name=user.name, expires_at=expires_at)
 
     def forget_session(self, token: str) -> None:
-        """Removes a session from the cache, so that the next request asks the database."""
+        """Makes the next request ask the database."""
         self._known.pop(token_hash(token), None)
 
     def _look_up_session(self, hashed: bytes) -> Principal:
@@ -130,7 +126,7 @@ class Authenticator:
 
     def _end_look_up(self, secret_hash: bytes, task: "asyncio.Task[Principal]") -> None:
         if not task.cancelled():
-            task.exception()  # retrieves the exception, also where every caller that waited has gone
+            task.exception()  # also where every caller that waited has gone
         if self._under_way.get(secret_hash, (None,))[0] is task:
             del self._under_way[secret_hash]
 
@@ -148,7 +144,7 @@ class Authenticator:
         return self._remember(secret_hash, principal, asked_at)
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
-        """Stores that the key is used, once a minute: only look-ups come here, of which the cache leaves one in `CACHE_SECONDS`."""
+        """Stores that the key is used, once a minute."""
         if key.last_used_at is not None and now - key.last_used_at < USE_NOTED_EVERY:
             return
         try:

@@ -1,6 +1,6 @@
 """The key of a deployment's protected columns: pseudonyms of values, and the encryption of calls that wait for their other half.
 
-The key is random and stored sealed by the service's secret key, so that the secret can be rotated and pseudonyms stay as they are.
+It is random and stored sealed by the service's secret key, so that rotating the secret leaves pseudonyms as they are.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ _NONCE_BYTES = 12
 def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
     """Returns the pseudonym of a value: the first 128 bits of its HMAC-SHA256.
 
-    Equal values of a column have equal pseudonyms (1 and 1.0 are equal). The column's name is part of what is hashed, so that nobody
-    can see that two columns hold the same value.
+    Equal values of a column have equal pseudonyms (1 and 1.0 are equal). The column's name is hashed along, so that nobody can see that two
+    columns hold the same value.
     """
     # With its length first, so that no other name and value give the same text.
     text = f"{len(column)}:{column}{type(value).__name__[0] if isinstance(value, str | bool) else 'n'}{canonical(value)}"
@@ -37,11 +37,7 @@ def seal_body(key: bytes, body: bytes) -> bytes:
 
 
 def open_body(key: bytes, sealed: bytes) -> bytes:
-    """Returns the body that was sealed.
-
-    Raises:
-        SetupError: it was sealed with another key, or is damaged.
-    """
+    """Returns the body that was sealed. Raises SetupError if with another key, or if it is damaged."""
     try:
         return AESGCM(_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
     except (InvalidTag, ValueError) as error:

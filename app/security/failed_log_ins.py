@@ -19,7 +19,7 @@ WINDOW_SECONDS = 3600.0
 
 
 class FailureBudget:
-    """Admits the first failures of an hour and counts the rest, so that an attacker cannot fill a table. Safe to share between threads."""
+    """Admits the first failures of an hour and counts the rest. Safe to share between threads."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""People and programs of the issuer as users here: stored when first seen, so that changes and alerts name them."""
+"""People and programs of the issuer as users here, stored when first seen."""
 
 from sqlalchemy.orm import Session
 
@@ -15,8 +15,8 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     """Returns the user of an identity. A log-in renews the stored role and deployment; a bearer token has its own and changes nothing.
 
     Raises:
-        Unauthenticated: the user is disabled here.
-        Forbidden: the identity's deployment does not exist.
+    Unauthenticated: the user is disabled here.
+    Forbidden: the identity's deployment does not exist.
     """
     no = bound_number(session, identity)
     grant = {"role": identity.grant.role.value, "deployment": identity.grant.deployment_id}
@@ -43,7 +43,7 @@ def bound_number(session: Session, identity: Identity) -> int | None:
     """Returns the number of the deployment that the identity is bound to; None for all.
 
     Raises:
-        Forbidden: there is no such deployment. Without it, the role would be one for all.
+    Forbidden: there is no such deployment. Without it, the role would be one for all.
     """
     wanted = identity.grant.deployment_id
     if wanted is None:

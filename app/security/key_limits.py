@@ -1,8 +1,8 @@
 """Enforces the limits of API keys in one process, and counts what keys use.
 
-Limits and use are read and written together every few seconds, never in a request: a request costs two look-ups in dictionaries. Each
-process enforces its share of a rate, the rate divided by the number of processes of its service; several services on one database each
-allow the whole rate. The storage quota is one for all of them, and may be exceeded by what a key sends within `SYNC_SECONDS`.
+Limits and use are exchanged with the database every few seconds, never in a request. Each process enforces its share of a rate, the rate
+divided by the processes of its service; several services on one database each allow the whole rate. The storage quota is one for all, and
+may be exceeded by what a key sends within `SYNC_SECONDS`.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from ..store.people.key_limits import add_use, all_limits, stored_bytes
 from ..telemetry.metrics import refused_requests
 
 SYNC_SECONDS = 5.0
-"""Seconds between two exchanges with the database: a changed limit applies after them at the latest."""
+"""A changed limit applies after this at the latest."""
 
 _MOST_KEYS = 10_000
 
@@ -85,21 +85,17 @@ class LimitKeeper:
     def admit_request(self, key_id: str, size: int) -> None:
         """Returns if the key may send a request of that many bytes to log records now.
 
-        How many records it holds is known afterwards: a request is admitted as soon as those of earlier ones are within the rate.
+        A request is admitted as soon as the records of earlier ones are within the rate: its own number is known afterwards.
 
         Raises:
-            RateReached: the key sends more requests or records than it may.
-            QuotaReached: the key has used up its storage.
+        RateReached: the key sends more requests or records than it may.
+        QuotaReached: the key has used up its storage.
         """
         self.admit_storage(key_id, size)
         self.admit_rate(key_id)
 
     def admit_storage(self, key_id: str, size: int) -> None:
-        """Returns if the key may store that many bytes.
-
-        Raises:
-            QuotaReached: the key has used up its storage.
-        """
+        """Returns if the key may store that many bytes. Raises QuotaReached."""
         limits = self._limits.get(key_id)
         if limits is None:
             return
@@ -114,11 +110,7 @@ class LimitKeeper:
                 )
 
     def admit_rate(self, key_id: str) -> None:
-        """Returns if the key may send a request now, whatever its storage, and counts the request.
-
-        Raises:
-            RateReached: the key sends more requests or records than it may.
-        """
+        """Returns if the key may send a request now, whatever its storage, and counts the request. Raises RateReached."""
         limits = self._limits.get(key_id)
         if limits is None:
             return
@@ -140,7 +132,7 @@ class LimitKeeper:
             requests.take(1)
 
     def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
-        """Counts a request that was answered: the records in it, those that were stored, and the bytes of what was stored."""
+        """Counts an answered request: the records in it, those that were stored, and the bytes of what was stored."""
         limits = self._limits.get(key_id)
         if limits is not None:
             bucket = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
@@ -182,7 +174,7 @@ class LimitKeeper:
         with self._database.transaction() as session:
             add_use(session, used)
             limits = all_limits(session)
-            # Most installations limit no key, and need not read what keys have stored.
+            # Most installations limit no key.
             return limits, stored_bytes(session) if limits else {}
 
     def _bucket(self, key_id: str, kind: KeyLimit, rate: float | None, now: float) -> TokenBucket | None:

@@ -31,7 +31,6 @@ MAX_OVERLAP: Final = timedelta(days=90)
 """Max time for which a key that was rotated stays valid."""
 
 USUAL_OVERLAP_HOURS: Final = 24
-"""Hours for which a key that was rotated stays valid unless another number is given."""
 
 MAX_LIFE: Final = timedelta(days=3650)
 """Max time until a new key expires, if it does."""
@@ -75,7 +74,7 @@ def create_key(
     """Stores a new key and returns its text, which cannot be read again.
 
     Raises:
-        InvalidInput: an admin key was to be bound to a deployment, which would only look like a limit; or it would have expired already.
+    InvalidInput: an admin key was to be bound to a deployment, which would only look like a limit; or it would have expired already.
     """
     if role is Role.ADMIN and deployment_no is not None:
         raise InvalidInput.of("deployment", "an admin key cannot be bound to a deployment; use the role manage")
@@ -99,12 +98,12 @@ def create_key(
 def rotate_key(session: Session, key_id: str, *, overlap: timedelta, expires_at: datetime | None = None) -> Rotation:
     """Stores a new key with the name, role, deployment and limits of another one, which stays valid for `overlap` at most.
 
-    Without `expires_at`, the new key lives as long as the old one was to live when it was made: not at all limited if that was not.
+    Without `expires_at`, the new key lives as long as the old one was to live when it was made.
 
     Raises:
-        NotFound: there is no such key.
-        Conflict: the key is revoked, has expired or was rotated before.
-        InvalidInput: `overlap` is out of range, or the new key would have expired already.
+    NotFound: there is no such key.
+    Conflict: the key is revoked, has expired or was rotated before.
+    InvalidInput: `overlap` is out of range, or the new key would have expired already.
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         raise InvalidInput.of("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
@@ -139,12 +138,12 @@ def key_refusal(key: ApiKey, now: datetime) -> str | None:
 
 
 def key_facts(key: ApiKey) -> dict[str, Any]:
-    """Returns the facts of a key that activities hold."""
+    """Returns the facts of a key for activities."""
     return {"name": key.name, "role": key.role, "deployment": key.deployment_id, "expires_at": _moment(key.expires_at)}
 
 
 def rotation_facts(rotated: Rotation) -> dict[str, Any]:
-    """Returns the facts of a rotation that activities hold."""
+    """Returns the facts of a rotation for activities."""
     return {"new_key": rotated.new.id, "valid_until": _moment(rotated.old.expires_at), "new_expires_at": _moment(rotated.new.expires_at)}
 
 

@@ -7,7 +7,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 SHORTEST, LONGEST = 12, 200
-"""Min and max characters of a password. No rule about their kinds, as NIST SP 800-63B advises; the max bounds the work of a try."""
+"""Characters of a password. No rule about their kinds, as NIST SP 800-63B advises; the max bounds the work of a try."""
 
 AT_ONCE = 2
 """Max hashes computed at the same time: each takes 64 MiB and a processor for some 50 ms."""
@@ -33,12 +33,12 @@ def is_password(password: str, stored: str | None) -> bool:
 
 @cache
 def _hash_of_nobody() -> str:
-    """Returns a hash with the costs of all others. Computed when first needed: 50 ms of the start of every process."""
+    """Returns a hash with the costs of all others, computed when first needed."""
     return _HASHER.hash("nobody has this password")
 
 
 def password_problem(password: str, *, name: str) -> str | None:
-    """Returns the problem of a new password; None if there is none."""
+    """Returns the problem of a new password."""
     if not SHORTEST <= len(password) <= LONGEST:
         return f"must have {SHORTEST} to {LONGEST} characters"
     if name.lower() in password.lower():

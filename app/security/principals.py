@@ -1,4 +1,4 @@
-"""Principals, their roles and permissions. Roles are fixed; there is nothing to configure."""
+"""Principals, their roles and permissions."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ class Role(StrEnum):
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """Returns the permissions of a key of this role."""
+        """The permissions of a key of this role."""
         return _PERMISSIONS[self]
 
 
@@ -51,7 +51,7 @@ class Principal:
     """The caller: the holder of one key, or a person who logged in.
 
     `actor` is the key's id, or `user:` and the person's name. `deployment_no` is the only deployment a bound key knows of; None for all.
-    `expires_at` is the end of a key or token; None where it has none, or ends in another way, as sessions do.
+    `expires_at` None: a key or token without an end, or a session, which ends in another way.
     """
 
     actor: str
@@ -69,11 +69,7 @@ class Principal:
         return f"The user {self.name}" if self.actor.startswith(USER) else "This key"
 
     def require_role(self, permission: Permission) -> None:
-        """Returns if the caller's role has the permission, for some deployment at least.
-
-        Raises:
-            Forbidden: the role lacks the permission.
-        """
+        """Returns if the caller's role has the permission, for some deployment at least; else raises Forbidden."""
         if permission not in self.role.permissions:
             raise Forbidden(f"{self._subject} has the role {self.role.value}, which may not {_ACTIONS[permission]}.")
 
@@ -83,8 +79,8 @@ class Principal:
         A bound key gets the same error for other deployments as for unknown ones, so that its holder cannot find out ids.
 
         Raises:
-            Forbidden: the role lacks the permission, or a bound key asks for the whole installation.
-            NotFound: the deployment is not the one that the key is bound to.
+        Forbidden: the role lacks the permission, or a bound key asks for the whole installation.
+        NotFound: the deployment is not the one that the key is bound to.
         """
         self.require_role(permission)
         if deployment_no is None and self.deployment_no is not None:

@@ -1,4 +1,4 @@
-"""Encryption of data that must be stored but never shown: the credentials of model endpoints."""
+"""Encryption of data that must be stored but never shown."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ from ..errors import SetupError
 from ..settings import Settings
 
 KEY_FILE = "secret.key"
-"""Name of the file of generated keys in the data folder: one on a line. The first encrypts, the others are accepted."""
+"""Generated keys in the data folder: one on a line. The first encrypts, the others are accepted."""
 
 _WRONG_KEY = (
     "The stored endpoint credentials were encrypted with another secret key. Start with the EVENHAND_SECRET_KEY (or the "
@@ -42,11 +42,7 @@ class SecretBox:
         return _VERSION + nonce + self._ciphers[0].encrypt(nonce, plain, _VERSION)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Returns the bytes that were sealed.
-
-        Raises:
-            SetupError: it was sealed with another key, or is damaged.
-        """
+        """Returns the bytes that were sealed. Raises SetupError if with another key, or if they are damaged."""
         for cipher in self._ciphers:
             plain = _open(cipher, sealed)
             if plain is not None:
@@ -54,7 +50,7 @@ class SecretBox:
         raise SetupError(_WRONG_KEY)
 
     def is_current(self, sealed: bytes) -> bool:
-        """Returns whether it was sealed with the key that seals now, so that the old ones are not needed for it."""
+        """Returns whether it was sealed with the key that seals now."""
         return _open(self._ciphers[0], sealed) is not None
 
     def _use(self, words: Sequence[str]) -> None:
@@ -77,11 +73,7 @@ class KeyFileBox(SecretBox):
         return super().seal(plain)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Returns the bytes that were sealed.
-
-        Raises:
-            SetupError: as `SecretBox.unseal`.
-        """
+        """See `SecretBox.unseal`."""
         try:
             return super().unseal(sealed)
         except SetupError:
@@ -105,7 +97,7 @@ class KeyFileBox(SecretBox):
         return True
 
 
-# Some milliseconds and 16 MB each, so a key is derived once. Checks, and threads of a server, open the same box again and again.
+# Some milliseconds and 16 MB each: checks, and threads of a server, open the same box again and again.
 @lru_cache(maxsize=16)
 def _derive_key(secret: str) -> bytes:
     return Scrypt(salt=_SALT, length=32, n=2**14, r=8, p=1).derive(secret.encode())
@@ -123,7 +115,7 @@ def find_secret_box(settings: Settings) -> SecretBox | None:
     """Returns the box of the key that is set or was generated, or None where there is neither. Makes none.
 
     Raises:
-        SetupError: the key file cannot be read, or the key is empty.
+    SetupError: the key file cannot be read, or the key is empty.
     """
     if settings.secret_key is None and not (settings.data_dir / KEY_FILE).exists():
         return None
@@ -134,7 +126,7 @@ def open_secret_box(settings: Settings) -> SecretBox:
     """Returns the box of this installation: from the settings, or from a key file made at the first start (readable by its owner only).
 
     Raises:
-        SetupError: the key file can be neither read nor made.
+    SetupError: the key file can be neither read nor made.
     """
     if settings.secret_key is not None:
         return SecretBox(settings.secret_key.get_secret_value(), *settings.accepted_keys)
@@ -148,20 +140,12 @@ def open_secret_box(settings: Settings) -> SecretBox:
 
 
 def read_key_file(path: Path) -> list[str]:
-    """Returns the keys of a key file, the one that encrypts first.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Returns the keys of a key file, the one that encrypts first. Raises OSError."""
     return [line.strip() for line in path.read_text().splitlines() if line.strip()]
 
 
 def write_key_file(path: Path, keys: Sequence[str]) -> None:
-    """Replaces a key file, so that a reader sees either the keys before or these.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Replaces a key file, so that a reader sees either the keys before or these. Raises OSError."""
     draft = _write_draft(path, keys)
     try:
         draft.replace(path)

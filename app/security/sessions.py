@@ -23,15 +23,14 @@ from .principals import USER, Permission, Principal, Role
 from .users import NAME
 
 LASTS = timedelta(hours=12)
-"""Lifetime of a session: a working day. Using a session does not make it last longer."""
+"""Using a session does not make it last longer."""
 
 COOKIE = "evenhand_session"
 SECURE_COOKIE = f"__Host-{COOKIE}"
-"""Name of the cookie over HTTPS: browsers let no other host, no subdomain and no plain HTTP set or see it."""
+"""Over HTTPS: browsers let no other host, no subdomain and no plain HTTP set or see it."""
 
 _TOKEN_BYTES = 32
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-"""Pattern of a token's text."""
 
 STARTED, ENDED = "session.started", "session.ended"
 PASSWORD, KEY, OIDC = "password", "key", "oidc"
@@ -55,7 +54,7 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
     """Returns a new session's token for the user of that name. Holds no connection while it compares the password, which takes long.
 
     Raises:
-        Unauthenticated: the name or the password is wrong, or the user is disabled; the message does not say which.
+    Unauthenticated: the name or the password is wrong, or the user is disabled; the message does not say which.
     """
     with database.transaction() as session:
         asked = _password_hash(session, name)
@@ -74,8 +73,8 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     """Returns a new session's token for an API key.
 
     Raises:
-        Unauthenticated: the key is unknown or revoked, or has expired.
-        Forbidden: it is a key for logging only, which can read nothing.
+    Unauthenticated: the key is unknown or revoked, or has expired.
+    Forbidden: it is a key for logging only, which can read nothing.
     """
     key_id = key_id_of(text)
     key = ApiKeys(session).find(key_id) if key_id else None
@@ -103,8 +102,8 @@ def log_in_at_issuer(session: Session, identity: Identity, wanted: IssuerLogIn, 
     """Returns a new session's token for a person that the issuer has just named. `wanted.state_hash` is accepted once.
 
     Raises:
-        Unauthenticated: the state was used before, or the user is disabled here.
-        Forbidden: the identity's deployment does not exist.
+    Unauthenticated: the state was used before, or the user is disabled here.
+    Forbidden: the identity's deployment does not exist.
     """
     if not sessions.use_state(session, wanted.state_hash, lasts=wanted.state_lasts):
         raise Unauthenticated("This log-in has ended before. Log in again.")
@@ -135,7 +134,7 @@ def token_hash(token: str) -> bytes:
 
 
 def _password_hash(session: Session, name: str) -> str | None:
-    """Returns the stored hash of a user who may log in; None if there is no such user."""
+    """Returns the stored hash of a user who may log in."""
     user = users.find(session, name) if NAME.fullmatch(name) else None
     return None if user is None or user.disabled_at else user.password_hash
 

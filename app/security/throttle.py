@@ -1,4 +1,4 @@
-"""Slows down clients that try passwords: after so many failures, the next try has to wait."""
+"""Slows down clients that try passwords."""
 
 import threading
 from collections import deque
@@ -12,10 +12,9 @@ FAILURES = 10
 """Max failures of one name from one address within the window."""
 
 FAILURES_OF_ADDRESS = 100
-"""Max failures of all names from one address within the window: many people may share an address."""
+"""Max failures of all names from one address: many people may share an address."""
 
 WINDOW_SECONDS = 300.0
-"""Seconds for which this process remembers a failure."""
 
 _MOST = 10_000
 
@@ -34,11 +33,7 @@ class Throttle:
         self._of_addresses = _Failures[str](FAILURES_OF_ADDRESS, clock)
 
     def admit(self, name: str, address: str) -> None:
-        """Returns if another try may be made.
-
-        Raises:
-            TooManyTries: there were too many recent failures.
-        """
+        """Returns if another try may be made; else raises TooManyTries."""
         with self._lock:
             if wait := self._of_names.wait_seconds((name, address)):
                 raise TooManyTries(f"Too many failed log-ins. Try again in {_minutes(wait)}.")

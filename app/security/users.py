@@ -13,15 +13,15 @@ from .principals import Role
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
 
 ROLES = frozenset(Role) - {Role.INGEST}
-"""Roles of people. A role that may only log records has nothing to look at."""
+"""A role that may only log records has nothing to look at."""
 
 
 def create_user(session: Session, name: str, *, password: str, role: Role, deployment_no: int | None = None) -> User:
     """Stores a new user.
 
     Raises:
-        InvalidInput: the name, the password or the role cannot be used, with every field that is wrong.
-        Conflict: the name is taken.
+    InvalidInput: the name, the password or the role cannot be used.
+    Conflict: the name is taken.
     """
     problems = [*_password_problems(name, password), *_role_problems(role, bound=deployment_no is not None)]
     if not NAME.fullmatch(name):
@@ -33,11 +33,7 @@ def create_user(session: Session, name: str, *, password: str, role: Role, deplo
 
 
 def change_password(session: Session, user: User, password: str) -> None:
-    """Gives the user another password; every log-in of the user ends.
-
-    Raises:
-        InvalidInput: the password cannot be used.
-    """
+    """Gives the user another password; every log-in of the user ends."""
     problems = [*_password_problems(user.name, password), *_issuer_problems(user, "password")]
     if problems:
         raise InvalidInput(problems)
@@ -45,11 +41,7 @@ def change_password(session: Session, user: User, password: str) -> None:
 
 
 def change_role(session: Session, user: User, role: Role) -> None:
-    """Gives the user another role.
-
-    Raises:
-        InvalidInput: people cannot have that role, or not for one deployment only.
-    """
+    """Gives the user another role. Raises InvalidInput if people cannot have it, or not for one deployment only."""
     problems = [*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")]
     if problems:
         raise InvalidInput(problems)

@@ -1,1 +1,1 @@
-"""The data a model was trained on: read once, counted, and measured before any model."""
+"""The data a model was trained on: counted, and measured before any model."""

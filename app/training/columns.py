@@ -1,4 +1,4 @@
-"""A column of one piece of a file, read as its type: its values, or the row that holds another."""
+"""A column of one piece of a file, read as its type."""
 
 import math
 import re
@@ -21,7 +21,7 @@ from .limits import LONGEST_VALUE
 Numbers: TypeAlias = npt.NDArray[np.float64]
 
 EXACT = 2**53
-"""The number from which on double precision no longer holds every whole number."""
+"""From here on double precision no longer holds every whole number."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
@@ -34,7 +34,7 @@ class ValueRefused(ValueError):
 
 
 def find_type_problem(name: str, kind: FieldType | None, found: pa.DataType) -> FieldProblem | None:
-    """Returns the problem of a typed file's column for a column of the schema (None: for class labels); None if it has none."""
+    """Returns the problem of a typed file's column for a column of the schema (None: for class labels)."""
     held = found.value_type if pa.types.is_dictionary(found) else found
     fits = {
         FieldType.STRING: is_text(held),
@@ -52,16 +52,16 @@ def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) ->
     """Returns a column of text or booleans. `before` rows of the file precede this piece.
 
     Raises:
-        InvalidInput: a value is of another type; names the first such row.
+    InvalidInput: a value is of another type; names the first such row.
     """
     return _read_coded(name, array, before, _check_text if kind is FieldType.STRING else _read_boolean)
 
 
 def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
-    """Returns a column of class labels: text, numbers or booleans; in a file without types, text that is a JSON number is a number.
+    """Returns a column of class labels; in a file without types, text that is a JSON number is a number.
 
     Raises:
-        InvalidInput: a value is too long or not a finite number; names the first such row.
+    InvalidInput: a value is too long or not a finite number; names the first such row.
     """
     return _read_coded(name, array, before, _read_typed_class if is_typed else _read_class)
 
@@ -70,7 +70,7 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa
     """Returns a column of numbers: int64 for whole ones, else float64.
 
     Raises:
-        InvalidInput: a value is not a finite number, or not whole; names the first such row.
+    InvalidInput: a value is not a finite number, or not whole; names the first such row.
     """
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
@@ -121,7 +121,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
             of_code[code] = places.setdefault(canonical(value), len(places))
             values += [value] if len(places) > len(values) else []
     if faults:
-        # The first row, not the first value of the dictionary, whose order is that of the file.
+        # The first row, not the first value of the dictionary.
         row, reason = min(faults)
         raise _build_fault(name, before + row, reason)
     return Coded(values, of_code[codes])

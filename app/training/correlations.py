@@ -1,4 +1,4 @@
-"""The association of every meta field of a file with every feature of the model."""
+"""The association of every meta field of a file with every feature."""
 
 from dataclasses import dataclass, field
 
@@ -21,12 +21,11 @@ TOO_MANY_CELLS = f"the pairs of columns before it hold all the {MOST_PAIR_CELLS:
 
 HALF_BITS = 32
 HALF = 2**HALF_BITS
-"""Half of a 64-bit number."""
 
 
 @dataclass(slots=True)
 class _Side:
-    """A column as it is compared: a quantity, or categories with their places; `reason` says why it cannot be."""
+    """A quantity, or categories with their places; `reason` says why it cannot be compared."""
 
     column: Column
     categories: Values | None
@@ -34,10 +33,7 @@ class _Side:
     _first: int | None = field(init=False, default=None)
 
     def numbers(self, part: Part) -> Numbers:
-        """Returns the quantity, of whole numbers the distance from the first one of the file: none of the measures sees the difference.
-
-        Whole numbers may be larger than double precision distinguishes.
-        """
+        """Returns the quantity, of whole numbers the distance from the first: they may be larger than double precision distinguishes."""
         floats = part.floats()
         known = np.flatnonzero(np.isfinite(floats))
         if self.column.type is not FieldType.INTEGER or not len(known):
@@ -61,15 +57,12 @@ class _Side:
 
 @dataclass(slots=True)
 class _Pair:
-    """A meta field and a feature, being counted."""
-
     meta: _Side
     feature: _Side
     counted: association.AssociationCounts | None
     reason: str | None
 
     def measure(self, records: int) -> Association:
-        """Returns the association in a file of that many records."""
         found = Undefined(self.reason or "", 0) if self.counted is None else self.counted.strength()
         compared = 0 if self.counted is None else self.counted.records
         measured = None if isinstance(found, Undefined) else found

@@ -1,4 +1,4 @@
-"""The second pass over a file of training data: counts how often each value of a column occurs with each label."""
+"""The second pass over a file: counts how often each value of a column occurs with each label."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Axis(Protocol):
 
     @property
     def size(self) -> int:
-        """Returns the number of places; a missing value has none."""
+        """The number of places; a missing value has none."""
 
     def value(self, place: int) -> GroupValue:
         """Returns the value or range of a place."""
@@ -48,7 +48,7 @@ class Values:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Returns the values' canonical texts, by place."""
+        """The values' canonical texts, by place."""
         return tuple(self._places)
 
     def codes(self, part: Part) -> Codes:
@@ -59,7 +59,7 @@ class Values:
 
 
 class CountedBins:
-    """Intervals of numbers. Each is given by the lowest and the highest number that was found in it."""
+    """Intervals, each given by the lowest and the highest number in it."""
 
     def __init__(self, bounds: Numbers) -> None:
         self._bounds = bounds
@@ -89,7 +89,7 @@ class CountedBins:
 
 
 class Tally:
-    """Records, and their weights where they have any, by the places of two axes. The last place of each is for missing values."""
+    """Records, and their weights if any, by the places of two axes. The last place of each is for missing values."""
 
     def __init__(self, values: Axis | None, labels: Axis, *, is_weighted: bool) -> None:
         self._values = values

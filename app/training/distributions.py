@@ -12,12 +12,12 @@ LEFT_OUT = "its values are not kept"
 
 
 class Distributions:
-    """Distributions that are being counted: each column by label, and the label by itself."""
+    """Distributions that are being counted."""
 
     def __init__(self, layout: Layout, survey: Survey) -> None:
         is_weighted = layout.weight is not None
         labels, self._label_note = _axis(survey.labels, LABEL, survey, others=1, is_quantity=layout.has_numeric_label)
-        # Class labels have been refused if they are too many, so there is an axis of labels.
+        # Class labels have been refused if they are too many.
         self._labels = labels or Values([])
         self._by_label = Tally(None, self._labels, is_weighted=is_weighted)
         self._axes: dict[str, Axis] = {}

@@ -1,4 +1,4 @@
-"""Donors: the training records that lend their correlated features to copies, and the parts of them that are kept.
+"""Donors: the training records that lend their correlated features to copies.
 
 Chosen in one look through the file, by record number alone; read in another one, of the needed columns only.
 """
@@ -27,10 +27,10 @@ from .survey import Survey
 
 Hashes = npt.NDArray[np.uint64]
 Numbered = npt.NDArray[np.int32]
-"""Type of places and rows that are held, of which there may be millions; no file has more rows than this holds."""
+"""Places and rows, of which there may be millions; no file has more rows than this holds."""
 
 WAITING = 65_536
-"""Number of records that may become donors and are sorted at a time."""
+"""Records that may become donors and are sorted at a time."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class DonorSample:
     axis: Axis
     counts: Codes = field(init=False)
     _worst: Hashes = field(init=False)
-    """The hash of each place that a record must not exceed to be among them."""
+    """The hash of each place that a record must not exceed."""
     _places: Numbered = field(init=False)
     _rows: Numbered = field(init=False)
     _most: int = field(init=False)
@@ -51,7 +51,7 @@ class DonorSample:
         self.counts = np.zeros(self.axis.size, dtype=np.int64)
         self._worst = np.full(self.axis.size, np.iinfo(np.uint64).max, dtype=np.uint64)
         self._places = self._rows = np.empty(0, dtype=np.int32)
-        # Where a meta field has many values there is room for fewer donors of each, with at least one feature in addition to the value.
+        # The more values a meta field has, the fewer donors of each, with at least one feature in addition to the value.
         self._most = max(min(DONORS, MOST_DONOR_VALUES // (2 * max(min(self.axis.size, MOST_DONOR_GROUPS), 1))), 1)
 
     def add(self, part: Part, before: int) -> None:
@@ -97,7 +97,7 @@ class DonorSample:
 
 
 class DonorChoice:
-    """The records of a file that may become donors, for each meta field whose values are few enough or numbers."""
+    """The records that may become donors, for each meta field whose values are few enough or numbers."""
 
     def __init__(self, correlations: Correlations, layout: Layout, survey: Survey) -> None:
         self._layout = layout
@@ -128,7 +128,7 @@ class DonorChoice:
         associations = {name: self._correlations.of(name) for name in self._correlations.attributes}
         features: dict[str, tuple[Column, ...]] = {}
         for name, found in associations.items():
-            # Uncorrected, and not corrected: a feature that is no stronger than chance may be picked, with a warning.
+            # Not corrected: a feature that is no stronger than chance may be picked, with a warning.
             strengths = {one.feature: one.uncorrected for one in found if one.uncorrected is not None}
             strong = (column for column in schema.features if strengths.get(column.name, 0.0) >= LEAST_STRENGTH)
             features[name] = tuple(strong) if name in self._chosen else ()
@@ -176,7 +176,7 @@ class DonorChoice:
 
 
 def hash_rows(rows: Codes | Numbered) -> Hashes:
-    """Returns a hash of each record number, as good as drawn (splitmix64): the same file gives the same donors, however it is sorted."""
+    """Returns a hash of each record number, as good as drawn (splitmix64): the same file gives the same donors."""
     # Products wrap around at 64 bits, as splitmix64 is defined.
     mixed: Hashes = rows.astype(np.uint64) + np.uint64(1)
     mixed *= np.uint64(0x9E3779B97F4A7C15)

@@ -1,4 +1,4 @@
-"""Training data as a file: its column names, and its rows piece by piece, as often as they are asked for."""
+"""Training data as a file that is read piece by piece, as often as needed."""
 
 import codecs
 import csv
@@ -21,7 +21,7 @@ READ_BYTES = 2**20
 """Bytes of a Parquet file's column that are read at a time."""
 
 _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
-"""Errors that Arrow raises for a file of another kind, or a damaged one."""
+"""Raised by Arrow for a file of another kind, or a damaged one."""
 
 
 class TrainingFile(Protocol):
@@ -29,22 +29,17 @@ class TrainingFile(Protocol):
 
     names: list[str]
     types: Mapping[str, pa.DataType]
-    """Types of the columns, if the file has them."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yields the rows of these columns, from the first one on.
 
         Raises:
-            InvalidInput: it is not a file of its kind.
+        InvalidInput: it is not a file of its kind.
         """
 
 
 class CsvFile:
-    """CSV in UTF-8 with a header. Every value is text; an empty one is missing.
-
-    Raises:
-        InvalidInput: it is empty, not text in UTF-8, or its header cannot be read.
-    """
+    """CSV in UTF-8 with a header. Every value is text; an empty one is missing."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -67,7 +62,7 @@ class CsvFile:
         """Yields the rows of these columns, from the first one on.
 
         Raises:
-            InvalidInput: a line has another number of values than the header, or is not text in UTF-8.
+        InvalidInput: a line has another number of values than the header, or is not text in UTF-8.
         """
         ragged: list[arrow_csv.InvalidRow] = []
 
@@ -77,7 +72,7 @@ class CsvFile:
 
         self._file.seek(0)
         try:
-            # Arrow would take `NA` and `null` for missing, and guess types: neither is wanted of a category.
+            # Arrow would take `NA` and `null` for missing, and guess types.
             reader = arrow_csv.open_csv(
                 _Unclosed(self._file),
                 # One thread: only then are lines numbered.
@@ -129,10 +124,10 @@ class ParquetFile:
         """Yields the rows of these columns, from the first one on.
 
         Raises:
-            InvalidInput: the file is damaged.
-            TooLarge: a row group unpacks to more than is read at once.
+        InvalidInput: the file is damaged.
+        TooLarge: a row group unpacks to more than is read at once.
         """
-        # Texts stay positions in a dictionary, as they are in the file: each by itself they could take many times its size.
+        # Texts stay positions in a dictionary, as in the file: each by itself they could take many times its size.
         texts = [name for name in self._texts if name in columns]
         try:
             file = self._open(read_dictionary=texts)

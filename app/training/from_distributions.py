@@ -1,4 +1,4 @@
-"""Count tables of labels made from distributions that show every record's group and outcome."""
+"""Count tables made from distributions that show every record's group and outcome."""
 
 from collections.abc import Sequence
 
@@ -29,10 +29,10 @@ class Inexact(Exception):
 def build_table(
     distribution: Distribution, attributes: Sequence[MonitoredAttribute], monitor: Monitor, schema: RecordSchema, *, strata: str | None
 ) -> GroupCounts:
-    """Returns the count table of an attribute, or of several, whose columns the distribution has; and that of `strata`, if not None.
+    """Returns the count table of the attributes, whose columns the distribution has, within `strata`.
 
     Raises:
-        Inexact: it is too coarse, or the groups cannot be made.
+    Inexact: it is too coarse, or the groups cannot be made.
     """
     groups = [_make_groups(attribute, schema, distribution) for attribute in attributes]
     features = [attribute.feature for attribute in attributes]
@@ -68,7 +68,6 @@ class _Summed:
         self._weights = np.array([(cell.weight or 0.0, cell.squares or 0.0) for cell in cells]).reshape(-1, 2) if is_weighted else None
 
     def count(self, named: Sequence[tuple[str, str]], strata: str | None) -> GroupCounts:
-        """Returns the count table of these groups."""
         size = len(named)
         counts = np.zeros((size + 1, 3), dtype=np.int64)
         # Records of no group fall into the row after the last group.
@@ -126,11 +125,7 @@ def _make_groups(attribute: MonitoredAttribute, schema: RecordSchema, distributi
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
-    """Returns the outcome of a cell's label.
-
-    Raises:
-        Inexact: it is an interval, and only in part within an outcome.
-    """
+    """Returns the outcome of a cell's label. Raises Inexact if it is an interval that is only in part within an outcome."""
     if not isinstance(label, Range):
         return classify_label(label, rule)
     for outcome, members in ((Outcome.FAVOURABLE, rule.favourable), (Outcome.UNFAVOURABLE, rule.unfavourable)):

@@ -1,14 +1,13 @@
-"""Labels compared with the monitor's outcomes: the outcome of each, and those that have none."""
+"""The outcomes of labels."""
 
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.values import Scalar
 
 BOOLEANS = {"true": True, "false": False}
-"""Spellings of booleans in a text file, in small letters."""
 
 
 def parse_boolean(text: str) -> bool | None:
-    """Returns the boolean that a text spells in any letters, as pandas and spreadsheets do; None if it spells none."""
+    """Returns the boolean that a text spells in any letters, as pandas and spreadsheets do."""
     return BOOLEANS.get(text.strip().lower())
 
 
@@ -18,7 +17,7 @@ def classify_label(label: Scalar | None, rule: OutcomeRule) -> Outcome:
 
 
 def convert_label(label: Scalar, rule: OutcomeRule) -> Scalar:
-    """Returns the label in the type of the monitor's outcomes. If all of these are booleans, a text that spells one is that one."""
+    """Returns the label in the type of the monitor's outcomes: if all are booleans, a text that spells one is that one."""
     if isinstance(label, str) and all(isinstance(member, bool) for member in (*rule.favourable, *rule.unfavourable)):
         spelled = parse_boolean(label)
         return label if spelled is None else spelled

@@ -1,10 +1,9 @@
 """Limits of the training data that are read, and of the facts about them that are kept."""
 
 MAX_FILE_BYTES = 512 * 1024 * 1024
-"""Max bytes of a CSV or Parquet file."""
 
 MAX_DISTRIBUTION_BYTES = 16 * 1024 * 1024
-"""Max bytes of a ready distribution, which is read as a whole."""
+"""Of a ready distribution, which is read as a whole."""
 
 MAX_RECORDS = 10_000_000
 """Max rows of a file. A Parquet file of a few bytes can hold any number of them."""
@@ -13,28 +12,28 @@ MAX_WEIGHT = 1e12
 """Max weight of one record. The sums of weights and of their squares stay in the range of floats."""
 
 MIN_WEIGHT = 1e-12
-"""Min weight of one record that counts at all, for the same reason: the squares of smaller weights could vanish."""
+"""Min weight of one record that counts: the squares of smaller ones could vanish."""
 
 MAX_LINE_BYTES = 1024 * 1024
-"""Max bytes of one line of a CSV file; files are read in pieces of this size, of which the reader holds a few dozen."""
+"""Max bytes of one line of a CSV file, and of a piece, of which the reader holds a few dozen."""
 
 BATCH_ROWS = 65_536
 """Rows of a Parquet file that are read at a time."""
 
 MAX_ROW_GROUP_BYTES = 4 * 1024 * 1024 * 1024
-"""Max bytes of a row group of a Parquet file, unpacked. Its pages are unpacked as a whole, so that small files can need much room."""
+"""Max bytes of a row group of a Parquet file, unpacked: its pages are unpacked as a whole."""
 
 MOST_VALUES = 1_000
 """Max distinct values of a column that are kept one by one."""
 
 MOST_CELLS = 50_000
-"""Max distinct values × distinct labels of one column. Beyond it the column is kept as one of too many values is."""
+"""Max distinct values × distinct labels of one column; beyond it, it counts as one of too many values."""
 
 LONGEST_VALUE = 200
-"""Max characters of a text that is kept as a value, as long as a monitor may list. Longer ones are no categories."""
+"""Max characters of a text that is kept as a value, as long as a monitor may list."""
 
 BINS = 20
-"""Bins of a numeric column with too many values: intervals that hold about equally many records."""
+"""Intervals of a numeric column with too many values, with about equally many records."""
 
 SAMPLED = 10_000
 """Max records by which the bins are divided; the bins then count all records."""
@@ -46,16 +45,15 @@ MOST_COUNTED = 2**53
 """Max records of a ready distribution."""
 
 MOST_PROBLEMS = 100
-"""Max faults that one answer lists."""
 
 MOST_PAIRS = 2_000
-"""Max pairs of a meta field and a feature whose association is measured. Each takes about half a millisecond a piece."""
+"""Max pairs of a meta field and a feature. Each takes about half a millisecond a piece."""
 
 MOST_PAIR_CELLS = 5_000_000
 """Max cells of all pairs' count tables together: 40 MB."""
 
 LEAST_STRENGTH = 0.1
-"""Min strength, uncorrected, of a feature whose values are kept in donors. Weaker ones cannot be picked, so nothing of theirs is kept."""
+"""Min strength, uncorrected, of a feature whose values are kept in donors. Weaker ones cannot be picked."""
 
 DONORS = 2_000
 """Max donors of one value of a meta field, or of one interval. A rate over that many is off by at most 2.2 points in 95 of 100 files."""
@@ -64,10 +62,10 @@ MOST_DONOR_GROUPS = 100
 """Max values of a meta field that have donors, the most frequent ones."""
 
 MOST_DONOR_PLACES = 5_000
-"""Max values, or intervals, of all meta fields together that donors are looked for: about 100 MB while a file is read."""
+"""Max values, or intervals, of all meta fields that donors are looked for: about 100 MB while a file is read."""
 
 MOST_DONOR_VALUES = 250_000
-"""Max cells of the donors of one meta field: with texts of the longest kind, as much as one stored document may hold."""
+"""Max cells of the donors of one meta field: with the longest texts, as much as one stored document may hold."""
 
 MOST_DONOR_VALUES_TOGETHER = 1_000_000
 """Max cells of the donors of all meta fields, which are held at once."""

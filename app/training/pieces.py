@@ -26,7 +26,6 @@ from .files import TrainingFile
 from .limits import MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT
 
 _MOST_SHOWN = 10
-"""Max columns of the file that a message lists."""
 
 
 @dataclass(slots=True)
@@ -78,12 +77,12 @@ class Layout:
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """Returns the columns that may be divided into bins."""
+        """The columns that may be divided into bins."""
         return tuple(column.name for column in self.columns if is_quantity(column))
 
     @property
     def has_numeric_label(self) -> bool:
-        """Returns whether the label is a quantity, and not a class."""
+        """Whether the label is a quantity, and not a class."""
         return self.problem_type is ProblemType.REGRESSION
 
 
@@ -93,8 +92,7 @@ def find_layout(
     """Finds the needed columns in the file.
 
     Raises:
-        InvalidInput: the label, the weight or a feature is not in it, or is of another type, or the weight is a column that is
-            measured; names each.
+    InvalidInput: names each that is missing or of another type, or a weight that is a measured column.
     """
     there = frozenset(file.names)
     shown = ", ".join(f"{name:.50}" for name in file.names[:_MOST_SHOWN])
@@ -104,7 +102,7 @@ def find_layout(
         for place, name in (("label", label), ("weight", weight))
         if name is not None and name not in there
     ]
-    # A weight that is also compared is refused: weighing records by it would measure something else.
+    # Weighing records by a compared column would measure something else.
     if weight is not None and weight == label:
         problems.append(FieldProblem("weight", f"{weight!r:.210} is the column of the label"))
     elif weight in [attribute.feature for attribute in (monitor.attributes if monitor else ())]:
@@ -114,7 +112,7 @@ def find_layout(
         for column in schema.features
         if column.name not in there and not _has_pseudonyms(column)
     ]
-    # Training data are counted without pseudonyms: the counts of a column that identifies people would be a list of them.
+    # The counts of a column of pseudonyms, which identify people, would be a list of them.
     columns = tuple(column for column in (*schema.features, *schema.meta) if column.name in there and not _has_pseudonyms(column))
     label_type = FieldType.NUMBER if problem_type is ProblemType.REGRESSION else None
     kinds = [*((column.name, column.sent) for column in columns), (label, label_type), *([(weight, FieldType.NUMBER)] if weight else [])]
@@ -132,15 +130,15 @@ def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
     """Yields the rows of the file, in order.
 
     Raises:
-        InvalidInput: a value is not of its column's type; names the column and the row.
-        TooLarge: there are more rows than are read.
+    InvalidInput: a value is not of its column's type; names the column and the row.
+    TooLarge: there are more rows than are read.
     """
     names = dict.fromkeys([*(column.name for column in layout.columns), layout.label, *([layout.weight] if layout.weight else [])])
     before = 0
     for batch in file.batches(list(names)):
         if before + batch.num_rows > MAX_RECORDS:
             raise TooLarge(f"The file holds more than {MAX_RECORDS:,} records. Send a sample of them.")
-        # In this order, which decides the fault that is reported of several.
+        # This order decides the fault that is reported of several.
         parts = {column.name: _read_part(column, batch.column(column.name), before) for column in layout.columns}
         labels = batch.column(layout.label)
         if layout.has_numeric_label:
@@ -171,7 +169,7 @@ def _read_part(column: Column, array: pa.Array, before: int) -> Part:
 
 
 def _read_groups(column: Column, array: pa.Array, before: int) -> Part:
-    """Returns the labels of the groups of a protected column's values; a value in no group is missing, as in payload."""
+    """Returns the groups of a protected column's values; a value in no group is missing, as in payload."""
     found = _read_part(sent_column(column), array, before).coded()
     find, places = group_labels(column), dict[str, int]()
     labels = [find(value) for value in found.values]

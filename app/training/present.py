@@ -15,10 +15,7 @@ NO_STRATA = "the monitor names no strata, within which it compares"
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The table of a comparison; or why there is none.
-
-    `no_strata` says why a table has no strata.
-    """
+    """The table of a comparison; or why there is none. `no_strata` says why a table has no strata."""
 
     comparison: Comparison
     table: GroupCounts | None
@@ -29,7 +26,7 @@ class Present:
 def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
     """Returns one for each attribute and each intersection of the monitor.
 
-    A table that was counted from rows under the same outcomes, groups and strata is used as it is. Any other is made from the
+    A table that was counted from rows under the same outcomes, groups and strata is used as it is; any other is made from the
     distributions, if they show it exactly.
     """
     found = []
@@ -61,7 +58,6 @@ def _make_table(data: TrainingData, monitor: Monitor, schema: RecordSchema, attr
     features = [attribute.feature for attribute in attributes]
     comparison = Comparison(tuple(features))
     reason = f"how the labels fall between the groups of {comparison.label} was not counted; {AGAIN}"
-    # First with the strata, then without: a table without them is better than none.
     for strata in [monitor.strata, None] if monitor.strata is not None else [None]:
         needed = {*features, *([strata] if strata is not None else [])}
         for distribution in data.distributions:

@@ -1,4 +1,4 @@
-"""Processes an uploaded file: looks through it once for its values, then counts, and keeps no row of it as a whole."""
+"""Processes an uploaded file, and keeps no row of it as a whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ KINDS: dict[TrainingForm, Callable[[BinaryIO], TrainingFile]] = {TrainingForm.CS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """An upload, and how it is to be read. `received_at` is the moment of the request."""
+    """An upload, and how it is to be read."""
 
     form: TrainingForm
     deployment: Deployment
@@ -37,9 +37,8 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
     """Returns the facts to store of a CSV or Parquet file.
 
     Raises:
-        InvalidInput: it is not such a file, does not fit the deployment, or no label is among the monitor's outcomes; names the
-            column and the row.
-        TooLarge: it holds more than is read.
+    InvalidInput: it is not such a file, does not fit the deployment, or no label is among the monitor's outcomes.
+    TooLarge: it holds more than is read.
     """
     began = monotonic_seconds()
     content = KINDS[upload.form](file)

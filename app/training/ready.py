@@ -1,4 +1,4 @@
-"""Training data as a ready distribution: numbers of values and labels, counted by the sender."""
+"""Training data as a ready distribution, counted by the sender."""
 
 import math
 from collections import Counter
@@ -29,13 +29,12 @@ _INT64 = 2**63
 def process_distributions(
     distributions: Sequence[Distribution], *, deployment: Deployment, label: str, received_at: datetime, monitor: Monitor | None = None
 ) -> TrainingData:
-    """Returns the facts to store of ready distributions: all of them. Count tables are made of them when they are asked for.
+    """Returns the facts to store of ready distributions. Count tables are made when they are asked for.
 
     Raises:
-        InvalidInput: they do not fit the deployment, contradict each other, or no label is among the monitor's outcomes; names each
-            fault.
+    InvalidInput: they do not fit the deployment, contradict each other, or no label is among the monitor's outcomes.
     """
-    # Contradictions are looked for only where the distributions fit: they would repeat the same fault.
+    # Only where the distributions fit: contradictions would repeat the same fault.
     found = (problem for number, one in enumerate(distributions) for problem in _find_problems(f"distributions[{number}]", one, deployment))
     problems = list(islice(found, MOST_PROBLEMS)) or list(islice(_find_contradictions(distributions), MOST_PROBLEMS))
     if problems:
@@ -110,7 +109,7 @@ def _value_problem(value: GroupValue, column: Column) -> str | None:
 
 
 def _bounds_problem(value: GroupValue) -> str | None:
-    """Returns why a value cannot be stored: it is too long, too large or not finite."""
+    """Returns why a value cannot be stored."""
     if isinstance(value, Range):
         if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
             return "the ends of a range must be finite numbers"

@@ -1,4 +1,4 @@
-"""The first look through a file: finds the values of each column, and a sample of the numbers of those that have too many."""
+"""The first look through a file: the values of each column, and a sample of the numbers of those that have too many."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ LABEL = ""
 
 @dataclass(slots=True)
 class Seen:
-    """The distinct values of a column, by their canonical text, as long as they are few enough to be kept one by one."""
+    """The distinct values of a column, by their canonical text, while they are few enough to be kept one by one."""
 
     values: dict[str, Scalar] = field(default_factory=dict)
     too_many: str | None = None
@@ -42,13 +42,13 @@ class Seen:
             self.add(part.coded().values)
 
     def give_up(self, reason: str) -> None:
-        """Stops keeping the values one by one, for that reason."""
+        """Stops keeping the values one by one."""
         self.too_many = self.too_many or reason
         self.values = {}
 
 
 class Sample:
-    """The numbers of some of a file's records, each record as likely to be among them as any other.
+    """The numbers of some records, each as likely to be among them as any other.
 
     Drawn with a fixed seed, so that the same file is divided into the same bins.
     """
@@ -64,7 +64,7 @@ class Sample:
         if not self._columns:
             return
         keys = self._generator.random(len(numbers[0]))
-        # Of all keys drawn so far the smallest are the sample, so a key above all of a full sample need not be looked at.
+        # The smallest of all keys drawn are the sample: a key above all of a full sample need not be looked at.
         chosen = np.flatnonzero(keys < (self._keys.max() if len(self._keys) == SAMPLED else 1.0))
         keys = np.concatenate([self._keys, keys[chosen]])
         rows = np.concatenate([self._rows, np.column_stack([column[chosen] for column in numbers])])
@@ -72,7 +72,7 @@ class Sample:
         self._keys, self._rows = keys[kept], rows[kept]
 
     def bounds(self, column: str) -> Numbers:
-        """Returns the bounds of the bins: each bin holds the numbers above one bound up to the next, and about 1/BINS of the records."""
+        """Returns the bounds of the bins: each holds the numbers above one bound up to the next, and about 1/BINS of the records."""
         numbers = self._rows[:, self._columns.index(column)]
         known = numbers[np.isfinite(numbers)]
         return np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1])) if len(known) else np.empty(0)
@@ -92,8 +92,8 @@ def survey_file(file: TrainingFile, layout: Layout) -> Survey:
     """Looks through the file.
 
     Raises:
-        InvalidInput: it holds no record or no label, or more labels than classes can be; or it is broken.
-        TooLarge: it holds more records than are read.
+    InvalidInput: it holds no record or no label, or more labels than classes can be; or it is broken.
+    TooLarge: it holds more records than are read.
     """
     quantities = [*layout.quantities, *([LABEL] if layout.has_numeric_label else [])]
     survey = Survey(0, {column.name: Seen() for column in layout.columns}, Seen(), Sample(quantities))

@@ -1,4 +1,4 @@
-"""Count tables of labels by group, made from rows: exact for attributes, intersections and strata alike."""
+"""Count tables of labels by group, made from rows: exact."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class StrataOfColumn:
 
 @dataclass(slots=True)
 class RowTable:
-    """One table being counted. `groups` are those of each of its attributes; without, `reason` says why it cannot be counted."""
+    """One table being counted. `groups` are those of each attribute; without, `reason` says why it cannot be counted."""
 
     counted_by: CountedBy
     groups: dict[str, tuple[Group, ...]]
@@ -91,7 +91,7 @@ class RowTables:
                 try:
                     named = combine_groups(features, [[(group.label, group.role) for group in of_one] for of_one in groups.values()])
                 except InvalidInput as error:
-                    # The other tables can still be counted: one that cannot be is stored with its reason.
+                    # The other tables can still be counted.
                     groups, reason = {}, str(error)
             self._tables.append(RowTable(by, groups, named, strata if reason is None else None, reason))
 

@@ -1,4 +1,4 @@
-"""The labels of an upload that are in neither outcome list: counted, and refused if there are no others."""
+"""The labels that are in neither outcome list: refused if there are no others."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ _SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Unclassified:
-    """Number of records with such a label, and some of these labels, the most frequent first. Missing labels are not counted."""
+    """Records with such a label, and some of these labels, the most frequent first. Missing labels are not counted."""
 
     records: int
     examples: tuple[GroupValue, ...]
@@ -33,11 +33,7 @@ def find_unclassified(labels: Distribution, rule: OutcomeRule) -> Unclassified |
 
 
 def require_outcomes(labels: Distribution, monitor: Monitor | None) -> None:
-    """Returns if there is no monitor, or if it knows at least one label.
-
-    Raises:
-        InvalidInput: every label is in neither list, so that nothing could be measured: another column, or another spelling.
-    """
+    """Raises InvalidInput if no label is in the monitor's lists: another column, or another spelling."""
     found = None if monitor is None else find_unclassified(labels, monitor.outcomes)
     if monitor is None or found is None or found.records < sum(cell.records for cell in _known(labels)):
         return

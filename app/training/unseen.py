@@ -1,4 +1,4 @@
-"""Warnings of outcomes and groups that a monitor names and that neither the training data nor the newest records hold."""
+"""Warnings of outcomes and groups that neither the training data nor the newest records hold."""
 
 import difflib
 from collections.abc import Sequence
@@ -37,13 +37,11 @@ class _Seen:
     places: list[str] = field(default_factory=list)
 
     def add_trained(self, value: GroupValue | None, records: int) -> None:
-        """Counts a value of the training data; None is a missing one."""
         if value is not None:
             self.places = ["the training data"]
             self._add(value, records)
 
     def add_logged(self, values: Sequence[ValueCount], records: int) -> None:
-        """Counts the values of that many of the newest records."""
         for one in values:
             self._add(one.value, one.records)
         if values:
@@ -56,12 +54,11 @@ class _Seen:
 
     @property
     def where(self) -> str:
-        """Returns where they were seen, in words."""
         return " or in ".join(self.places)
 
     @property
     def most_frequent(self) -> list[str]:
-        """Returns the keys of the values, those of most records first, those of as many by their text."""
+        """Keys of the values, those of most records first, then by their text."""
         return sorted(self.counts, key=lambda key: (-self.counts[key], key))
 
 
@@ -77,8 +74,7 @@ class _List:
 def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     """Returns one warning for each listed outcome, group or range that no seen value belongs to, with the values that were seen.
 
-    Looks at the distributions of the training data and at the newest SAMPLED records. If neither has a value of a column,
-    nothing is said of it.
+    If neither the distributions nor the newest SAMPLED records have a value of a column, nothing is said of it.
     """
     lists = [_List("favourable", monitor.outcomes.favourable, None), _List("unfavourable", monitor.outcomes.unfavourable, None)]
     for place, attribute in enumerate(monitor.attributes):
@@ -167,12 +163,11 @@ def _find_seen(listed: _List, values: Sequence[GroupValue]) -> set[int]:
 
 
 def _fold(value: GroupValue) -> str:
-    """Returns the text that two spellings that may be one outcome have in common."""
+    """Returns the text that spellings that may be one outcome have in common."""
     return label_of(value).strip().casefold()
 
 
 def _describe(member: GroupValue, seen: _Seen) -> str:
-    """Returns the warning about a member that was never seen."""
     closest: GroupValue | None = None
     if isinstance(member, Range):
         never = f"no value from {canonical(member.lo)} to {canonical(member.hi)} was seen in {seen.where}"

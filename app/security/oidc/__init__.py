@@ -1,1 +1,1 @@
-"""Log-in at an issuer of OpenID Connect, and its tokens as bearer tokens of the REST API. Knows no web framework and no database."""
+"""Log-in at an issuer of OpenID Connect, and its tokens as bearer tokens of the REST API."""

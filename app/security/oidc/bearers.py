@@ -1,4 +1,4 @@
-"""Access tokens of the issuer that callers of the REST API send as bearer tokens."""
+"""Access tokens of the issuer that callers of the REST API send."""
 
 import re
 from datetime import UTC, datetime
@@ -27,9 +27,9 @@ class BearerTokens:
         """Returns the holder of a token, and the moment at which it expires.
 
         Raises:
-            Unauthenticated: the token is not one of the issuer for the audience, or not valid now.
-            Forbidden: its claims give no role.
-            Unavailable: the issuer's keys are not known.
+        Unauthenticated: the token is not one of the issuer for the audience, or not valid now.
+        Forbidden: its claims give no role.
+        Unavailable: the issuer's keys are not known.
         """
         claims = await self._issuer.verify(token, audience=self._audience)
         require_access_token(claims)

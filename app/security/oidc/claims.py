@@ -13,7 +13,7 @@ from .configuration import ClaimRule, OidcConfiguration
 _ORDER: Final = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
 _OTHER = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
 _LONGEST_NAME = 48
-"""Max characters of a name from a claim; the rest of the 64 of a user's name is for what distinguishes two of the same."""
+"""Max characters of a name from a claim; the rest of a user's name distinguishes two of the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Identity:
 
     @property
     def distinct_name(self) -> str:
-        """Returns the name with a mark that nobody else has."""
+        """The name with a mark that nobody else has."""
         return f"{self.name}-{hashlib.sha256(f'{len(self.issuer)} {self.issuer}{self.subject}'.encode()).hexdigest()[:12]}"
 
 
@@ -43,7 +43,7 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
     """Returns the holder of a verified token. The highest role counts; of rules that give it, one for all deployments.
 
     Raises:
-        Forbidden: no rule gives a role, or rules give the same one for several deployments and none for all.
+    Forbidden: no rule gives a role, or rules give the same one for several deployments and none for all.
     """
     matching = [rule for rule in configuration.rules if rule.value in read_claim(claims, rule.claim)]
     if for_pages:

@@ -14,8 +14,8 @@ from ..principals import Role
 CALLBACK = "/login/oidc/callback"
 
 BACK_CHANNEL = "/login/oidc/back-channel-logout"
-"""Address to which the issuer sends notices of log-outs."""
-"""Path to which the issuer sends browsers back. It is registered at the issuer with the public address before it."""
+"""The issuer sends notices of log-outs to this path."""
+"""Path to which the issuer sends browsers back, registered there with the public address before it."""
 
 
 class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,16 +46,12 @@ class OidcConfiguration:
 
     @property
     def redirect_uri(self) -> str:
-        """Returns the address to which the issuer sends browsers back."""
+        """The address to which the issuer sends browsers back."""
         return f"{self.public_url}{CALLBACK}"
 
 
 def read_configuration(settings: Settings) -> OidcConfiguration | None:
-    """Returns the configuration; None where no issuer is set.
-
-    Raises:
-        SetupError: a setting is missing or cannot be used.
-    """
+    """Returns the configuration; None where no issuer is set. Raises SetupError if a setting is missing or cannot be used."""
     if not settings.oidc_issuer:
         return None
     for name, value in (("EVENHAND_OIDC_CLIENT_ID", settings.oidc_client_id), ("EVENHAND_PUBLIC_URL", settings.public_url)):
@@ -77,11 +73,7 @@ def read_configuration(settings: Settings) -> OidcConfiguration | None:
 
 
 def require_secure_url(name: str, url: str) -> None:
-    """Returns if the address is one of HTTPS, or of this machine.
-
-    Raises:
-        SetupError: it is neither, or has a query or a fragment.
-    """
+    """Raises SetupError unless the address is of HTTPS or this machine, without query and fragment."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -1,4 +1,4 @@
-"""The issuer over HTTPS: its discovery document and public keys, kept for a while, and codes exchanged for tokens."""
+"""The issuer over HTTPS: its discovery document and public keys, and codes exchanged for tokens."""
 
 import asyncio
 import base64
@@ -52,7 +52,7 @@ class _Tokens(msgspec.Struct, frozen=True):
 
 
 class Issuer:
-    """One issuer. Belongs to one event loop. `transport` carries the requests; it decides which addresses are reached."""
+    """One issuer. Belongs to one event loop. `transport` decides which addresses are reached."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Issuer:
         """Returns the discovery document.
 
         Raises:
-            Unavailable: the issuer does not answer, or not with a document of its own.
+        Unavailable: the issuer does not answer, or not with a document of its own.
         """
         await self._refresh(max_age=FRESH_SECONDS)
         if self._discovery is None:
@@ -85,8 +85,8 @@ class Issuer:
         """Returns the claims of a token that the issuer signed for that audience.
 
         Raises:
-            Unauthenticated: it did not, or the token is not valid now.
-            Unavailable: the issuer's keys are not known, and it does not answer.
+        Unauthenticated: it did not, or the token is not valid now.
+        Unavailable: the issuer's keys are not known, and it does not answer.
         """
         await self._refresh(max_age=FRESH_SECONDS)
         try:
@@ -103,8 +103,8 @@ class Issuer:
         """Returns the ID token for an authorisation code.
 
         Raises:
-            Unauthenticated: the issuer does not accept the code.
-            Unavailable: the issuer does not answer.
+        Unauthenticated: the issuer does not accept the code.
+        Unavailable: the issuer does not answer.
         """
         found, own = await self.discovery(), self._configuration
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": own.redirect_uri, "code_verifier": verifier}
@@ -112,7 +112,7 @@ class Issuer:
         if own.client_secret is None:
             form["client_id"] = own.client_id
         elif "client_secret_basic" in found.token_endpoint_auth_methods_supported:
-            # By RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
+            # RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
             pair = f"{quote_plus(own.client_id)}:{quote_plus(own.client_secret)}"
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:

@@ -1,4 +1,4 @@
-"""A log-in that was begun, sealed into the browser's own cookie: however many are begun, the service remembers none."""
+"""A log-in that was begun, sealed into the browser's own cookie: the service remembers none."""
 
 import base64
 import binascii
@@ -18,7 +18,6 @@ LASTS = timedelta(minutes=10)
 
 COOKIE = "evenhand_login"
 SECURE_COOKIE = f"__Host-{COOKIE}"
-"""Name of the cookie over HTTPS."""
 
 COOKIE_FORM = re.compile(r"[A-Za-z0-9_-]{100,8000}", re.ASCII)
 
@@ -37,12 +36,12 @@ class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def challenge(self) -> str:
-        """Returns the challenge of PKCE by the method S256 (RFC 7636)."""
+        """The challenge of PKCE by the method S256 (RFC 7636)."""
         return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
 
     @property
     def state_hash(self) -> bytes:
-        """Returns the hash by which a state is known to be used."""
+        """The hash by which a state is known to be used."""
         return hashlib.sha256(f"state {self.state}".encode()).digest()
 
 
@@ -60,7 +59,7 @@ def unseal(cookie: str | None, state: str, box: SecretBox, *, now: datetime) -> 
     """Returns the log-in of the cookie.
 
     Raises:
-        Unauthenticated: there is no cookie, it is not ours, of another state, or too old.
+    Unauthenticated: there is no cookie, it is not ours, of another state, or too old.
     """
     if cookie is None or not COOKIE_FORM.fullmatch(cookie):
         raise Unauthenticated(_STRANGE)

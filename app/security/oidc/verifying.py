@@ -35,7 +35,7 @@ def read_header(token: str) -> dict[str, Any]:
     """Returns the header of a token, which is not verified.
 
     Raises:
-        Unauthenticated: it is no signed token, or wants something that is not understood here.
+    Unauthenticated: it is no signed token, or wants something that is not understood here.
     """
     if len(token) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(token):
         raise Unauthenticated("This is not a token of the issuer.")
@@ -52,8 +52,8 @@ def verify_token(token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, 
     """Returns the claims of a token that one of the issuer's public keys (as JWKs) signed for that audience and that is valid now.
 
     Raises:
-        UnknownKey: none of the keys is the one that it names.
-        Unauthenticated: anything else is wrong with it.
+    UnknownKey: none of the keys is the one that it names.
+    Unauthenticated: anything else is wrong with it.
     """
     header = read_header(token)
     key = _find_key(header, keys)
@@ -83,11 +83,7 @@ def verify_token(token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, 
 
 
 def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -> None:
-    """Returns if verified claims are those of an answer to our own log-in request.
-
-    Raises:
-        Unauthenticated: they are of another request, or for another client.
-    """
+    """Raises Unauthenticated unless verified claims are those of an answer to our own log-in request."""
     sent = claims.get("nonce")
     if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), nonce.encode()):
         raise Unauthenticated("The issuer's answer belongs to another log-in. Log in again.")
@@ -97,10 +93,10 @@ def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -
 
 
 def require_logout_token(claims: Mapping[str, Any]) -> str:
-    """Returns the `jti` of verified claims of a notice of a log-out (OpenID Connect Back-Channel Logout 1.0, section 2.6).
+    """Returns the `jti` of a verified notice of a log-out (OpenID Connect Back-Channel Logout 1.0, section 2.6).
 
     Raises:
-        Unauthenticated: they are of another kind of token.
+    Unauthenticated: they are of another kind of token.
     """
     events, jti = claims.get("events"), claims.get("jti")
     if not isinstance(events, Mapping) or not isinstance(events.get(LOGOUT_EVENT), Mapping):
@@ -113,11 +109,7 @@ def require_logout_token(claims: Mapping[str, Any]) -> str:
 
 
 def require_access_token(claims: Mapping[str, Any]) -> None:
-    """Returns unless verified claims say that the token is not meant for an API.
-
-    Raises:
-        Unauthenticated: it is an ID token, a refresh token or a notice of a log-out.
-    """
+    """Raises Unauthenticated if verified claims are of an ID token, a refresh token or a notice of a log-out."""
     if claims.get("typ") in _NOT_FOR_ACCESS or "events" in claims:
         raise Unauthenticated("This token is not an access token.")
 
@@ -127,7 +119,7 @@ def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]]) -> j
     if algorithm not in _ALGORITHMS:
         raise Unauthenticated("The token is signed by an algorithm that is not accepted here.")
     try:
-        # A key that names no algorithm is good for all of its type. The set leaves out keys of other types, and those that cannot be read.
+        # A key without an algorithm is good for all of its type. The set leaves out keys of other types, and those that cannot be read.
         named = jwt.PyJWKSet([{"alg": algorithm, **key} for key in keys if kid in (None, key.get("kid"))])
     except jwt.PyJWKSetError as error:
         raise UnknownKey from error
