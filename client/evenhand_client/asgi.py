@@ -97,8 +97,6 @@ def _paths_of(scope: MutableMapping[str, Any]) -> tuple[str, str]:
 
 
 class _Body:
-    """A body as it passes by, up to the size that is logged."""
-
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0

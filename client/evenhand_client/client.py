@@ -126,8 +126,8 @@ class Evenhand:
             if meta is not None or scored_at is not None or label is not None:
                 others = {"meta": None if meta is None else dict(meta), "scored_at": scored_at, "label": label}
                 others = {name: value for name, value in others.items() if value is not None}
-            # The members of a `Logged` without the call of a function of Python. Most of a call's time are caches that the model's code has
-            # emptied, and the collector of garbage, which comes the more often, the more containers a call makes.
+            # A `Logged` without the call of a function of Python: most of a call's time are emptied caches, and the collector of garbage,
+            # which comes the more often, the more containers a call makes.
             logged = (PAYLOAD, record_id, now, copied, prediction, probability, others)
             outbox = self._outbox
             queue = outbox.queue
@@ -221,7 +221,7 @@ class Evenhand:
         return self._outbox.close(timeout)
 
     def count_dropped(self) -> None:
-        """Counts one record that the program could not log, so that the service knows of it."""
+        """Counts one record that the program could not log."""
         if self._is_enabled:
             self._outbox.drop(time.time_ns() // HOUR_NANOSECONDS)
 
@@ -232,11 +232,10 @@ class Evenhand:
         self.close()
 
     def __deepcopy__(self, _memo: object) -> Evenhand:
-        # A copy of a model goes on with the same client.
         return self
 
     def __reduce__(self) -> tuple[type[Evenhand], tuple[str, None, str]]:
-        # No key is written into a pickle: the process that reads it has its own, in its environment.
+        # No key is written into a pickle.
         return type(self), (self._options.url, None, self._options.deployment)
 
     def _put(self, logged: Logged) -> None:

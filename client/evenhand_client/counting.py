@@ -62,9 +62,9 @@ class Counters:
 
 
 class Losses:
-    """Records that the service did not get, by the hour in which they were logged, as running totals of one sender.
+    """Records that the service did not get, by the hour in which they were logged.
 
-    Totals can be sent any number of times: the service keeps the highest of each sender and hour.
+    Running totals of one sender can be sent any number of times: the service keeps the highest of each hour.
     """
 
     def __init__(self, sample_rate: float, source: str | None = None) -> None:
@@ -100,11 +100,7 @@ class Losses:
 
     @classmethod
     def of_document(cls, document: dict[str, Any]) -> Losses:
-        """Returns the losses of a document.
-
-        Raises:
-            ValueError, KeyError, TypeError, AttributeError: it is no such document.
-        """
+        """Returns the losses of a document. Raises ValueError, KeyError, TypeError or AttributeError if it is none."""
         losses = cls(float(document["sample_rate"]), str(document["source"]))
         for hour, (not_received, left_out) in document["hours"].items():
             losses.add(int(hour), not_received=int(not_received), left_out=int(left_out))

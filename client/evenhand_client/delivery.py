@@ -17,7 +17,7 @@ from .entries import FEEDBACK, KINDS, PAIR, Entry
 from .transport import Answer, Transport
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
-"""Max bytes of a request's body; the service takes 64 MiB."""
+"""Of a request's body; the service takes 64 MiB."""
 
 WARN_SECONDS = 60.0
 """Pause between two warnings about refused records."""
@@ -28,7 +28,7 @@ _FIRST_PAUSE_SECONDS = 0.5
 
 _TO_RETRY = frozenset({408, 425, 429})
 _TO_HOLD = frozenset({401, 402, 403, 404, 405, 407})
-"""Statuses of a wrong key, address or deployment: no record is at fault, and somebody can correct it."""
+"""A wrong key, address or deployment: no record is at fault, and somebody can correct it."""
 
 _TOO_LARGE = 413
 _SERVER_ERRORS = 500
@@ -79,8 +79,8 @@ class Delivery:
         """Sends batches until none is left; those that are settled are taken out.
 
         Raises:
-            Postponed: the service takes no more now.
-            NoAnswer: it does not answer.
+        Postponed: the service takes no more now.
+        NoAnswer: it does not answer.
         """
         while batches:
             batch = batches[0]
@@ -97,12 +97,7 @@ class Delivery:
                 batches.appendleft(batch[:middle])
 
     def tell(self, losses: Losses) -> None:
-        """Sends the totals of records that the service did not get, if they have changed.
-
-        Raises:
-            Postponed: the service does not take them now, or never.
-            NoAnswer: it does not answer.
-        """
+        """Sends the totals of records that the service did not get, if they have changed. Raises Postponed, NoAnswer."""
         changed = losses.changed()
         if not changed:
             return
@@ -154,7 +149,7 @@ class Delivery:
             return
         try:
             self._on_error(record, reason)
-        except Exception:  # it is the program's own code
+        except Exception:  # the program's own code
             log.exception("on_error raised")
 
 
@@ -195,7 +190,7 @@ def _reason(answer: Answer) -> str:
 
 
 def retry_after(answer: Answer) -> float | None:
-    """Returns the seconds that an answer asks to wait; None if it does not say."""
+    """Returns the seconds that an answer asks to wait."""
     sent = answer.headers.get("retry-after", "").strip()
     if not sent:
         return None

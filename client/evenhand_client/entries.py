@@ -1,4 +1,4 @@
-"""Encoded records: the bytes that are sent, and the lines of the spool that hold them."""
+"""Encoded records: the bytes that are sent, and the lines of the spool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BODY = b'"body":'
 class Logged(NamedTuple):
     """One call of a logging method, as it waits: nothing is encoded yet, and its dictionaries belong to the client.
 
-    `features`, `prediction` and `probability` are those of a payload record; `others` are all other members.
+    `features`, `prediction` and `probability` are a payload record's; `others` are all other members.
     """
 
     kind: str
@@ -32,12 +32,12 @@ class Logged(NamedTuple):
 
     @property
     def hour(self) -> int:
-        """Returns the hour since 1970 in which it was logged."""
+        """The hour since 1970 in which it was logged."""
         return self.nanoseconds // HOUR_NANOSECONDS
 
     @property
     def members(self) -> dict[str, Any]:
-        """Returns everything but id and time."""
+        """Everything but id and time."""
         members: dict[str, Any] = {}
         if self.kind == PAYLOAD:
             members = {"features": self.features, "prediction": self.prediction}
@@ -76,11 +76,7 @@ class Entry(NamedTuple):
 
 
 def encode(logged: Logged) -> Entry:
-    """Returns the record as it is sent.
-
-    Raises:
-        ValueError, TypeError: it holds something that JSON cannot express.
-    """
+    """Returns the record as it is sent. Raises ValueError or TypeError if JSON cannot express it."""
     members = logged.members
     if logged.kind == PAIR:
         body = {"scoring_id": logged.id, "scoring_timestamp": time_text(logged.nanoseconds), **members}

@@ -28,7 +28,7 @@ def new_id(nanoseconds: int) -> str:
     """Returns a new UUID of version 7 for that time since 1970."""
     block = _block
     try:
-        # Taking from a list is atomic, so that threads need no lock. It takes a third of the time that a random number for each does.
+        # Taking from a list is atomic, so that threads need no lock, in a third of the time of a random number for each.
         number = block.numbers.pop()
     except IndexError:
         block = _renew()
@@ -38,7 +38,7 @@ def new_id(nanoseconds: int) -> str:
 
 
 def is_in_sample(record_id: str, rate: float) -> bool:
-    """Returns whether a sample of that rate has the record: the same answer for the same id, in every process and on every machine."""
+    """Returns whether a sample of that rate has the record: the same for the same id in every process and on every machine."""
     digest = blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") < rate * 2**64
 
@@ -50,6 +50,6 @@ def _renew() -> _Block:
     return block
 
 
-# A forked process would go on with the numbers of its parent, and with the same ids.
+# A forked process would go on with the same ids as its parent.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)

@@ -37,7 +37,7 @@ class Options:
 
     @property
     def spool_folder(self) -> Path | None:
-        """Returns the folder of this deployment's files: records of another one must not be sent to this one's address."""
+        """The folder of this deployment's files: records of another one must not be sent to this one's address."""
         return Path(self.spool_dir) / quote(self.deployment, safe="").replace(".", "%2E") if self.spool_dir else None
 
     @classmethod
@@ -45,7 +45,7 @@ class Options:
         """Returns the options of the arguments; None is looked up in the environment, as `EVENHAND_` and the name in capitals.
 
         Raises:
-            ValueError: a value cannot be used. A missing address, key or deployment is no error: the client is disabled.
+        ValueError: a value cannot be used. A missing address, key or deployment disables the client.
         """
         found = _Lookup(arguments, os.environ if environment is None else environment)
         values: dict[str, Any] = {

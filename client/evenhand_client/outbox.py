@@ -1,4 +1,4 @@
-"""The way of records from the queue to the service: by one thread or, with a spool, by two, of which one only writes to disk."""
+"""From the queue to the service: by one thread or, with a spool, by two, of which one only writes to disk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ log = logging.getLogger("evenhand_client")
 class Mark:
     """A place in the queue. `is_stored`: everything before it is on disk or was sent; `is_sent`: it was sent.
 
-    `segments` is the number of segments that have left the spool once everything before it was sent.
+    `segments` have left the spool once everything before it was sent.
     """
 
     def __init__(self) -> None:
@@ -195,7 +195,6 @@ class Outbox:
             self._note(f"the spool {spool.folder} cannot be made durable: {error}")
 
     def _keep_losses(self, spool: Spool) -> None:
-        """Keeps totals on disk that the service does not have."""
         document = self.losses.document()
         if document == self._kept or not document["hours"]:
             return

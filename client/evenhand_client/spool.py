@@ -1,8 +1,8 @@
-"""Records on disk until the service has them: append-only files of one owner, which another process takes over once the owner is dead.
+"""Records on disk until the service has them: append-only files of one process, which another one takes over once it is dead.
 
-An owner is one process. It holds a lock on `<owner>.lock` as long as it lives, however it dies. Its segments are
-`<owner>-<number>.jsonl`, one record a line. A segment is written while records come in, made durable (fsync) and closed, sent, and
-deleted when the service has every record of it. A line that a crash cut short is the last of its segment, and is skipped.
+An owner holds a lock on `<owner>.lock` as long as it lives, however it dies. Its segments are `<owner>-<number>.jsonl`, one record a line:
+written while records come in, made durable (fsync) and closed, sent, and deleted when the service has every record. A line that a crash cut
+short is the last of its segment, and is skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CAN_SPOOL = fcntl is not None
 
 _MOST_HELD_BYTES = 4 * 1024 * 1024
 _MOST_HELD = 2
-"""Segments whose records stay in memory as well, so that they are not read again while the service takes them as they come."""
+"""Segments whose records stay in memory as well, so that they are not read again."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Segment:
 class Spool:
     """The files of this process in a folder, and of the dead ones that it has taken over. Safe for several threads.
 
-    `closed` and `removed` count segments: those that were ever ready to be sent, and those that have left.
+    `closed` and `removed` count the segments that were ever ready to be sent, and those that have left.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
@@ -73,11 +73,7 @@ class Spool:
         self._locks: dict[Path, int] = {}
 
     def start(self) -> None:
-        """Makes the folder and the lock of this owner.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
+        """Makes the folder and the lock of this owner. Raises OSError if the folder cannot be written."""
         with self._lock:
             name = self.folder / f"{self.owner}.lock"
             if name in self._locks:
@@ -101,7 +97,7 @@ class Spool:
         """Writes records to the open segment: they survive the death of this process, and with `rotate` that of the machine.
 
         Raises:
-            OSError: they could not be written. Some may have been.
+        OSError: they could not be written. Some may have been.
         """
         entries = list(entries)
         lines = [entry.line() for entry in entries]
@@ -133,7 +129,7 @@ class Spool:
         """Makes the open segment durable and closes it; it is then to be sent.
 
         Raises:
-            OSError: it could not be made durable; it is to be sent all the same.
+        OSError: it could not be made durable; it is to be sent all the same.
         """
         with self._lock:
             if self._file is None or self._open is None:
@@ -149,12 +145,12 @@ class Spool:
 
     @property
     def open_records(self) -> int:
-        """Returns the number of records in the open segment."""
+        """The number of records in the open segment."""
         open_ = self._open
         return 0 if open_ is None else open_.records
 
     def next(self) -> Segment | None:
-        """Returns the oldest closed segment, to be sent; None if there is none."""
+        """Returns the oldest closed segment, to be sent."""
         with self._lock:
             if self._sending is None and self._closed:
                 self._sending = self._closed.popleft()
@@ -189,11 +185,7 @@ class Spool:
             return sum(one.records for one in every), sum(one.size for one in every)
 
     def adopt(self) -> dict[str, Losses]:
-        """Takes over the segments of dead owners, and returns the totals of losses that they left, by owner.
-
-        Raises:
-            OSError: the folder cannot be read.
-        """
+        """Takes over the segments of dead owners, and returns the totals of losses that they left, by owner. Raises OSError."""
         found = {}
         self._delete_unnamed_locks()
         for path in sorted(self.folder.glob("*.lock")):
@@ -213,11 +205,7 @@ class Spool:
         return found
 
     def keep_losses(self, losses: Losses, owner: str | None = None) -> None:
-        """Writes the totals that the service has not got, so that they survive this process; those of an owner, or its own.
-
-        Raises:
-            OSError: they could not be written.
-        """
+        """Writes the totals of an owner, or its own, that the service has not got. Raises OSError."""
         with self._lock:
             path = self._losses_path(owner or self.owner)
             document = losses.document()
@@ -311,5 +299,5 @@ def _read_losses(path: Path) -> Losses | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
-        path.unlink(missing_ok=True)  # cut short by a crash
+        path.unlink(missing_ok=True)
         return None

@@ -55,7 +55,7 @@ class Transport:
         """Sends a request to an address below the deployment.
 
         Raises:
-            NoAnswer: there was none. The request may have been carried out.
+        NoAnswer: there was none. The request may have been carried out.
         """
         try:
             if self._http is not None:

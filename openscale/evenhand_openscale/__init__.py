@@ -49,8 +49,7 @@ ROUTERS = (
 def mount(entry: "Entry") -> dict[str, Any]:
     """Returns what Evenhand needs to mount this face, the members of its `Face`.
 
-    Parameters of the query that a route does not know are ignored, other than in REST v1: the SDK adds those of its projects and
-    spaces to every address.
+    Unlike in REST v1, unknown parameters of a query are ignored: the SDK adds those of its projects and spaces.
     """
     app = FastAPI(
         title="Evenhand for the OpenScale SDK",

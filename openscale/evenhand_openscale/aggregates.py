@@ -9,7 +9,6 @@ from .refused import invalid
 from .v1 import Json
 
 MAX_INTERVALS = 10_000
-"""Max intervals of one answer."""
 
 _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "last": lambda values: values[-1],
@@ -45,10 +44,7 @@ _NEXT: Mapping[str, timedelta] = {
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Functions, interval and tags that are asked for. `functions` are by metric, under None those of every metric.
-
-    Without tags every tag distinguishes.
-    """
+    """Functions by metric, under None those of every metric; without tags every tag distinguishes."""
 
     functions: Mapping[str | None, Sequence[str]]
     interval: str | None
@@ -59,10 +55,10 @@ class Aggregation:
         return list(dict.fromkeys((*self.functions.get(metric, ()), *self.functions.get(None, ()))))
 
     def widen(self, at: datetime, *, is_end: bool = False) -> datetime:
-        """Returns the beginning or the end of the interval around an end of the window: intervals are taken as a whole.
+        """Returns the beginning or the end of the interval around an end of the window.
 
         Raises:
-            Refused: the interval would go beyond the calendar.
+        Refused: the interval would go beyond the calendar.
         """
         if self.interval is None:
             return at
@@ -87,11 +83,7 @@ class _Series:
 
 
 def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggregation:
-    """Returns what an address asks for: `agg` is a list of `function` or `metric:function`, joined by commas.
-
-    Raises:
-        Refused: an unknown function or interval.
-    """
+    """Returns what an address asks for: `agg` is a list of `function` or `metric:function`, joined by commas."""
     functions: dict[str | None, list[str]] = {}
     for one in agg.split(","):
         metric, _, function = one.strip().rpartition(":")
@@ -104,11 +96,7 @@ def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggre
 
 
 def intervals_of(wanted: Aggregation, since: datetime, until: datetime) -> list[datetime]:
-    """Returns the beginnings of all intervals of a window; without an interval, the whole window is one.
-
-    Raises:
-        Refused: there are too many.
-    """
+    """Returns the beginnings of all intervals of a window; without an interval, the whole window is one."""
     if wanted.interval is None:
         return [since]
     floor, step = _INTERVALS[wanted.interval], _NEXT[wanted.interval]

@@ -1,4 +1,4 @@
-"""A subscription's asset and fields as a deployment, and a deployment as those: one deployment, said in two ways."""
+"""A subscription's asset and fields as a deployment, and a deployment as those."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -71,11 +71,8 @@ class AssetPropertiesIn(Sent):
 def columns_json(properties: AssetPropertiesIn) -> Json:
     """Returns the features and meta fields that the properties and schemas name, as REST v1 takes them.
 
-    Without a schema, categorical fields are taken for text and the others for numbers. Columns of a schema that are neither features
-    nor of another role are meta fields: logged, never sent to the model.
-
-    Raises:
-        Refused: no feature is named, or a field has a type that is none of a column.
+    Without a schema, categorical fields are taken for text and the others for numbers. Columns of a schema that are neither features nor of
+    another role are meta fields: logged, never sent to the model.
     """
     known = {
         field.name: field for schema in (properties.training_data_schema, properties.input_data_schema) if schema for field in schema.fields
@@ -104,11 +101,7 @@ def columns_json(properties: AssetPropertiesIn) -> Json:
 
 
 def problem_type_of(asset: AssetIn) -> str:
-    """Returns the kind of the model's prediction.
-
-    Raises:
-        Refused: it is none that Evenhand watches, or of texts or images, which have no columns.
-    """
+    """Returns the kind of the model's prediction."""
     if asset.input_data_type not in (None, "structured"):
         message = f"{asset.input_data_type!r:.60} is not supported by Evenhand, which watches models of structured data"
         raise invalid(("asset.input_data_type", message))
@@ -147,7 +140,7 @@ def deployment_field_as_sent(field: str) -> str:
 
 
 def properties_of(deployment: Json, kept: Mapping[str, Any]) -> Json:
-    """Returns the properties of a deployment; `kept` are those that a subscription added and a deployment does not know."""
+    """Returns the properties of a deployment; `kept` are those that it does not know."""
     outputs, features = deployment["outputs"], deployment["features"]
     label = kept.get("label_column")
     return without_none(
@@ -196,7 +189,7 @@ def schema_of(deployment: Json, others: Iterable[Json] = ()) -> Json:
 
 
 def inferred_fields(names: Sequence[object], rows: Sequence[Sequence[Any]]) -> list[Json]:
-    """Returns the fields that rows show: the type of each by its values."""
+    """Returns the fields that rows show, each typed by its values."""
     fields = []
     for place, name in enumerate(names):
         types = {type(row[place]) for row in rows if place < len(row) and row[place] is not None}

@@ -1,4 +1,4 @@
-"""The data sources of a batch subscription as tables of files, and a deployment's tables as data sources."""
+"""The data sources of a batch subscription as tables of files, and back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,11 +36,7 @@ class DataSourceIn(Sent):
 
 
 def require_engine(engine: Mapping[str, Any] | None) -> None:
-    """Returns if the engine is one that Evenhand has.
-
-    Raises:
-        Refused: it is not, or it names an integrated system.
-    """
+    """Raises Refused unless the engine is one that Evenhand has."""
     if engine is None:
         return
     if engine.get("type") not in ENGINES:
@@ -52,11 +48,7 @@ def require_engine(engine: Mapping[str, Any] | None) -> None:
 
 
 def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> Json:
-    """Returns the tables as REST v1 takes them: payload, and feedback or None.
-
-    Raises:
-        Refused: there is no payload table, or one lies where Evenhand does not read.
-    """
+    """Returns the tables as REST v1 takes them: payload, and feedback or None."""
     tables: Json = {"payload": None, "feedback": None}
     fields = [] if properties.output_data_schema is None else properties.output_data_schema.fields
     roles = {str(field.metadata.get("modeling_role")): field.name for field in fields}

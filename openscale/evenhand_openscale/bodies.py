@@ -1,4 +1,4 @@
-"""Bodies of this face: what is read of them, and the envelope of what is answered."""
+"""Bodies of requests, and the envelope of answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,11 +40,7 @@ class Operation(Sent):
 
 
 def patched(document: Mapping[str, Any], operations: Sequence[Operation]) -> Json:
-    """Returns the document with the operations done.
-
-    Raises:
-        Refused: one cannot be done; names it.
-    """
+    """Returns the document with the operations done. Raises Refused for one that cannot be done."""
     result: Any = dict(document)
     for position, operation in enumerate(operations):
         written = operation.to_json()
@@ -69,11 +65,7 @@ def _is_absent(document: Any, path: str) -> bool:  # noqa: ANN401 - JSON
 
 
 def read_as(model: type[Model], document: object, field: str = "") -> Model:
-    """Returns the document as that body.
-
-    Raises:
-        Refused: it does not fit; names each member.
-    """
+    """Returns the document as that body. Raises Refused, which names each member that does not fit."""
     try:
         return model.model_validate(document)
     except ValidationError as error:
@@ -85,11 +77,7 @@ def read_as(model: type[Model], document: object, field: str = "") -> Model:
 
 
 async def storable_only(request: Request) -> None:
-    """Returns if the body holds nothing that the database cannot: NUL or half a surrogate pair. Records are read by REST v1.
-
-    Raises:
-        Refused: it does.
-    """
+    """Raises Refused if the body holds NUL or half a surrogate pair, which the database cannot. REST v1 reads records."""
     is_passed_on = request.url.path.endswith(("/records", "/predictions"))
     if request.method not in {"POST", "PUT", "PATCH"} or is_passed_on or "json" not in request.headers.get("content-type", ""):
         return

@@ -7,23 +7,21 @@ from .refused import invalid
 from .v1 import Json
 
 BARE, WRAPPED = "fields_values", "input_data"
-"""Payload formats of a custom provider: `{fields, values}`, or the same under `input_data`."""
+"""`{fields, values}`, or the same under `input_data`."""
 
 TOKEN_GIVERS: Mapping[str, tuple[str, str]] = {
     "cloud": ("iam_key", "/identity/token"),
     "cpd": ("cpd_key", "/icp4d-api/v1/authorize"),
     "mcsp": ("mcsp_key", "/siusermgr/api/1.0/apikeys/token"),
 }
-"""Services that give a token for an API key, by the provider's `auth_provider`: the kind of credentials, and the path of their tokens."""
+"""By the provider's `auth_provider`: the kind of credentials, and the path at which the service gives a token for an API key."""
 
 
 def credentials_json(stated: Mapping[str, Any] | None) -> Json | None:
     """Returns the credentials to send: Basic for a user name, a token for a key with `auth_url`, Bearer for another key or a token.
 
-    None where none are stated.
-
     Raises:
-        Refused: a part is missing that the stated `auth_type` or exchange for a token needs.
+    Refused: a part is missing that the stated `auth_type` or exchange for a token needs.
     """
     kind = str((stated or {}).get("auth_type") or "").lower()
     if not stated or kind == "none":
@@ -61,7 +59,7 @@ def _exchanged(stated: Mapping[str, Any], key: str) -> Json:
 
 
 def payload_format_of(stated: Mapping[str, Any] | None) -> str:
-    """Returns the payload format of a provider's endpoints: that of its own member `payload_format`, otherwise bare."""
+    """Returns the provider's own member `payload_format`, otherwise bare."""
     sent = (stated or {}).get("payload_format", BARE)
     if sent not in (BARE, WRAPPED):
         raise invalid(("credentials.payload_format", f"must be {BARE} or {WRAPPED}"))

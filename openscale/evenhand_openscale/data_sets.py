@@ -110,11 +110,7 @@ async def add_table(subscription_id: str, dataset_type: str, v1: V1In) -> Json:
 
 
 async def find_data_set(v1: V1, data_set_id: str) -> tuple[Subscription, str]:
-    """Returns the subscription of a data set, and the data set's kind.
-
-    Raises:
-        Refused: there is none, or it was deleted.
-    """
+    """Returns the subscription and the kind of a data set that is there."""
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
     subscription = await v1.find(subscription_id)
     if _own(subscription, kind).is_deleted:

@@ -1,4 +1,4 @@
-"""The way in: one spelling of the addresses, tokens that are keys, and errors in the form that the SDK shows to its user."""
+"""The way in: addresses, tokens that are keys, and errors in the form that the SDK shows to its user."""
 
 import base64
 import json
@@ -19,7 +19,6 @@ OPEN = frozenset({"/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/v1/prea
 PREFIXES = (f"{BASE}/", "/v2/fairness/", "/v1/entitlements", "/v1/preauth/validateAuth", "/v1/ml_instances/", "/icp4d-api/", "/identity/")
 
 MAX_REASON_CHARACTERS = 500
-"""Max characters of a reason that is given in a header."""
 
 _INSTANCE = re.compile(r"/openscale/[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12,16}(?=/)")
 _UPLOAD = re.compile(r"/openscale/v2/(data_sets/[^/]+/records|subscriptions/[^/]+/predictions)")
@@ -42,17 +41,17 @@ def token_of_key(key: str, expires: int) -> str:
 
 
 class OpenScaleDoor:
-    """Passes every request on; those of this face with the instance id taken out of the address, and errors in IBM's envelope."""
+    """Takes the instance id out of addresses of this face, and puts errors in IBM's envelope; passes on all other requests."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on."""
+        """See ASGI."""
         if scope["type"] != "http" or not scope["path"].startswith(PREFIXES):
             await self._app(scope, receive, send)
             return
-        # There is one instance; which id a script gives for it makes no difference.
+        # There is one instance, whatever id a script gives for it.
         path = _INSTANCE.sub(BASE, scope["path"])
         headers = [(name, _with_key(value) if name == b"authorization" else value) for name, value in scope["headers"]]
         envelope = _Envelope(send, is_head=scope["method"] == "HEAD")
@@ -92,7 +91,6 @@ class _Envelope:
         if self._start is None:
             await self._send(message)
             return
-        # Problem documents are small: nothing large is held back.
         self._body += message.get("body", b"")
         if message.get("more_body", False):
             return

@@ -42,7 +42,7 @@ def put_provider(session: Session, provider_id: str, entity: Entity, secrets: by
 
 
 def delete_provider(session: Session, provider_id: str) -> None:
-    """Forgets a provider. Subscriptions keep the endpoint and the credentials that they were added with."""
+    """Forgets a provider. Subscriptions keep its endpoint and credentials."""
     forget = "UPDATE openscale_facts SET entity = entity - 'provider_id' WHERE kind = :kind AND entity ->> 'provider_id' = :id"
     session.execute(text(forget), {"kind": SUBSCRIPTION, "id": provider_id})
     session.execute(text("DELETE FROM openscale_facts WHERE kind = :kind AND id = :id"), {"kind": PROVIDER, "id": provider_id})

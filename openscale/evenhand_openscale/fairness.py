@@ -1,4 +1,4 @@
-"""Parameters and thresholds of a fairness instance as a fairness monitor, and a monitor as those."""
+"""Parameters and thresholds of a fairness instance as a fairness monitor, and back."""
 
 import math
 import re
@@ -103,11 +103,7 @@ class StatedFairness:
 
 
 def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_scheduled: bool) -> Json:
-    """Returns the monitor as REST v1 takes it.
-
-    Raises:
-        Refused: a limit is of a metric that the fairness monitor does not have.
-    """
+    """Returns the monitor as REST v1 takes it. Raises Refused for a limit of a metric that it does not have."""
     for place, one in enumerate(thresholds):
         if one.metric_id not in (FAIRNESS_VALUE, *DIFFERENCES):
             raise invalid((f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor"))
@@ -206,8 +202,8 @@ def label_of(value: object) -> str:
 def _attribute_json(feature: FeatureIn, thresholds: Sequence[ThresholdIn]) -> Json:
     lower, upper = (_limit(thresholds, FAIRNESS_VALUE, limit, feature.feature) for limit in (LOWER, UPPER))
     general = next((one.value for one in thresholds if (one.metric_id, one.type) == (FAIRNESS_VALUE, LOWER)), None)
-    # A limit of the feature's own precedes its `threshold`, which precedes the general limit.
-    # `lower` is the general limit, too, where the feature has none of its own.
+    # A limit of the feature's own precedes its `threshold`, which precedes the general limit. `lower` is the general limit, too, where the
+    # feature has none of its own.
     own = feature.threshold if lower is None or lower == general else None
     percent = own * 100 if own is not None and own <= 1 else own if own is not None else lower
     limits: dict[str, Json] = {}

@@ -1,4 +1,4 @@
-"""Figures of a check in IBM's form: percent, rounded as IBM rounds. Nothing is measured here: the numbers are the check's own."""
+"""Figures of a check in IBM's form: percent, rounded as IBM rounds. Nothing is measured here."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,10 +19,10 @@ RATIOS: Mapping[str, str] = {LOGGED: "disparate_impact", COPIES: "openscale_fair
 """By data, the ratio of a group to the reference. Its details have the counts of both."""
 
 FAIRNESS_KEYS = ("openscale_fairness", "disparate_impact", *DIFFERENCES)
-"""Keys of the catalogue that the values of a fairness measurement need, of each group."""
+"""Needed by the values of a fairness measurement, of each group."""
 
 SOURCE_KEYS = (*RATIOS.values(), "statistical_parity_difference")
-"""Keys of the catalogue that the sources of a fairness measurement need, of each group."""
+"""Needed by the sources of a fairness measurement, of each group."""
 
 _DECIMALS = 3
 """Decimals of a ratio that IBM keeps before it makes it percent."""
@@ -50,7 +50,7 @@ class Side(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """Returns the favourable share in percent; 0 for an empty group, as IBM has it."""
+        """The favourable share in percent; 0 for an empty group, as IBM has it."""
         return 100.0 * self.favourable / self.n if self.n else 0.0
 
 
@@ -100,7 +100,7 @@ def ratio_figure(figures: Figures, data: str, attribute: str, group: str) -> Map
 
 
 def fairness_figure(figures: Figures, attribute: str, group: str) -> Mapping[str, Any] | None:
-    """Returns the figure that the fairness value is: with copies counted as records where there are any, else of logged records."""
+    """Returns the figure of the fairness value: with copies counted as records where there are any, else of logged records."""
     return ratio_figure(figures, COPIES, attribute, group) or ratio_figure(figures, LOGGED, attribute, group)
 
 
@@ -108,7 +108,6 @@ def ratio_of(figure: Mapping[str, Any] | None) -> float | None:
     """Returns the ratio; 0 where the monitored group is empty, as IBM has it, and None where there is none for another reason."""
     if figure is None:
         return None
-    # Without records there is no rate here; IBM's shape knows only 0.0.
     if figure["value"] is None and figure["details"].get("monitored_n") == 0:
         return 0.0
     value: float | None = figure["value"]
@@ -140,9 +139,8 @@ def side_of(figures: Figures, data: str, attribute: str, group: str | None) -> S
 def fairness_values(figures: Figures, monitor: Json | None, stated: Collection[str] = ()) -> list[Json]:
     """Returns the values of a fairness measurement by feature and monitored group.
 
-    Those after mitigation are in its sources only: an aggregate by feature would mix them with these. Limits are those that were set with
-    the monitor; `stated` are the features whose upper limit a script stated. Evenhand watches more, such as the mirror of a lowest ratio,
-    which no script asked for.
+    Those after mitigation are in its sources only: an aggregate by feature would mix them with these. Of upper limits only those of the
+    features `stated`, which a script set: Evenhand watches more, such as the mirror of a lowest ratio.
     """
     own_limits = {attribute["feature"]: attribute["metric_limits"] for attribute in monitor["attributes"]} if monitor else {}
     values = []
@@ -165,10 +163,7 @@ def fairness_values(figures: Figures, monitor: Json | None, stated: Collection[s
 
 
 def quality_values(figures: Figures, problem_type: str) -> list[Json]:
-    """Returns the values of a quality measurement, of all labelled records.
-
-    Of a binary model the favourable outcome is the positive class.
-    """
+    """Returns the values of a quality measurement; the favourable outcome of a binary model is the positive class."""
     metrics: list[Json] = []
     for identifier, key in QUALITY_METRICS[problem_type].items():
         metrics += _metric(identifier, figures.get(FigureKey(key, LABELLED, None, None)), with_limits=False)

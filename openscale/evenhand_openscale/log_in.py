@@ -1,4 +1,4 @@
-"""Log-in as the SDK does it, the entitlements that it asks for, and the call by which it finds out where it is."""
+"""Log-in as the SDK does it, and the calls by which it finds out where it is."""
 
 import base64
 import time
@@ -83,11 +83,7 @@ async def list_entitlements() -> Json:
 
 
 async def _require_key(v1: V1, key: str) -> None:
-    """Returns if the text is a key that may be used.
-
-    Raises:
-        Refused: it is unknown or revoked, or has expired.
-    """
+    """Raises Refused unless the text is a key that may be used."""
     if not key.isascii() or not key.isprintable():
         raise unauthenticated("This is no API key.")
     answered(await v1.entry.call(v1.request, "GET", "/v1/me", headers={"authorization": f"Bearer {key}"}))

@@ -37,11 +37,7 @@ async def read_data_mart(data_mart_id: str, v1: V1In) -> Json:
 
 
 def require_mart(mart_id: str) -> None:
-    """Returns if it is the id of the data mart.
-
-    Raises:
-        Refused: it is not.
-    """
+    """Raises Refused unless it is the id of the data mart."""
     if mart_id != THE_MART:
         raise not_found("data mart", mart_id)
 

@@ -28,7 +28,6 @@ MAX_CHECKS = 1_000
 """Max checks of a window whose figures are read for one answer."""
 
 MAX_LISTED = 1000
-"""Max measurements in one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +142,7 @@ async def read_metrics(
 
 
 async def _list(v1: V1, instance: Instance, times: MeasurementTimes, tests: Sequence[TagTest], *, enough: int | None) -> list[Json]:
-    """Returns the measurements asked for that pass the tests, newest first: all of them, or at least the newest `enough`.
-
-    Raises:
-        Refused: the window has too many checks.
-    """
+    """Returns the measurements asked for that pass the tests, newest first: all of them, or at least the newest `enough`."""
     answers: list[Json] = []
     count = 0
     async for check in _list_checks(v1, instance, times):
@@ -205,7 +200,6 @@ async def _answer(v1: V1, instance: Instance, check: Json) -> Json:
 
 
 async def _sources(v1: V1, instance: Instance, check: Json) -> list[Json]:
-    """Returns the sources of a measurement."""
     if instance.kind != FAIRNESS:
         return []
     figures = index_figures(await read_figures(v1, instance.subscription.id, check["id"], SOURCE_KEYS, scope="group"))

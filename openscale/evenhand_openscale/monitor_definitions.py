@@ -28,7 +28,7 @@ DIFFERENCES = (
     "false_omission_rate_difference",
     "error_rate_difference",
 )
-"""Metrics of the fairness monitor next to the fairness value, under the same keys in the catalogue."""
+"""Metrics of the fairness monitor next to the fairness value, under their keys in the catalogue."""
 
 _KINDS = {"input_data_type": ["structured"], "problem_type": ["binary", "regression", "multiclass"], "target_type": ["subscription"]}
 _FAIRNESS_TAGS = ("feature", "feature_value", "fairness_metric_type")
@@ -94,11 +94,7 @@ async def read_definition(monitor_definition_id: str, v1: V1In) -> Json:
 
 
 def require_measured(definition_id: str) -> str:
-    """Returns the name of the definition, if Evenhand measures it.
-
-    Raises:
-        Refused: it does not.
-    """
+    """Returns the name of the definition. Raises Refused unless Evenhand measures it."""
     name = DEFINITIONS[definition_id].name if definition_id in DEFINITIONS else f"The custom monitor {printable(definition_id)}"
     if definition_id not in MEASURED:
         raise conflict(f"{name} is not supported by Evenhand, which has monitors of {', '.join(MEASURED)}.")

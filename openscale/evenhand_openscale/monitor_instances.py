@@ -54,11 +54,7 @@ class InstanceIn(Sent):
     managed_by: str | None = Field(default=None, max_length=200)
 
     def fairness(self) -> StatedFairness:
-        """Returns what an instance of fairness states.
-
-        Raises:
-            Refused: the parameters are not those of fairness.
-        """
+        """Returns what an instance of fairness states. Raises Refused if the parameters are not those of fairness."""
         return StatedFairness(read_as(FairnessIn, self.parameters, "parameters"), self.thresholds)
 
     def kept(self, before: Mapping[str, Any], actor: str) -> Json:
@@ -86,17 +82,17 @@ class Instance:
 
     @property
     def id(self) -> str:
-        """Returns its id."""
+        """Its id."""
         return joined_id(self.kind, self.subscription.id)
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """Returns what is stored of it."""
+        """What is stored of it."""
         return self.subscription.instances.get(self.kind, {})
 
     @property
     def is_there(self) -> bool:
-        """Returns whether it exists. One of fairness is the monitor."""
+        """Whether it exists. One of fairness is the monitor."""
         return self.monitor is not None if self.kind == FAIRNESS else self.kind in self.subscription.instances
 
     def answer(self) -> Json:
@@ -212,11 +208,7 @@ async def remove_instance(monitor_instance_id: str, v1: V1In) -> Json:
 
 
 async def find_instance(v1: V1, instance_id: str) -> Instance:
-    """Returns the instance of that id.
-
-    Raises:
-        Refused: there is none, as far as the caller may know, or it is one of a custom monitor.
-    """
+    """Returns the instance of that id, unless it is one of a custom monitor."""
     kind, subscription_id = split_id(instance_id, MEASURED, "monitor instance")
     subscription = await v1.find(subscription_id)
     instance = Instance(kind, subscription, await v1.monitor(subscription_id))

@@ -148,11 +148,7 @@ async def discover_deployments(service_provider_id: str, v1: V1In, limit: Annota
 
 
 async def find_provider(v1: V1, provider_id: str) -> Fact:
-    """Returns the provider of that id.
-
-    Raises:
-        Refused: there is none.
-    """
+    """Returns the provider of that id."""
     stored = await find_provider_or_none(v1, provider_id)
     if stored is None:
         raise not_found("service provider", provider_id)
@@ -160,7 +156,7 @@ async def find_provider(v1: V1, provider_id: str) -> Fact:
 
 
 async def find_provider_or_none(v1: V1, provider_id: str) -> Fact | None:
-    """Returns the provider of that id; None where there is none."""
+    """Returns the provider of that id."""
     known = ascii(provider_id)[1:-1][:100]
     return (await v1.entry.transact(lambda session: list_facts(session, PROVIDER, [known]))).get(known)
 

@@ -1,4 +1,4 @@
-"""Metrics of the quality monitor: IBM's names of them by the kind of model, and the catalogue's."""
+"""Metrics of the quality monitor, by the kind of model."""
 
 from collections.abc import Mapping
 
@@ -36,7 +36,7 @@ QUALITY_METRICS: Mapping[str, Mapping[str, str]] = {
         "explained_variance": "explained_variance",
     },
 }
-"""IBM's ids of the metrics of each kind of model, and the keys under which the catalogue has them. The macro averages are named alike."""
+"""IBM's ids, and the keys under which the catalogue has them. The macro averages are named alike."""
 
 # Names of two kinds are described as those of a binary model, the first.
 _LAST_FIRST = reversed(list(QUALITY_METRICS.values()))

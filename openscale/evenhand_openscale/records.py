@@ -18,7 +18,7 @@ from .v1 import MANAGE, PAGE, V1, Json, Subscription, V1In, answered, quoted, sp
 router = APIRouter(prefix="/openscale/v2/data_sets/{data_set_id}", tags=["records"])
 
 MAX_CSV_BYTES = 64 * 2**20
-"""Max bytes of a CSV that is cut here; those that need no cutting are bounded by REST v1."""
+"""Max bytes of a CSV that is cut here; REST v1 bounds those that need no cutting."""
 
 MAX_OFFSET = 100_000
 """Max records that are passed over: they are read."""
@@ -162,7 +162,6 @@ def _cut(body: bytes, delimiter: str, skip: int, limit: int | None) -> bytes:
 
 
 def _request_id(receipt: Mapping[str, Any]) -> str:
-    """Returns the receipt as the id of its request."""
     reasons = [f"records[{one['index']}].{one['field']}: {one['reason']}" for one in receipt["rejections"]]
     reasons += [f"records[{one['index']}].id: {one['reason']}" for one in receipt["conflicts"]]
     parts = [receipt["accepted"] + receipt["duplicate"], receipt["rejected"], reasons[0][:300] if reasons else ""]

@@ -34,7 +34,7 @@ def invalid(*problems: tuple[str, str]) -> Refused:
 
 
 def forbidden(permission: str) -> Refused:
-    """Returns the refusal of a caller whose role lacks a permission."""
+    """Returns the refusal of a role that lacks a permission."""
     return _refusal(403, "forbidden", f"This key's role lacks the permission {permission}.")
 
 

@@ -103,11 +103,7 @@ async def change_run(monitor_instance_id: InstanceId, monitoring_run_id: str, bo
 
 
 async def find_check(v1: V1, instance: Instance, check_id: str) -> Json:
-    """Returns the check of that id.
-
-    Raises:
-        Refused: the deployment has none.
-    """
+    """Returns the check of that id."""
     path = f"/v1/deployments/{instance.subscription.id}/checks/{check_id}"
     check: Json | None = await v1.ask_or_none(path) if _CHECK_ID.fullmatch(check_id) else None
     if check is None:
@@ -119,9 +115,6 @@ def _unmeasured_run(instance: Instance, stamp: str) -> Json:
     """Returns a run that ended at once, because there is no fairness monitor in whose checks the instance is measured.
 
     Published scripts run quality before they create an instance of fairness, and go on after a run that ends as an error.
-
-    Raises:
-        Refused: `stamp` is no time at which a run may have been asked for.
     """
     run_id = UNMEASURED + stamp
     try:

@@ -32,7 +32,7 @@ BATCH = "batch"
 """Deployments whose records lie in files."""
 
 NO_URL = "https://dummyScoringUrl"
-"""Address that the SDK itself sends for a headless subscription that it makes of training statistics."""
+"""The SDK itself sends it for a headless subscription that it makes of training statistics."""
 
 _OWN = {"label_column", "labels", "prediction_names", "transaction_id_field"}
 """Properties that a deployment does not know."""
@@ -71,10 +71,10 @@ class SubscriptionIn(Sent):
     data_sources: list[DataSourceIn] | None = None
 
     def tables(self) -> Json:
-        """Returns the tables in which the records of a batch subscription lie, as REST v1 takes them; empty where records are logged.
+        """Returns the tables of a batch subscription as REST v1 takes them; empty where records are logged.
 
         Raises:
-            Refused: the type of the deployment and the tables do not fit, or a table lies where Evenhand does not read.
+        Refused: the type of the deployment and the tables do not fit, or a table lies where Evenhand does not read.
         """
         if self.deployment.deployment_type != BATCH:
             for name, stated in {"data_sources": self.data_sources, "analytics_engine": self.analytics_engine}.items():
@@ -124,7 +124,7 @@ _FILTERS = frozenset(
         "pre_production_reference_id",
     }
 )
-"""Filters of the list, each the path of a member of the entity."""
+"""Each the path of a member of the entity."""
 
 
 @router.post("", status_code=201)
@@ -235,7 +235,7 @@ def answer_of(subscription: Subscription) -> Json:
 
 
 async def _endpoint_json(body: SubscriptionIn, v1: V1) -> Json | None:
-    """Returns the endpoint that is called for copies; None where none is stated. The provider's credentials are used unless it has own."""
+    """Returns the endpoint that is called for copies. The provider's credentials are used unless it has own."""
     endpoint = body.deployment.scoring_endpoint
     url = (endpoint and endpoint.url) or (None if body.deployment.url == NO_URL else body.deployment.url)
     of_provider: Mapping[str, Any] = {}
@@ -253,7 +253,7 @@ async def _endpoint_json(body: SubscriptionIn, v1: V1) -> Json | None:
 
 
 def _own_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Returns the headers without one that says that JSON is sent, which published scripts state and which is so anyhow."""
+    """Returns the headers without one that says that JSON is sent, which published scripts state."""
     return {
         name: value
         for name, value in (headers or {}).items()
@@ -265,7 +265,7 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Json:
     """Returns the change of the deployment as REST v1 takes it. Credentials that are not sent stay."""
     properties = changed.asset_properties
     if properties.training_data_schema is not None:
-        # Compared as it is read: the answer has members that a body has not.
+        # The answer has members that a body has not.
         known = AssetPropertiesIn.model_validate(before["asset_properties"]).model_dump()
         # A training schema that was not sent would bring columns back that the patch has removed.
         if properties.training_data_schema.model_dump() == known["training_data_schema"]:

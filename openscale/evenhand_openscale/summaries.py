@@ -29,7 +29,7 @@ ALL_OTHERS = "all others"
 
 
 class CheckNames:
-    """Names of groups and outcomes as a script wrote them, as they were when a check measured them.
+    """Names of groups and outcomes as a script wrote them when a check measured them.
 
     Those of its monitor's version; if that was changed since, only the labels that were stored.
     """
@@ -108,7 +108,7 @@ def fairness_sources(check: Json, monitor: Json | None, figures: Figures) -> lis
 
 
 def _is_counted(data: str, attribute: str, figures: Figures) -> bool:
-    # Not by the data alone: a meta field has no copies, and its figures of them say only why there are none.
+    # A meta field has no copies, and its figures of them say only why.
     return side_of(figures, data, attribute, None) is not None
 
 
@@ -237,7 +237,7 @@ def _group(attribute: str, group: str, data: str, names: CheckNames, figures: Fi
 
 
 def _calculation(data: str, attribute: str, worst: Json | None, group: str | None, figures: Figures) -> Json:
-    """Returns the steps of the calculation for the group with the lowest fairness value, `worst` its part of the summary."""
+    """Returns the steps for the group with the lowest fairness value, `worst` its part of the summary."""
     is_payload = data is LOGGED
     prefix = "payload_" if is_payload else ""
     score = worst and worst[f"{prefix}fairness_value"]

@@ -1,4 +1,4 @@
-"""Filters of measurements as the SDK writes them: `tag:eq:value`, `tag:in:[a,b]`, `tag:null`, `tag:exists`, joined by commas."""
+"""Filters of measurements: `tag:eq:value`, `tag:in:[a,b]`, `tag:null`, `tag:exists`, joined by commas."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,6 @@ COLUMNS = ("run_id", "monitor_instance_id", "monitor_definition_id", "asset_revi
 """Members of a measurement that are filtered like tags of its values."""
 
 MAX_TAG_TESTS = 20
-"""Max conditions of one filter."""
 
 _AT_COMMAS = re.compile(r",(?![^\[\]]*\])")
 
@@ -34,11 +33,7 @@ class TagTest:
 
 
 def read_tag_filter(sent: str | None) -> Sequence[TagTest]:
-    """Returns the conditions, which measurements must all pass.
-
-    Raises:
-        Refused: one is not written as a condition.
-    """
+    """Returns the conditions, which measurements must all pass."""
     pieces = _AT_COMMAS.split(sent) if sent else []
     if len(pieces) > MAX_TAG_TESTS:
         raise invalid(("filter", f"must have at most {MAX_TAG_TESTS} conditions, found {len(pieces)}"))
@@ -46,12 +41,7 @@ def read_tag_filter(sent: str | None) -> Sequence[TagTest]:
 
 
 def read_filter_by_definition(sent: str | None, known: Collection[str]) -> Mapping[str, Sequence[TagTest]]:
-    """Returns the conditions by monitor definition, whose id each begins with: `fairness.feature:eq:sex`. `known` are the ids that exist.
-
-    Raises:
-        Refused: one is not written as a condition.
-        Refused: there is no such definition.
-    """
+    """Returns the conditions by monitor definition, whose id each begins with: `fairness.feature:eq:sex`. `known` ids exist."""
     found: dict[str, list[TagTest]] = {}
     for piece in _AT_COMMAS.split(sent) if sent else []:
         definition, dot, condition = piece.partition(".")

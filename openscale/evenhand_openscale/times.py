@@ -6,11 +6,7 @@ from .refused import invalid
 
 
 def read_time(field: str, sent: str | None) -> datetime | None:
-    """Returns the moment; one without an offset is taken for UTC. None where none was sent.
-
-    Raises:
-        Refused: it is no time, or one at the edge of the calendar.
-    """
+    """Returns the moment; one without an offset is taken for UTC. Raises Refused at the edge of the calendar, too."""
     if not sent:
         return None
     try:

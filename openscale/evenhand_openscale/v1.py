@@ -1,4 +1,4 @@
-"""REST v1 as the caller of a request may use it, and the facts of subscriptions that stand beside it."""
+"""REST v1 as the caller of a request may use it, and the facts of subscriptions."""
 
 import json
 import re
@@ -35,24 +35,24 @@ class Subscription:
 
     @property
     def id(self) -> str:
-        """Returns the id of both."""
+        """The id of both."""
         identifier: str = self.deployment["id"]
         return identifier
 
     @property
     def entity(self) -> Mapping[str, Any]:
-        """Returns what the subscription adds."""
+        """What the subscription adds."""
         return {} if self.fact is None else self.fact.entity
 
     @property
     def instances(self) -> Mapping[str, Json]:
-        """Returns what is kept of monitor instances, by definition."""
+        """What is kept of monitor instances, by definition."""
         instances: Mapping[str, Json] = self.entity.get("instances", {})
         return instances
 
     @property
     def label_column(self) -> str:
-        """Returns the name of the label's column in feedback."""
+        """The name of the label's column in feedback."""
         return str(self.entity.get("asset_properties", {}).get("label_column") or "label")
 
 
@@ -67,11 +67,7 @@ class V1:
     async def ask(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: object = None, as_sent: Callable[[str], str] = str
     ) -> Any:  # noqa: ANN401 - JSON
-        """Returns what REST v1 answers. `as_sent` translates the name of a field into that in the SDK's body.
-
-        Raises:
-            Refused: REST v1 refuses.
-        """
+        """Returns what REST v1 answers, or raises its refusal. `as_sent` translates the name of a field into that in the SDK's body."""
         content = b"" if body is None else json.dumps(body).encode()
         headers = {} if body is None else {"content-type": "application/json"}
         return answered(await self.entry.call(self.request, method, path, query=query, content=content, headers=headers), as_sent)
@@ -87,22 +83,14 @@ class V1:
             asked["cursor"] = page["next_cursor"]
 
     async def require(self, permission: str, *, of_all: bool = False) -> str:
-        """Returns the caller's name, if the role has the permission; `of_all`: for all deployments, not only for one.
-
-        Raises:
-            Refused: it has not.
-        """
+        """Returns the caller's name; raises Refused without the permission, which is `of_all` for all deployments, not only for one."""
         me = self._me = self._me or await self.ask("GET", "/v1/me")
         if permission not in me["permissions"] or (of_all and me["deployment_id"] is not None):
             raise forbidden(permission)
         return str(me["actor"])
 
     async def find(self, subscription_id: str) -> Subscription:
-        """Returns the subscription of that id.
-
-        Raises:
-            Refused: there is none, as far as the caller may know.
-        """
+        """Returns the subscription of that id."""
         deployment = await self.ask_or_none(f"/v1/deployments/{subscription_id}") if _ID.fullmatch(subscription_id) else None
         if deployment is None:
             raise not_found("subscription", subscription_id)
@@ -148,11 +136,7 @@ V1In = Annotated[V1, Depends(V1)]
 
 
 def answered(answer: "CallAnswer", as_sent: Callable[[str], str] = str) -> Any:  # noqa: ANN401 - JSON
-    """Returns the content of an answer.
-
-    Raises:
-        Refused: it is a problem.
-    """
+    """Returns the content of an answer. Raises Refused for a problem."""
     if answer.status >= 400:  # noqa: PLR2004
         raise translated(answer.json(), as_sent)
     return answer.json()
@@ -164,16 +148,12 @@ def quoted(identifier: str) -> str:
 
 
 def joined_id(kind: str, subscription_id: str) -> str:
-    """Returns the id of the data set or monitor instance of that kind: a deployment has one of each, so it needs no name of its own."""
+    """Returns the id of the data set or monitor instance of that kind: a deployment has one of each."""
     return f"{kind}.{subscription_id}"
 
 
 def split_id(identifier: str, kinds: Collection[str], noun: str) -> tuple[str, str]:
-    """Returns the kind and the subscription's id that `joined_id` put together.
-
-    Raises:
-        Refused: it was not made by it, or is of a kind that is not supported.
-    """
+    """Returns the kind and the subscription's id that `joined_id` put together. Raises Refused for any other."""
     parts = _JOINED.fullmatch(identifier)
     if parts is None:
         raise not_found(noun, identifier)
