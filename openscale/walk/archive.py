@@ -1,4 +1,4 @@
-"""Monitors that the OpenScale SDK enables from a configuration archive, as its notebook of the common configuration writes one."""
+"""Monitors that the OpenScale SDK enables from a configuration archive."""
 
 import io
 import json

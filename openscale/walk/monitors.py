@@ -28,7 +28,7 @@ def walk_definitions(way: Walk) -> None:
 
 
 def walk_instances(way: Walk, mart: str, subscription: str) -> str:
-    """Adds instances of fairness and quality, waits for the run that the first begins by itself, changes it and returns its id."""
+    """Adds instances of fairness and quality, waits for the first one's own run, changes it and returns its id."""
     client = way.client
     monitors = client.monitor_definitions.MONITORS
     target = Target(target_type="subscription", target_id=subscription)
@@ -59,7 +59,7 @@ def walk_instances(way: Walk, mart: str, subscription: str) -> str:
     )
     fairness: str = added.result.metadata.id
     runs = way.does("monitor_instances.list_runs", lambda: client.monitor_instances.list_runs(fairness)).result.to_dict()["runs"]
-    # It begins by itself. What it shows depends on whether the monitor changes before its end.
+    # What it shows depends on whether the monitor changes before its end.
     _wait(client, fairness, runs[0]["metadata"]["id"])
     way.does(
         "monitor_instances.create (quality)",

@@ -1,4 +1,4 @@
-"""Calls of the OpenScale SDK as a walk through it makes them: whether each method works, and what was sent and answered."""
+"""Calls of the OpenScale SDK: whether each method works, and what was sent and answered."""
 
 import io
 import json
@@ -42,7 +42,7 @@ class Plan:
     provider_url: str = ""
 
     def client(self, kind: str, url: str = "") -> Any:  # noqa: ANN401 - the SDK's client
-        """Returns a client with that authenticator, of another address if one is given."""
+        """Returns a client with that authenticator."""
         url = url or self.url
         if kind == "bearer":
             return APIClient(service_url=url, authenticator=BearerTokenAuthenticator(self.key))
@@ -77,7 +77,6 @@ class Recorder:
                 request.body = io.BytesIO(body)
             answer = send(adapter, request, *args, **options)
             described = self._describe(request, body, answer)
-            # A run is asked for again until it has ended.
             if (
                 described["method"] == "GET"
                 and self.calls

@@ -120,7 +120,7 @@ def main() -> int:
     failed = 0
     for version in ("3.1.11", "3.0.14"):
         with tempfile.TemporaryDirectory(prefix="evenhand-sdk-") as folder:
-            # Not only for its owner: as root the database runs as another account.
+            # As root the database runs as another account.
             Path(folder).chmod(0o711)
             more = [str(RECORDED)] if options.record and version == "3.1.11" else []
             failed += walk(version, Path(folder), more) != 0

@@ -1,4 +1,4 @@
-"""Shapes and ids of answers, by which two answers of other ids and times are compared, and the recording of calls in few bytes."""
+"""Shapes and ids of answers, by which two answers of other ids and times are compared, and the recording of calls."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def ids_of(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
 
 
 def write_calls(path: str, calls: Sequence[dict[str, Any]], **members: object) -> None:
-    """Writes calls a line each, and each shape of an answer once. Questions that are asked again in the same shape are left out."""
+    """Writes calls a line each, and each shape of an answer once, without questions that are asked again in the same shape."""
     shapes: list[Any] = []
     lines, seen = [], set()
     for call in calls:
@@ -54,7 +54,7 @@ def write_calls(path: str, calls: Sequence[dict[str, Any]], **members: object) -
         if shape not in shapes:
             shapes.append(shape)
         kind = (_ID.sub("", call["path"].partition("?")[0]), call["status"], shapes.index(shape))
-        # Questions for runs are kept: they wait for an end.
+        # Questions for runs wait for an end.
         if call["method"] == "GET" and kind in seen and "/runs" not in call["path"]:
             continue
         seen.add(kind)

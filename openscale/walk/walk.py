@@ -1,11 +1,8 @@
 """Walks through the OpenScale SDK against a running Evenhand, method by method, and says what each one did.
 
-It imports the SDK, the standard library and files next to it, so that it runs in an environment that holds nothing else:
-
-    python scripts/openscale_walk.py WALK.json [CALLS.json]
-
-WALK.json names the service, the model's address, an API key and a user with a password; the last line printed is the result as JSON.
-CALLS.json gets the calls of the first authenticator with their answers, which a test replays without the SDK.
+It imports the SDK, the standard library and files next to it. WALK.json names the service, the model's address, an API key and a user with
+a password; the last line printed is the result as JSON. CALLS.json gets the calls of the first authenticator with their answers, which a
+test replays without the SDK.
 """
 
 import inspect

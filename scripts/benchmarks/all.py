@@ -1,10 +1,6 @@
-"""Runs every benchmark briefly, each bounded in time, and prints one table: figures with their limits, ok or falls short.
+"""Runs every benchmark briefly, each for `--minutes` at most, and prints one table: figures with their limits, ok or falls short.
 
-    scripts/bench all [--only posts,checks,…] [--minutes 3] [--peers PATH_TO_PYTHON] [--list]
-
-Each benchmark runs in a process of its own, on the machine that the others leave alone, and is ended after `--minutes`: it is then named
-as not measured. What each needs beyond this repository is said when it is missing. docs/benchmarks.md says what the figures are, and what
-was measured. The exit status is 0 only if every benchmark ended and every figure keeps its limit.
+docs/benchmarks.md says what the figures are. The exit status is 0 only if every benchmark ended and every figure keeps its limit.
 """
 
 import argparse
@@ -48,7 +44,7 @@ BRIEF: dict[str, tuple[str, ...]] = {
     "metrics": ("--rows", "500000", "--rounds", "3"),
     "batch": ("--millions", "2", "8"),
 }
-"""The arguments with which each benchmark takes about a minute on two cores. `scripts/bench NAME` alone measures longer."""
+"""The arguments with which each benchmark takes about a minute on two cores."""
 
 
 @dataclass

@@ -1,14 +1,8 @@
 """Compares the tabulation of records in files with a bare count of the same columns, in one run, at two sizes.
 
-    scripts/bench batch [--millions 5 50] [--folder FOLDER] [--spark URL]
-
-Parquet is generated (once, if the folder is kept): files of a million records in row groups of 250,000, with id, time, sex, age, income,
-model revision, prediction and probability. Each size is counted in a process of its own, so that its peak of memory is its own. The bare
-count groups by sex, age, prediction and model revision; the tabulation reads the groups of sex and of age, both together and the
-intervals inside the ranges of ages. Of three rounds in turn the fastest counts. With `--spark`, the engine `spark` is
-compared with Spark's own `groupBy().count()`, too. Goals: 1.5 times the bare count for `local`, 2 times for `spark`, and memory that does
-not grow: that of this process, and with `spark` that of the executors' Python, too. An executor's Java takes what its heap allows, so its
-memory is printed only. The exit status says whether they were met.
+Each size is counted in a process of its own, so that its peak of memory is its own; of three rounds in turn the fastest counts. With
+`--spark`, the engine `spark` is compared with Spark's own `groupBy().count()`, too. Goals: 1.5 times the bare count for `local`, 2 times
+for `spark`, and memory that does not grow (with `spark` that of the executors' Python, too: their Java takes what its heap allows).
 """
 
 import argparse

@@ -1,18 +1,11 @@
 """Times a check of 500 records in a small and in a large hour, and posts of records while large checks run.
 
-    scripts/bench checks [--records 10000 2000000] [--window 500] [--rounds 7] [--running 1000000] [--seconds 10]
-
-Two parts, in a Postgres of its own with fsync on:
-
-1. An hour of each size is loaded at once by plain SQL, and checked without a look at the statistics in between: the first check meets the
-   state after a bulk load. Then checks of the same hour follow. Each reads the newest `window` records. Printed are the milliseconds by
-   the clock and of processors, Postgres' included. Goal: at most 1.5 times the processor time of the small hour's check. The hour is the
-   last whole one: run this in the first 45 minutes of an hour, for records of minutes are counted for two hours only, and those of an
-   older span one by one.
-2. One process of the service takes posts of one record at a fixed rate: alone, and while a worker's process checks windows of `running`
-   records again and again. The client, in place of programs on other machines, has the processors first. The two take `turns`, and the
-   ratio of each turn counts: single ones differ by a third and more.
-   Goal, of the median turn: a p99 of at most 1.5 times that alone.
+1. An hour of each size is loaded at once by plain SQL, and checked without a look at the statistics in between. Goal: at most 1.5 times the
+processor time (Postgres included) of the small hour's check. Run this in the first 45 minutes of an hour: records of an older span than two
+hours are counted one by one.
+2. One process of the service takes posts of one record at a fixed rate: alone, and while a worker checks windows of `running` records, in
+`turns`, because single ones differ by a third and more. The client has the processors first. Goal, of the median turn: a p99 of at most 1.5
+times that alone.
 """
 
 import argparse
@@ -86,7 +79,7 @@ class Checked:
 
 
 def main() -> None:
-    """Runs both parts and prints their figures; the exit status says whether every goal was met."""
+    """Runs both parts; the exit status says whether every goal was met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, nargs=2, default=[10_000, 2_000_000], help="records of the small and of the large hour")
     parser.add_argument("--window", type=int, default=500, help="max records of a check")
@@ -178,7 +171,7 @@ def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) ->
     database = Database(url)
     stage, start = _loaded(database, options.running, options.running)
     with psycopg.connect(url, autocommit=True) as connection:
-        # The records of an hour have been there for a while. Else Postgres writes the load's pages in the middle of a measurement.
+        # Else Postgres writes the load's pages in the middle of a measurement.
         connection.execute("VACUUM (ANALYZE)")
         connection.execute("CHECKPOINT")
     key, _ = prepare_deployment(url, folder)
@@ -221,8 +214,7 @@ def _post(port: int, key: str, rate: int, seconds: float) -> list[float]:
 def _first_on_the_processors() -> Iterator[None]:
     """Lets this process run before all others, where that is allowed (root): it is the programs that log records, on other machines.
 
-    It stays on one of the processors. Linux puts a process with such a policy on any of them, also on that of the service while only a
-    check runs on the other.
+    It stays on one processor: Linux would put it also on that of the service while only a check runs on the other.
     """
     allowed = os.sched_getaffinity(0)
     try:

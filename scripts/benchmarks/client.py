@@ -1,12 +1,8 @@
 """Measures what one `log()` of the client costs the program, next to the least that it could cost, in one run.
 
-    scripts/bench client [--records 30000] [--rate 5000] [--rounds 3]
-
-The least is: a UUID, the time, a copy of the features, an append to a queue. A call of nothing at all shows what the measurement itself
-takes, which is in every figure: records come in short bursts, and the first call after each pause finds cold caches. Records have 20
-features and come at a steady rate, while the client's own threads send them to a stand-in for the service in another process. Goal: p99 of
-`log()` below 20 µs. Wall time includes the time in which other programs of the machine have the processor; `cpu` is the thread's own
-processor time, to 1 µs or so.
+The least is a UUID, the time, a copy of the features, an append to a queue; a call of nothing shows what the measurement itself takes.
+Records with 20 features come at a steady rate, in short bursts, while the client's threads send them to a stand-in. Goal: p99 of `log()`
+below 20 µs. `cpu` is the thread's own processor time, to 1 µs or so.
 """
 
 import argparse

@@ -1,14 +1,8 @@
 """Compares the service of another checkout with this one's: two services at once, asked in turns, on one Postgres server with fsync on.
 
-    scripts/bench commits --before FOLDER [--rounds 7] [--scale 1.0] [--only NAMES]
-
-FOLDER is a checkout with an environment in `.venv` (`scripts/run --once` makes one). Each side is `evenhand serve` with a database of its
-own. Of each round the sides' ratio is taken, and of the ratios the median: a machine is faster at one time than at another. Sides:
-
-- raw COPY of similar rows, and payload records, 1,000 and 1 a request (4 and 64 connections);
-- a whole check of 500 and of 100,000 records, from its start to its end in the table of checks, with a model that adds two columns;
-- calls of that model through the gateway, by one caller and by 32;
-- memory of the idle processes; Postgres is not among them.
+FOLDER is a checkout with an environment in `.venv` (`scripts/run --once` makes one). Of each round the sides' ratio is taken, and of the
+ratios the median: a machine is faster at one time than at another. Measured are raw COPY and payload records, whole checks of 500 and of
+100,000 records, calls through the gateway by one caller and by 32, and memory of the idle processes without Postgres.
 """
 
 import argparse
@@ -66,7 +60,7 @@ class Side:
 
 
 def main() -> None:
-    """Runs all measurements in turns and prints the table; the exit status says whether every limit was kept."""
+    """Runs all measurements in turns; the exit status says whether every limit was kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", type=Path, metavar="FOLDER")
     parser.add_argument("--rounds", type=int, default=7)

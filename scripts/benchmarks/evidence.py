@@ -1,13 +1,8 @@
 """Compares the evidence of a deployment with 100 comparisons with the checks that it belongs to, in one run.
 
-    scripts/bench evidence [--rounds 15] [--records 1000] [--hours 8760]
-
-Five attributes, each with five monitored groups and a reference, two metrics with two limits each: 100 comparisons. A year of hourly counts
-is put into its own Postgres (fsync on), and the states of all comparisons are computed from it. Then hour after hour is logged, and each
-is checked and its evidence updated. The model has no endpoint, so the check asks nobody; with one it takes longer.
-Printed are medians: the time on the wall, and the processor time of this process and of Postgres together. On a busy machine only the
-second one says something. Goals: 50 ms an hour, and a year within 40 s. The exit status says whether the goals were met, in
-processor time.
+A year of hourly counts is put into its own Postgres (fsync on), and the states of all comparisons are computed from it; then hour after
+hour is logged, checked and its evidence updated, without an endpoint. Printed are medians on the wall and of the processors, Postgres
+included. Goals, in processor time: 50 ms an hour, and a year within 40 s.
 """
 
 import argparse
@@ -49,12 +44,12 @@ NAMES = [f"column_{position}" for position in range(5)]
 MONITORED = [f"group_{position}" for position in range(5)]
 REFERENCE = "reference"
 FAVOURABLE = (0.46, 0.5)
-"""Favourable rates of the monitored groups, and of the reference: inside every limit."""
+"""Of the monitored groups, and of the reference: inside every limit."""
 
 
 @dataclass
 class Timed:
-    """Times of one kind of work, each in seconds: on the wall, and of processors. `statements` are those of SQLAlchemy, per time."""
+    """Seconds of one kind of work, on the wall and of processors. `statements` are those of SQLAlchemy, per time."""
 
     wall: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
@@ -72,7 +67,7 @@ class Timed:
 
 
 def main() -> None:
-    """Prepares the year, runs all sides and prints the table; the exit status says whether the goals were met."""
+    """Runs all sides; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15, help="hours that are checked and added one by one")
     parser.add_argument("--records", type=int, default=1_000, help="records an hour")

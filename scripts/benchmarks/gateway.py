@@ -1,17 +1,11 @@
 """Compares calls of a model through the gateway with direct calls of the same model, in one run.
 
-    scripts/bench gateway [--rounds 5] [--requests 600] [--model-ms 20] [--rate 200]
+The model answers after half to one and a half of `--model-ms`. Callers send single records to both in turns; medians of the latencies and
+the processor time of a call are printed, and all records must arrive, each once. Goal: the median added latency is below 3 ms.
 
-The model answers after half to one and a half of that time, in a process of its own; the service runs in another one, on its own Postgres
-with fsync on. Callers, each with a connection of its own, send single records, to both in turns. Medians of the latencies, their difference
-and their ratio are printed, and the processor time of a call: that of the model, asked directly, and that of the service, until its answer
-and in all, with its record stored. All records must arrive, each once. Goal: the median added latency is below 3 ms.
-
-Callers come in two ways. *Closed*: one, then 32 callers that send again as soon as they are answered. 32 of them ask a model of 20 ms for
-1,600 calls a second; a process whose calls take longer than 0.6 ms of processor time cannot give as many, and callers then wait in a
-queue: this shows the throughput of one process rather than the latency of a call. *Open*: 32 callers with pauses, `--rate` calls a second
-in all, however fast they are answered, and a latency counts from the moment at which the call was due: this is what the gateway adds while
-it has processor time to spare.
+*Closed* callers, one, then 32, send again as soon as they are answered: this shows the throughput of one process, which cannot give 1,600
+calls a second if each takes 0.6 ms of processor time. *Open* ones come at `--rate` calls a second, and a latency counts from the moment at
+which the call was due.
 """
 
 import argparse
@@ -66,7 +60,6 @@ class Way:
     rate: float | None = None
 
     def __str__(self) -> str:
-        """Returns words for it."""
         return f"{self.callers:3} callers, " + ("closed" if self.rate is None else f"{self.rate:g} calls/s")
 
 
@@ -82,7 +75,7 @@ class Figures:
 
 
 def main() -> None:
-    """Measures and prints; the exit status says whether the goal was met and every record arrived."""
+    """Measures; the exit status says whether the goal was met and every record arrived."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=600, help="calls of each side in a round")
@@ -234,7 +227,7 @@ def serve(seconds: float) -> None:
     async def answer(_scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
         while (await receive()).get("more_body", False):
             pass
-        # Spread, because callers that all wait for the same time come back all at once.
+        # Callers that all wait for the same time come back all at once.
         await asyncio.sleep(seconds * draw.uniform(0.5, 1.5))
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(ANSWER)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -1,11 +1,8 @@
 """Compares logging payload records with raw COPY of similar rows into the same tables, and with pgbench, in one run.
 
-    scripts/bench ingest [--rounds 3] [--scale 1.0]
-
-Starts its own Postgres (fsync on) and the real service; the load comes from this process over loopback. All sides take turns;
-medians of the rounds and their ratios are printed. A record is 20 mixed features, prediction, probability, label, time and id.
-Goals, as ratios: 1,000 records a request 0.75 of raw COPY on one connection (fields/values 1.1), 100 a request 0.6, one a
-request 1.2 of pgbench's single-row commits with 8 clients and a p99 of at most 10 ms.
+Starts its own Postgres (fsync on) and the real service; all sides take turns. Goals, as ratios: 1,000 records a request 0.75 of raw COPY on
+one connection (fields/values 1.1), 100 a request 0.6, one a request 1.2 of pgbench's single-row commits with 8 clients and a p99 of at most
+10 ms.
 """
 
 import argparse
@@ -70,7 +67,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison: its figure per round, and the latencies of its last round in milliseconds."""
+    """One side: its figure per round, and the latencies of its last round in milliseconds."""
 
     rates: list[float]
     latencies: list[float]

@@ -22,7 +22,6 @@ class Line:
         return self.figure <= self.limit if self.is_most else self.figure >= self.limit
 
     def __str__(self) -> str:
-        """Returns the line of a table."""
         bound = f"{'at most' if self.is_most else 'at least'} {self.limit:g}"
         return f"{self.name:64}{self.figure:10.3g}  {bound:18}{'ok' if self.is_ok else 'falls short'}"
 

@@ -25,7 +25,7 @@ class Load:
 async def drive(port: int, requests: list[bytes], connections: int, rate: float | None = None) -> Load:
     """Sends every request once, as fast as they are answered; with a rate, that many a second, however fast they are answered.
 
-    With a rate the latency counts from the moment at which the request was due: one that waits for a free connection waits for the server.
+    With a rate the latency counts from the moment at which the request was due.
     """
     load = Load(len(requests), rate=rate)
     queue = deque(requests)
@@ -51,11 +51,9 @@ class _Client(asyncio.Protocol):
         self._sent_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called by the event loop."""
         self._transport = cast("asyncio.Transport", transport)
 
     def send_next(self) -> None:
-        """Sends the next request, if any is left."""
         if not self._queue:
             return
         request = self._queue.popleft()
@@ -68,7 +66,6 @@ class _Client(asyncio.Protocol):
         asyncio.get_running_loop().call_later(max(0.0, delay), self._transport.write, request)
 
     def data_received(self, data: bytes) -> None:
-        """Called by the event loop."""
         self._received = self._received + data if self._received else data
         end = self._received.find(_HEAD_END)
         if end < 0:
@@ -86,6 +83,6 @@ class _Client(asyncio.Protocol):
         self.send_next()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called by the event loop; a connection lost under load would falsify the figures."""
+        """A connection lost under load would falsify the figures."""
         if not self._done.is_set():
             raise ConnectionError(f"the service closed a connection: {exc}")

@@ -1,19 +1,15 @@
 """Compares our metrics with those of fairlearn, aequitas, aif360 and smclarify, on the same 1,000,000 rows, in one run.
 
-    scripts/bench metrics --peers PATH_TO_PYTHON [--rounds 5] [--rows 1000000]
+Our side is the whole catalogue with intervals from 1,000 draws, including the tabulation; each library does its own part of that, in an
+interpreter of its own:
 
-Our side is the whole catalogue with intervals from 1,000 draws, of sex × race, of sex and of race, including the tabulation of the
-string columns. Each library does its own part of that. They are not dependencies of this project; create an interpreter with them:
+python3.11 -m venv peers
+peers/bin/pip install fairlearn aequitas aif360 smclarify
+scripts/bench metrics --peers peers/bin/python
 
-    python3.11 -m venv peers
-    peers/bin/pip install fairlearn aequitas aif360 smclarify
-    scripts/bench metrics --peers peers/bin/python
-
-Every side is its own process and makes the rows itself. After a warm-up pass they take turns. Memory is what the warm-up pass
-needed beyond the rows. The table says which libraries are missing.
-
-Goals: ours takes less time than fairlearn's selection rate alone, at most a twentieth of smclarify's report of the same groups, and
-less memory than any of them. The exit status says whether the goals that could be judged were met.
+After a warm-up pass, whose memory beyond the rows is printed, the sides take turns. Goals: ours takes less time than fairlearn's selection
+rate alone, at most a twentieth of smclarify's report of the same groups, and less memory than any. The exit status is of the goals that
+could be judged.
 """
 
 import argparse
@@ -43,7 +39,7 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison: its title, the package it needs, its program and the program's own arguments."""
+    """One side: its title, the package it needs, its program and the program's own arguments."""
 
     name: str
     does: str
@@ -81,7 +77,7 @@ class Result:
 
 
 def main() -> None:
-    """Runs all sides in turns and prints the table; the exit status says whether the goals were met."""
+    """Runs all sides in turns; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", metavar="PATH_TO_PYTHON", help="an interpreter that has the libraries (see above)")
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -107,7 +103,7 @@ def _missing(interpreter: str | None) -> set[str]:
 
 
 def _measure(sides: list[tuple[str, Side]], rows: int, rounds: int) -> dict[str, Result]:
-    """Returns the results by name. One pass of one side at a time; the others wait for a line of input meanwhile."""
+    """Returns the results by name: one pass of one side at a time, while the others wait for a line of input."""
     results, processes = {}, {}
     with ExitStack() as stack:
         for interpreter, side in sides:

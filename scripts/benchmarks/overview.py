@@ -1,11 +1,8 @@
 """Times the overview with few and with many deployments, one of which has millions of records in this hour.
 
-    scripts/bench overview [--deployments 15 500] [--records 4000000] [--rounds 30]
-
-The rows are written by plain SQL into a Postgres of its own with fsync on. Every deployment has two days of hourly checks, and records in
-each of the last 30 minutes; the first has `records` of them. Printed are the statements of one overview, and of its view and of the page
-over HTTP the processor time, in which all processes and Postgres are counted, and the median by the clock, in milliseconds. Goal: under
-100 ms of processor time for the page.
+The rows are written by plain SQL: every deployment has two days of hourly checks, and records in each of the last 30 minutes; the first has
+`records` of them. Printed are the statements of one overview and, in milliseconds, the processor time of all processes and Postgres and the
+median by the clock. Goal: under 100 ms of processor time for the page.
 """
 
 import argparse
@@ -49,7 +46,7 @@ VACUUM ANALYZE payload_records, record_counts
 
 
 def main() -> None:
-    """Measures every size and prints one line for each; the exit status says whether the goal was met."""
+    """Measures every size; the exit status says whether the goal was met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deployments", type=int, nargs="+", default=[15, 500])
     parser.add_argument("--records", type=int, default=4_000_000)

@@ -1,13 +1,8 @@
 """Times the overview, the deployment page and the transactions, over HTTP and as functions, at the size they are designed for.
 
-    scripts/bench pages [--deployments 200] [--days 30] [--rounds 50]
-
-The service runs on its own Postgres with fsync on. The rows are written by plain SQL: `deployments` deployments with `days` days of
-hourly checks of 72 measurements each, one of them with a whole year, and a month of payload records in that one. Printed are the
-processor time of one round, in which all processes and Postgres are counted, and the median and the slowest of the rounds by the clock,
-in milliseconds. Goal: under 200 ms of processor time each. Two more lines are about the panels over a year of hourly points: the
-statements of one reading, and the processor time of this process and of Postgres. Goal: under 50 ms of both together. Series of a year by
-day and by month are also read from the tables of all hours, as before their days were added up. Goal: at most half of that.
+Rows are written by plain SQL: `deployments` with `days` of hourly checks of 72 measurements each, one of them with a whole year and a month
+of payload records. Goals, in processor time of all processes and Postgres: under 200 ms a request; under 50 ms for the panels over a year
+of hourly points; and series of a year by day and by month at most half of what they cost from the tables of all hours.
 """
 
 import argparse
@@ -70,7 +65,7 @@ class Spent:
 
 
 def main() -> None:
-    """Fills the database, times every request in turns, and prints the table; the exit status says whether the goals were met."""
+    """Fills the database and times every request in turns; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deployments", type=int, default=200)
     parser.add_argument("--days", type=int, default=30)
@@ -161,7 +156,7 @@ def _views(database: Database) -> Iterator[Question]:
 
 
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
-    """Prints what the panels over a year cost, and returns its line. Walls mean nothing on a busy machine."""
+    """Prints what the panels over a year cost, and returns its line."""
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
     wanted = TimelineWanted(metric="disparate_impact", data=DataSet.PAYLOAD, choice=choice, words=GroupWords())
     now, sent = utc_now(), [0]
@@ -196,7 +191,7 @@ def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Li
 
 
 def _compare_days(database: Database, rounds: int) -> Iterator[Line]:
-    """Yields what series cost that are read from days that were added up, as a part of what they cost from the checks themselves."""
+    """Yields what series cost from days that were added up, as a part of what they cost from the checks themselves."""
     wanted = SeriesWanted(metric="disparate_impact", data=DataSet.PAYLOAD, attribute="age")
     for period in (Period.DAY, Period.MONTH):
         rolled = replace(wanted, rollup=period)

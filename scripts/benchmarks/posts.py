@@ -1,14 +1,8 @@
 """Compares single posts of payload records with pgbench's single-row commits and with a bare server, in one run.
 
-    scripts/bench posts [--rounds 3] [--seconds 5] [--connections 64] [--processes 1]
-
-A post holds one record of 20 mixed features, prediction, probability, label, time and id. The bare server is uvicorn that reads the same
-bodies and answers as many bytes. The sides take turns; the table has the medians of the rounds, and a line that compares two sides the
-median of the ratios of each round, because a machine is faster at one time than at another.
-
-Everything shares the machine's processors, and the client takes as much of them as the service. So the processor time of a post is
-printed, too, of the API processes and of Postgres: it says how many posts one processor can take. Afterwards every acknowledged post must
-be stored once.
+The bare server is uvicorn that reads the same bodies and answers as many bytes. The sides take turns, and a comparison is the median of the
+ratios of each round. The client takes as much of the processors as the service, so the processor time of a post is printed, too. Afterwards
+every acknowledged post must be stored once.
 """
 
 import argparse
@@ -89,7 +83,7 @@ class Load:
 
 
 def main() -> None:
-    """Runs all sides in turns and prints the table; the exit status says whether every post is stored once."""
+    """Runs all sides in turns; the exit status says whether every post is stored once."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of a run")

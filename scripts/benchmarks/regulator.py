@@ -1,10 +1,7 @@
 """Times the report that a regulator keeps, over a year of records.
 
-    scripts/bench regulator [--records 200000] [--checks 365]
-
-The records are written by plain SQL into a Postgres of its own, and one check is repeated over the year with its measurements. Printed are
-the seconds of each form with all sheets and three attributes, by the clock and of the processor, Postgres included. Goal: under 5 s of the
-processor in each form, which is the time by the clock on a machine that does nothing else.
+Rows are written by plain SQL, and one check is repeated over the year. Printed are the seconds of each form with all sheets and three
+attributes. Goal: under 5 s of the processor in each form, Postgres included.
 """
 
 import argparse
@@ -64,7 +61,7 @@ FROM checks c, measurements m WHERE c.no > 1 AND m.check_no = 1
 
 
 def main() -> None:
-    """Fills the database, makes every form once and prints its seconds; the exit status says whether the goal was met."""
+    """Makes every form once; the exit status says whether the goal was met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--checks", type=int, default=365)

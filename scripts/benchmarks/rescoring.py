@@ -1,11 +1,7 @@
 """Compares rescoring in every payload format with a bare httpx loop in the same format: the same rows, the same endpoint, in one run.
 
-    scripts/bench rescoring [--pages 100] [--rounds 3] [--only mlflow,open_inference]
-
-Each page has 1,000 rows of 20 columns (for one tensor: of 10 numbers), four requests are under way. The bare loop writes and reads with
-msgspec, csv or numpy, and checks nothing. The endpoint reads and writes by the product's codecs in its own process. Printed are the
-medians of wall time and of the processor time of this process, which other programs of the machine do not change, and their ratios
-(goal: at most 1.15).
+Each page has 1,000 rows of 20 columns (for one tensor: of 10 numbers), four requests are under way. The bare loop checks nothing. Printed
+are medians of wall time and of this process's processor time, and their ratios (goal: at most 1.15).
 """
 
 import argparse
@@ -49,7 +45,7 @@ encode, decode = msgspec.json.encode, msgspec.json.decode
 
 
 def main() -> None:
-    """Runs both sides of each format in turn and prints the ratios; the exit status says whether all met the goal."""
+    """Runs both sides of each format in turn; the exit status says whether all met the goal."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)

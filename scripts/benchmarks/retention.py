@@ -1,10 +1,7 @@
 """Compares the latency of logging with and without retention at work, in one run.
 
-    scripts/bench retention [--rounds 3] [--records 200000] [--rate 400] [--seconds 15]
-
-Starts its own Postgres (fsync on) and the real service. Callers send single records at a fixed rate; latency counts from the moment at
-which a request was due. Rounds take turns: nothing else; a month that is dropped; a month of two deployments of which one is erased in
-batches; the erasure of a person of every 100th record. Prints p50 and p99 of each and the ratio to logging alone, and counts what is left.
+Callers send single records at a fixed rate; latency counts from the moment at which a request was due. Rounds take turns: nothing else; a
+month that is dropped; a month of two deployments of which one is erased in batches; the erasure of a person of every 100th record.
 """
 
 import argparse

@@ -94,7 +94,7 @@ class Checkout:
 
 
 def idle_megabytes(service: psutil.Process) -> float:
-    """Returns the proportional memory of the service's processes in MB, once they have nothing to do; Postgres is another server."""
+    """Returns the proportional memory of the service's processes in MB, once they have nothing to do, without Postgres."""
     processes = [service, *service.children(recursive=True)]
     used, earlier = 0.0, -1.0
     while used - earlier > IDLE_SECONDS:
@@ -104,9 +104,9 @@ def idle_megabytes(service: psutil.Process) -> float:
 
 
 def processor_seconds(database: Database) -> float:
-    """Returns the processor time that this process, the processes that it started and the sessions of the database have taken so far.
+    """Returns the processor time so far of this process, those that it started and the sessions of the database.
 
-    Differences of it mean something on a busy machine, where those of a clock do not. Ticks are 10 ms long: measure many rounds.
+    Ticks are 10 ms long: measure many rounds.
     """
     with database.transaction() as session:
         servers = session.scalars(text("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")).all()

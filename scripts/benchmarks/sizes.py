@@ -1,11 +1,8 @@
 """Prints how large a service is: its installed environment, the modules that it loads, the figures of a check, and its memory.
 
-    scripts/bench sizes [--code FOLDER] [--python PATH]
-
-FOLDER is a checkout (default: this one). Its `requirements.lock` is installed into a temporary folder, with hashes and bytecode, by pip:
-about 1 GB and some minutes. With `--python`, an interpreter that has these packages is used instead, and the environment is not measured.
-MB of an environment are those of `du -m`. The figures are those of a check in the worked example; the processes are those of
-`evenhand serve`, without Postgres.
+The `requirements.lock` of the checkout FOLDER is installed into a temporary folder by pip (about 1 GB and some minutes), unless `--python`
+names an interpreter that has the packages. The figures are those of a check in the worked example; the processes those of `evenhand serve`,
+without Postgres.
 """
 
 import argparse
@@ -34,7 +31,7 @@ print(sum(name.partition(".")[0] == "app" for name in sys.modules))
 
 
 def main() -> None:
-    """Measures, and prints the lines; the exit status says whether all goals were met."""
+    """Measures; the exit status says whether all goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER")
     parser.add_argument("--python", type=Path, metavar="PATH")

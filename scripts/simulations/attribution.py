@@ -40,7 +40,7 @@ def coverage(windows: int, seed: int) -> Iterator[Trial]:
 
 
 def standard_errors(windows: int, seed: int) -> Iterator[Trial]:
-    """Standard errors of the shares: 4 players with all hybrids, and 7 by orders of which 3 carry nothing."""
+    """4 players with all hybrids, and 7 by orders of which 3 carry nothing."""
     rng = np.random.default_rng(seed)
     found = np.array([carry(draw_window(1000, 1000, rng), 500, rng).shares for _ in range(windows // 4)])
     errors = found.std(axis=0)

@@ -1,11 +1,8 @@
 """Counts how often the 95 % intervals hold the truth: draws windows from known chances, measures them, and compares.
 
-    scripts/trial coverage [--rounds 1000] [--windows 200 1000 10000] [--shares 0.5 0.1] [--scenarios moderate …]
-                              [--metric KEY …] [--by metric]
-
 A window is a number of records, drawn independently: each has a group (the monitored one with the given share), a stratum, a label, a
-prediction and a score, and on balanced data the outcome of its counterfactual. The truth is the same metric of the chances themselves,
-instead of counts. Measurements with a caution are counted separately. Metrics of records (flip test, consistency) are not included.
+prediction and a score, and on balanced data the outcome of its counterfactual. The truth is the same metric of the chances themselves.
+Measurements with a caution are counted separately.
 """
 
 import argparse
@@ -260,7 +257,6 @@ def _is_count(key: str) -> bool:
 
 
 def _found(result: Measured, truth: float) -> Iterable[str]:
-    """Classifies one measurement, as words to be counted."""
     number = result.number
     if not isinstance(number, Value):
         return ("undefined",)

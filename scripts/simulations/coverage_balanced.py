@@ -1,11 +1,9 @@
 """Counts how often the 95 % intervals of balanced figures hold the truth, with several values and draws on a side.
 
-    scripts/trial coverage-balanced [--rounds 500] [--windows 100 1000] [--effects none small large] [--seed 1]
-
-A window is a number of records, drawn independently. Each has a value of the attribute, and a merit that is uniform on [0, 1]. The model
-answers favourably where the merit is below the chance of the value; with several draws, below a chance that is drawn uniformly around
-it for each counterfactual, like the numbers of a range. So the truth is known: the chance of the group over the mean chance of the
-reference values, weighted by their shares. With the effect `none` the model ignores the attribute: every figure must be exactly 1 or 0.
+Each record has a value of the attribute, and a merit that is uniform on [0, 1]. The model answers favourably where the merit is below the
+chance of the value; with several draws, below a chance that is drawn uniformly around it for each counterfactual. The truth is the chance
+of the group over the mean chance of the reference values, weighted by their shares. With the effect `none` the model ignores the attribute:
+every figure must be exactly 1 or 0.
 """
 
 import argparse

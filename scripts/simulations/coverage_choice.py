@@ -1,19 +1,17 @@
 """Counts how often the interval of the worst of several balanced figures holds the truth of the group that was chosen.
 
-    scripts/trial coverage-choice [--rounds 1000] [--groups 1 4 20] [--seed 1]
+The worst group of a window is chosen by the limits 0.8 to 1.25, as a check does. Two intervals of the chosen figure are compared with its
+true value: the one that allows for the choice, of which 95 of 100 are promised, and its own. The last columns do the same for the choice of
+the overview, from figures as logged and balanced figures together.
 
-A window is drawn from a known world, measured, and its worst group is chosen by the limits 0.8 to 1.25, as a check does. Two intervals of
-the chosen figure are compared with its true value: the one that allows for the choice, and its own, which does not. 95 of 100 are
-promised. The last columns do the same for the choice of the overview, from figures as logged and balanced figures together.
+Each record has a group and a bar in each group: records with the lowest bars are favourable. The bars of one record correlate, and every
+group is compared with the same reference records, so the figures depend on each other. Both true ratios of a group are its chance over that
+of the reference.
 
-Each record has a group and a bar in each group: records with the lowest bars are favourable. The bars of one record correlate, so that
-its outcome and its counterfactuals mostly agree; every group is compared with the same reference records, so the figures depend on each
-other. Both true ratios of a group are its chance over that of the reference.
-
-Worlds: `equal` (all groups have the chance of the reference), `shifted` (all have the same lower one), `one bad`, `spread` (from
-far below to above), `rare` (chances of 6 %), `few` (some 15 records a group), `dependent` (all groups have nearly the same bars, so the
-comparisons nearly agree), `loose` (a counterfactual is nearly independent of its record), `values` (three reference values with
-chances of their own), `draws` (five counterfactuals of each record in each group, as for ranges of numbers).
+Worlds: `equal` (all groups have the chance of the reference), `shifted` (all have the same lower one), `one bad`, `spread` (from far below
+to above), `rare` (chances of 6 %), `few` (some 15 records a group), `dependent` (all groups have nearly the same bars), `loose` (a
+counterfactual is nearly independent of its record), `values` (three reference values with chances of their own), `draws` (five
+counterfactuals of each record in each group).
 """
 
 import argparse

@@ -1,10 +1,8 @@
 """Counts how often the 95 % intervals of sampled records hold the truth, by the rule of the sample.
 
-    scripts/trial coverage-sampling [--windows 300] [--records 4000] [--seed 1] [--only payload,balanced,feedback]
-
 Each window draws records of two groups with known chances, keeps each with the chance of its rule, and measures the kept ones with the
-weights 1/chance: rates of payload (intervals in closed form), balanced data (each record with one counterfactual), and labels (drawn
-intervals, whose spread is that of Kish's number of records). The truth of a figure is its value in a world of four million records.
+weights 1/chance: rates of payload, balanced data (each record with one counterfactual), and labels. The truth of a figure is its value in a
+world of four million records.
 """
 
 import argparse
@@ -20,7 +18,7 @@ from app.metrics.groups import FloatArray, IntArray, as_groups
 
 GROUPS = as_groups((("monitored", "monitored"), ("reference", "reference")))
 RATES = np.array([0.18, 0.25])
-"""Chances of a favourable outcome: monitored, reference."""
+"""Of a favourable outcome: monitored, reference."""
 
 LABELS = np.array([0.3, 0.35])
 """Chances of a favourable label."""

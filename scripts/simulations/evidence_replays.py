@@ -1,10 +1,8 @@
 """Replays public data hour by hour with a model that is swapped at hour 300, and prints when the detector says so and since when.
 
-    scripts/trial evidence-replays [--runs 20] [--data FOLDER]
-
-A logistic regression is fitted to one file of Adult and of the OpenScale credit data, and the rows of the other file come in random order,
-so many an hour. The first model approves women at 0.95 of the men's rate, the second at a lower ratio: it differs only in its cut-off for
-women, so both ratios are exact on all rows. Nothing is random but the order, from fixed seeds. Printed are medians over the orders.
+A logistic regression is fitted to one file of Adult and of the OpenScale credit data, and the rows of the other file come in random order.
+The first model approves women at 0.95 of the men's rate, the second at a lower ratio by another cut-off for women, so both ratios are exact
+on all rows. Printed are medians over the orders, which are from fixed seeds.
 """
 
 import argparse

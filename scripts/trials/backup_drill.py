@@ -1,11 +1,8 @@
 """Drills the loss of an installation: backup under load, restore in another place, comparison of every row.
 
-    scripts/trial backup-drill [--records 20000]
-
-Starts a service on a Postgres of its own and logs records while `evenhand backup` runs. Then the installation is deleted, `evenhand
-restore` loads the backup into a fresh one, and SQL of this script compares: every record that was acknowledged before the backup began is
-there once, none is half there (its id, and itself), every other table has the rows of before, and the stored secret of the endpoint can
-be read with the kept key. Prints times; ends with 1 if anything differs.
+`evenhand backup` runs while records are logged; then the installation is deleted, and `evenhand restore` loads the backup into a fresh one.
+Every record that was acknowledged before the backup began must be there once, none half, every other table have its rows, and the stored
+secret be readable with the kept key. Ends with 1 if anything differs.
 """
 
 import argparse

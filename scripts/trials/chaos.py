@@ -1,9 +1,7 @@
 """Loads all doors of two services while a seeded plan kills and cuts off what carries them, and checks what is left.
 
-    scripts/trial chaos [--minutes 30] [--seed N] [--without-disk] [--keep-logs FOLDER]
-
 Services, workers, Postgres, the model and clients are killed and cut off; as root a disk is filled, too. Nothing may be lost, nothing be
-stored twice, and every figure is computed again. The exit status is 1 if anything is not as it must be.
+stored twice, and every figure is computed again; else the exit status is 1.
 """
 
 import argparse

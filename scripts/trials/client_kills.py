@@ -1,14 +1,8 @@
 """Kills programs that log with a spool at random moments, and counts what arrives: nothing that was on disk may be missing.
 
-    scripts/trial client-kills [--kills 50] [--seed N]
-
-Each program logs as fast as it can, with the real client and one spool folder for all, and says after each `flush(0)` how many of its
-records are on disk. It is killed (SIGKILL) at a random moment up to a second later, and the next one starts, which takes over the files
-that were left. A stand-in for the service answers all the time, and is asked again for what was sent when a program died. At the end:
-
-- every record that was on disk at a kill is stored;
-- no record is stored under two ids, and nothing is stored that no program logged;
-- the spool folder is empty.
+Each program logs as fast as it can, with one spool folder for all, says after each `flush(0)` how many of its records are on disk, and is
+killed up to a second later; the next one takes over its files. At the end every record that was on disk is stored, none under two ids, and
+the folder is empty.
 """
 
 import argparse
@@ -31,7 +25,7 @@ LONGEST_BURST = 400
 
 
 def main() -> None:
-    """Runs everything and prints the counts; the exit status says whether nothing was lost or doubled."""
+    """Runs everything; the exit status says whether nothing was lost or doubled."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)

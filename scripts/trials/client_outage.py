@@ -1,15 +1,9 @@
 """Logs under load while the service is away, then lets it come back, and counts what arrives.
 
-    scripts/trial client-outage [--minutes 10] [--rate 200] [--kills 9]
-
-Three programs log at that rate, with the real client, to a port at which nothing listens: one with a spool, one without (its queue
-overflows, by intention), and one with a spool that is killed (SIGKILL) and started again. After the minutes a stand-in for the service
-listens there. At the end:
-
-- every record of the first program is stored, and every one of the third that was on disk by a `flush(0)` before a kill;
-- of the second, stored records and those that the client reports as not received add up to all;
-- no record is stored twice: one that is sent again has its id and counts as duplicate;
-- memory did not grow after the queue was full, and the times of `log()` are those of a service that answers.
+Three programs log at that rate to a port at which nothing listens: one with a spool, one without (its queue overflows, by intention), and
+one with a spool that is killed and started again. Then a stand-in for the service listens there. Every record of the first program must be
+stored, and every one of the third that was on disk; of the second, stored records and those reported as not received add up to all; none is
+stored twice; memory did not grow after the queue was full, and `log()` takes as long as with a service.
 """
 
 import argparse
@@ -54,7 +48,7 @@ class Program:
 
 
 def main() -> None:
-    """Runs everything and prints the counts; the exit status says whether all of it holds."""
+    """Runs everything; the exit status says whether all of it holds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0, help="time for which the service is away")
     parser.add_argument("--rate", type=int, default=200, help="records a second of each program")

@@ -1,10 +1,8 @@
 """Runs the client under gunicorn with pre-fork and under Ray Serve, and counts what arrives.
 
-    scripts/trial client-programs [--cache FOLDER] [--only gunicorn-wsgi,gunicorn-asgi,ray] [--calls 400]
-
-Each program runs in an environment of its own with the released server: gunicorn that loads the application once and forks four workers
-(WSGI, and ASGI with uvicorn's worker), and Ray Serve with an ASGI ingress under a route prefix, two replicas. Eight callers call it, then
-it is asked to stop (SIGTERM). Every call that was answered must have arrived at a stand-in for the service, once.
+Each program runs in an environment of its own: gunicorn that loads the application once and forks four workers (WSGI, and ASGI with
+uvicorn's worker), and Ray Serve with two replicas under a route prefix. Eight callers call it, then it gets SIGTERM. Every answered call
+must have arrived at a stand-in for the service, once.
 """
 
 import argparse
@@ -56,7 +54,7 @@ KINDS = {
 
 
 def main() -> None:
-    """Runs every program and prints a line for each; the exit status says whether every record arrived once."""
+    """Runs every program; the exit status says whether every record arrived once."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "evenhand-servers"
     parser.add_argument("--cache", type=Path, default=default, help=f"folder of the environments (default: {default})")
@@ -116,11 +114,7 @@ def running(command: list[str], python: str, url: str) -> Iterator[None]:
 
 
 def await_ready(url: str) -> None:
-    """Returns once the program answers.
-
-    Raises:
-        OSError: it does not, for four minutes.
-    """
+    """Returns once the program answers; raises OSError after four minutes."""
     deadline = time.monotonic() + READY_SECONDS
     while True:
         try:

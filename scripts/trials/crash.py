@@ -1,7 +1,5 @@
 """Kills the service, its worker, its Postgres and all of it, again and again under load, and counts what was lost: nothing may be.
 
-    scripts/trial crash [A B …] [--kills 20] [--checks 200] [--seed N] [--keep-logs FOLDER]
-
 Six stories, A to F, one after the other; about 20 minutes. The exit status is 1 if anything was not as it must be.
 """
 

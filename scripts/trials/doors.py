@@ -1,9 +1,7 @@
 """Attacks its own service on loopback, and says whether others were still served: heads, silence, pipelining, reports, bodies.
 
-    scripts/trial doors [--code FOLDER]
-
-Starts `evenhand serve` of the code in FOLDER (default: this repository) in a temporary folder, with its own database and on a free
-port, and ends it again. Needs Linux (/proc) and a few minutes. The exit status is 1 if an attack got through.
+Starts `evenhand serve` of the code in FOLDER with its own database on a free port. Needs Linux (/proc) and a few minutes. The exit status
+is 1 if an attack got through.
 """
 
 import argparse
@@ -79,7 +77,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Results of an attack: megabytes of the API before and at most, and the number of good requests answered meanwhile."""
+    """Megabytes of the API before and at most, and the number of good requests answered meanwhile."""
 
     attack: str
     before: float

@@ -1,10 +1,7 @@
 """Runs tests on every supported major version of Postgres that is installed on this machine.
 
-    scripts/trial postgres-versions [--bin FOLDER …] [TESTS …]
-
-Looks in the folders of Debian's packages (`apt-get install postgresql-15`), in the wheel of the embedded server, and in the folders of
-`--bin`. Each version gets a cluster of its own; as root it runs as the account postgres. Prints one line a version, and the versions that
-are not installed. Ends with 1 if tests fail.
+Looks in the folders of Debian's packages (`apt-get install postgresql-15`), in the wheel of the embedded server, and in those of `--bin`.
+As root each cluster runs as the account postgres. Ends with 1 if tests fail.
 """
 
 import argparse

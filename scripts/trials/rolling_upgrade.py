@@ -1,14 +1,9 @@
 """Upgrades a service under load from an earlier commit to this one, and counts what callers lose.
 
-    scripts/trial rolling-upgrade [--from COMMIT] [--rate 100] [--seconds 6] [--long-read 4] [--own-environment]
-
-Checks the commit out next to this one and starts its service and worker on a Postgres of its own. Callers log records and labels, ask for
-readiness, for the overview and for the checks, at a fixed rate, without a pause and without a retry. Then, in this order: this version
-migrates the database while the old processes serve, and while one session reads the log for `--long-read` seconds, as an export may; an
-hour is checked by the old worker on the new schema; a service and a worker of this version start next to the old ones and share the load;
-the old ones are stopped as a load balancer would, without new requests.
-Prints the answers by status and phase with the slowest one, and by SQL of its own: every acknowledged record and label is stored exactly
-once.
+Starts the commit's service and worker on a Postgres of its own. Callers log records and labels, ask for readiness, for the overview and for
+the checks, at a fixed rate and without a retry. This version migrates the database while the old processes serve, and while one session
+reads the log for `--long-read` seconds; the old worker checks an hour on the new schema; a service and a worker of this version share the
+load; the old ones are stopped as a load balancer would. Every acknowledged record and label must be stored exactly once.
 
 `--own-environment` installs the lock file of the commit into an environment of its own; by default it must be the one of this commit.
 """

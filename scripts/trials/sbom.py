@@ -1,7 +1,7 @@
 """Writes a bill of materials (CycloneDX) of an installation, and checks licences and disclosed weaknesses; works offline.
 
-Names, versions and hashes are those of requirements.lock, licences those that the installed packages declare. With `--advisories`, a
-folder with advisories in the form of OSV (a copy of https://github.com/pypa/advisory-database as JSON), versions are compared with them.
+Names, versions and hashes are those of requirements.lock, licences those that the installed packages declare. `--advisories` is a folder of
+advisories in the form of OSV (a copy of https://github.com/pypa/advisory-database as JSON).
 """
 
 import argparse
@@ -54,7 +54,7 @@ class PinnedPackage:
 
     @property
     def is_allowed(self) -> bool:
-        """Returns whether every licence that applies is allowed; of alternatives one is enough."""
+        """Whether every licence that applies is allowed; of alternatives one is enough."""
         if self.licence is None:
             return not self.is_installed
         return any(all(part.strip("() ") in ALLOWED for part in choice.split(" AND ")) for choice in self.licence.split(" OR "))
@@ -107,7 +107,7 @@ def find_weaknesses(packages: Sequence[PinnedPackage], folder: Path) -> Iterator
     """Yields a sentence for each advisory of the folder that a package is affected by.
 
     Raises:
-        ValueError: the folder holds no advisory, so that nothing would be compared.
+    ValueError: the folder holds no advisory, so that nothing would be compared.
     """
     by_name = {_normalise(one.name): one for one in packages}
     count = 0
@@ -152,7 +152,7 @@ def is_affected(version: str, affected: dict[str, Any]) -> bool:
 
 
 def main() -> int:
-    """Writes the file and prints what was found; returns 1 if a licence is not allowed or a package has a known weakness."""
+    """Writes the file; returns 1 if a licence is not allowed or a package has a known weakness."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lock", type=Path, default=REPOSITORY / "requirements.lock", help="lock file (default requirements.lock)")
     parser.add_argument("--output", type=Path, default=Path("sbom.cdx.json"), help="file to write (default sbom.cdx.json)")
@@ -181,7 +181,7 @@ def _read_licence(name: str) -> tuple[str | None, bool]:
     if declared or name in _READ_BY_HAND:
         return declared or _READ_BY_HAND[name], True
     classifiers = [one.rpartition(" :: ")[2] for one in facts.get_all("Classifier") or [] if one.startswith("License ::")]
-    # Whether several are alternatives is not said, so all must be allowed; one that is not known here is kept, and refused.
+    # Whether several are alternatives is not said, so all must be allowed; one that is not known here is refused.
     known = [_CLASSIFIERS.get(one, f"LicenseRef-{re.sub(r'[^A-Za-z0-9.-]+', '-', one)}") for one in classifiers if one != "OSI Approved"]
     text = (facts.get_all("License") or [""])[0].strip()
     return (" AND ".join(known) or (text if text in ALLOWED else None)), True

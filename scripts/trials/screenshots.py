@@ -24,7 +24,6 @@ from tests.service import running_service
 REPOSITORY = Path(__file__).resolve().parents[2]
 README_PICTURE = REPOSITORY / "docs" / "screenshot.png"
 FLEETS = (15, 500)
-"""Deployments whose overview is taken."""
 
 DAYS_OF_FLEETS = 2
 README_PAGE = "fairness"

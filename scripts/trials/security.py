@@ -1,7 +1,5 @@
 """Asks a service of its own, on loopback only, as everybody who may not: every route by every role, and made-up requests.
 
-    scripts/trial security [matrix] [fuzz] [--examples 25]
-
 The exit status is 1 if an attack succeeds. `scripts/trial doors` attacks by raw sockets.
 """
 

@@ -15,7 +15,7 @@ PACKAGES = {
     "bentoml": ["bentoml==1.4.39", "scikit-learn==1.9.1", "pandas==3.1.1"],
     "triton": ["nvidia-pytriton==0.7.0", "tritonclient[http]==2.73.0", "scikit-learn==1.9.1", "pandas==2.3.3"],
 }
-"""The packages of each environment. All have one version of scikit-learn, so that all can load the model."""
+"""All have one version of scikit-learn, so that all can load the model."""
 
 
 SHOWN_PACKAGES = ("mlflow", "mlserver", "mlserver-sklearn", "kserve", "bentoml", "nvidia-pytriton", "tritonclient", "scikit-learn")
@@ -31,7 +31,7 @@ def make_environment(folder: Path, packages: list[str], interpreter: str) -> str
     python, done = str(folder / "bin" / "python"), folder / "installed.json"
     if not done.exists() or json.loads(done.read_text()) != packages:
         print(f"installing {', '.join(packages)} ...", file=sys.stderr, flush=True)
-        # Without its own pip: a system's Python may lack the module that brings it.
+        # A system's Python may lack the module that brings pip.
         subprocess.run([interpreter, "-m", "venv", "--clear", "--without-pip", folder], check=True)  # noqa: S603 - a Python of this machine
         install = [
             sys.executable,

@@ -1,4 +1,4 @@
-"""Real model servers, and programs in the documented form of a format: the ways to ask each, and its process."""
+"""Real model servers, and programs in the documented form of a format."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ class Way:
 
     @property
     def has_lists(self) -> bool:
-        """Returns whether the server answers a probability for each class."""
+        """Whether the server answers a probability for each class."""
         return self.outputs != ("prediction", "probability")
 
 

@@ -1,10 +1,7 @@
 """Compares what a check measures through real model servers: the same model, the same rows, the same check, in every payload format.
 
-    scripts/trial servers [--cache FOLDER] [--only mlflow,kserve,…]
-
-Each server runs in an environment of its own, made below the cache folder (about 3 GB for all), listens on 127.0.0.1 and is ended
-afterwards. Formats of vendors whose servers cannot run here are spoken by a program in their documented form, and the report says
-so. The exit status says whether all measurements are equal to the reference at 1e-12.
+Each server runs in an environment of its own, made below the cache folder (about 3 GB for all). Formats of vendors whose servers cannot run
+here are spoken by a program in their documented form. The exit status says whether all measurements are equal to the reference at 1e-12.
 """
 
 import argparse
@@ -55,7 +52,7 @@ Figure = tuple[Any, ...]
 
 
 def main() -> None:
-    """Runs everything and prints a line for each way; see the module."""
+    """Runs everything and prints a line for each way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "evenhand-servers"
     parser.add_argument("--cache", type=Path, default=default, help=f"folder of the environments (default: {default})")
@@ -208,7 +205,7 @@ def _watch(database: Database, definition: Definition, *, deployment_id: str) ->
 
 
 def _find(definition: Definition, row: dict[str, Any]) -> str:
-    """Returns the format that the endpoint test finds by trying, without knowing which one it is."""
+    """Returns the format that the endpoint test finds by trying."""
     if definition.endpoint is None:
         return "none"
     question = Question(

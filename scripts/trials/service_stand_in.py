@@ -1,4 +1,4 @@
-"""A stand-in for the service that keeps the ids of records and the counts of missing ones, for scripts about the client."""
+"""A stand-in for the service that keeps the ids of records and the counts of missing ones."""
 
 import json
 import socket

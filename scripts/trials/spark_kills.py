@@ -1,10 +1,8 @@
 """Kills executors at random moments while they ask the model about copies, and compares with a run that nobody disturbs.
 
-    scripts/trial spark-kills [20] [--mlflow]
-
-Each round is a check of its own deployment on the same records. Printed are the rows that the model was asked about: those needed, and
-those asked again because the answer was under way when its executor was killed. The exit status says whether all figures were equal and
-no more was asked again than was under way. The model answers over HTTP, or is a real MLflow model that the executors load.
+Each round is a check of its own deployment on the same records. Printed are the rows that the model was asked about. The exit status says
+whether all figures were equal and no more was asked again than was under way. The model answers over HTTP, or is a real MLflow model that
+the executors load.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The executors of the Spark workers that `scripts/trials/spark` started, and the memory that they and their Python processes take."""
+"""The executors of the Spark workers that `scripts/trials/spark` started, and their memory."""
 
 import os
 import threading
@@ -48,7 +48,7 @@ class ExecutorMemory:
 
 
 def _is_executor(process: psutil.Process) -> bool:
-    """Returns whether it is an executor that runs; one that has ended says nothing of itself."""
+    """Returns whether it is an executor that runs."""
     try:
         return any("CoarseGrainedExecutorBackend" in word for word in process.cmdline())
     except psutil.Error:
@@ -66,5 +66,5 @@ def _below(process: psutil.Process) -> list[psutil.Process]:
 def _peak_of(process: psutil.Process) -> float:
     try:
         return peak_megabytes(process.pid)
-    except (OSError, StopIteration):  # it has ended
+    except (OSError, StopIteration):
         return 0.0

@@ -1,7 +1,6 @@
 """One side of `scripts/bench metrics`: makes the rows, works on request, and reports seconds and memory.
 
-Runs in any interpreter that has numpy and pandas; knows nothing of this project. The parent writes one line per pass to standard
-input and reads one line of JSON back.
+Runs in any interpreter that has numpy and pandas; the parent writes one line per pass to standard input and reads one line of JSON back.
 """
 
 import argparse
@@ -32,7 +31,7 @@ YEARS = 16
 REFERENCE_SEX, REFERENCE_RACE = "Male", "White"
 
 FACETS = ("sex", "race", "sex_race")
-"""Sex, race, and sex × race as the single column that most of the libraries need for it."""
+"""The last as the single column that most of the libraries need for sex × race."""
 
 Prepare = Callable[[pd.DataFrame], Any]
 Work = Callable[[Any], int]
@@ -70,10 +69,8 @@ def crossed(frame: pd.DataFrame) -> np.ndarray:
 def run_side(package: str | None, prepare: Prepare, work: Work) -> None:
     """Makes the rows, warms up, then does one pass per line of standard input.
 
-    Args:
-        package: the distribution whose version is reported; None for this project.
-        prepare: returns what its users would already have; not timed, and its memory belongs to the baseline.
-        work: one pass.
+    Of `package` the version is reported. `prepare` returns what its users would already have: it is not timed, and its memory belongs to
+    the baseline.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, required=True)
@@ -85,7 +82,7 @@ def run_side(package: str | None, prepare: Prepare, work: Work) -> None:
     prepared = prepare(make_frame(options.rows, options.seed))
     baseline = _forget_peak()
     figures = work(prepared)
-    # Of the warm-up alone: aif360 keeps every data set it has measured, which would add up over the passes.
+    # Of the warm-up alone: aif360 keeps every data set it has measured.
     peak = _peak_megabytes()
     about = {"version": version(package) if package else "", "figures": figures, "baseline_mb": baseline, "peak_mb": peak}
     print(json.dumps(about), file=answers, flush=True)

@@ -1,7 +1,4 @@
-"""smclarify: its post-training bias report without the flip test, of one facet (women against all others), or of every one.
-
-With `--every` each value of sex, of race and of sex × race is compared with all others, as the library does when no value is given.
-"""
+"""smclarify: its post-training bias report without the flip test, of one facet (women and others) or, with `--every`, of each value."""
 
 import sys
 

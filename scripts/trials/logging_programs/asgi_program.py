@@ -1,4 +1,4 @@
-"""A model under FastAPI with the middleware; `EVENHAND_…` says where it logs. Loaded once by gunicorn, before it forks its workers."""
+"""A model under FastAPI with the middleware; `EVENHAND_…` says where it logs."""
 
 import os
 

@@ -1,7 +1,4 @@
-"""Serves a model in every payload format by its documented form: for vendors whose servers cannot run here, and as the reference.
-
-python documented.py FOLDER KIND PORT REPOSITORY
-"""
+"""Serves a model in every payload format by its documented form, also as the reference: python documented.py FOLDER KIND PORT REPOSITORY"""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

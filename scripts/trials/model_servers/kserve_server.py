@@ -1,7 +1,4 @@
-"""Serves both models by KServe's Python server, which speaks v1 and v2.
-
-python kserve_server.py FOLDER PORT
-"""
+"""Serves both models by KServe's Python server, which speaks v1 and v2: python kserve_server.py FOLDER PORT"""
 
 import sys
 

@@ -1,7 +1,4 @@
-"""Saves the models for `mlflow models serve`. Runs in the environment of MLflow.
-
-python save_mlflow.py FOLDER
-"""
+"""Saves the models for `mlflow models serve`: python save_mlflow.py FOLDER"""
 
 import json
 import sys

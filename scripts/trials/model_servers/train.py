@@ -1,8 +1,5 @@
-"""Makes the models that the real servers serve, and the rows that are asked about.
+"""Makes the models that the real servers serve, and the rows that are asked about: python train.py FOLDER
 
-    python train.py FOLDER
-
-Two pipelines decide on credit: `whole` with columns of numbers only, `mixed` with text, a fraction, a whole number and a yes or no.
 Runs in the environment with the oldest numpy: newer ones read what it writes.
 """
 

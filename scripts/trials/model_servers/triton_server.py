@@ -1,7 +1,4 @@
-"""Serves both models by Triton itself, through PyTriton.
-
-python triton_server.py FOLDER PORT
-"""
+"""Serves both models by Triton itself, through PyTriton: python triton_server.py FOLDER PORT"""
 
 import sys
 
