@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parents[1]
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
 RUFF_RULES = "C901,PLR0911,PLR0912,PLR0913,PLR0915"
-"""Complexity, and numbers of returns, branches, parameters and statements of a function."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -80,7 +79,6 @@ def _is_mixed_tuple(node: ast.AST) -> bool:
 
 
 def _called_once(tree: ast.Module, functions: Sequence[Function]) -> list[str]:
-    """Returns the private functions that their module names exactly once."""
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)]
     named = Counter(node.id if isinstance(node, ast.Name) else node.attr for node in nodes)
     private = (function.name for function in functions if function.name.startswith("_"))

@@ -12,7 +12,6 @@ from .. import VERSION
 from ..errors import EvenhandError
 
 GARBAGE_THRESHOLD = 20_000
-"""New containers before the garbage collector runs; a batch of records creates a few thousand, none of them in cycles."""
 
 # Before a command is loaded: with Python's own 700, collections take a fifth of the time of the imports.
 gc.set_threshold(GARBAGE_THRESHOLD)

@@ -53,7 +53,7 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
                     os.link(draft, file)  # unlike a rename, never replaces a file created meanwhile
                 except FileExistsError:
                     _refuse_existing(file)
-                except OSError:  # a file system without links
+                except OSError:
                     _refuse_existing(file)
                     draft.replace(file)
             write_through(file.parent)

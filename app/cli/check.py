@@ -68,7 +68,6 @@ def _parse_time(option: str, text: str) -> datetime:
 
 
 def _follow(database: Database, run: CheckRun) -> CheckRun:
-    """Returns the check when it has ended."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("queued", total=None)

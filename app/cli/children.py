@@ -19,7 +19,6 @@ class ChildSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     inherited_files: tuple[int, ...] = ()
     is_restarted: bool = True
-    """False for a process that does its work once: its end is no failure."""
     stop_seconds: float = 15.0
 
 

@@ -30,7 +30,6 @@ from .startup import command_settings
 command = typer.Typer(add_completion=False)
 
 MAX_SKEW = timedelta(seconds=5)
-"""Clock difference to the database that is still normal."""
 
 MIN_FREE_BYTES = 2 * 2**30
 
@@ -103,7 +102,6 @@ def examine(settings: Settings) -> Iterator[Finding]:
 
 def look_at_disk(folder: Path) -> Finding:
     """Returns the state of the disk of the data folder."""
-    # The folder may not be there yet.
     existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
     free = shutil.disk_usage(existing).free
     words = f"{free / 2**30:.1f} GiB are free at {existing}."

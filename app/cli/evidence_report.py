@@ -46,7 +46,6 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
         console.print()
         for sentence in map(phrase_evidence, evidence.comparisons):
             console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
-    # Tables pad their lines with spaces.
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 

@@ -59,7 +59,6 @@ def example(
 def _run_story(
     settings: Settings, stop: threading.Event, performance: Performance, listener: socket.socket, *, hours: int, once: bool
 ) -> bool:
-    """Runs everything until it is stopped; returns whether the story reached its end."""
     keys: queue.SimpleQueue[str] = queue.SimpleQueue()
     model = ChildSpec(
         name="model",
@@ -84,7 +83,7 @@ def _run_story(
             )
         finally:
             stop.set()
-            listener.close()  # clients still in the queue are refused instead of waiting
+            listener.close()
     try:
         finished.result()
     except Stopped:
@@ -94,7 +93,6 @@ def _run_story(
 
 @contextlib.contextmanager
 def _log_to_file(folder: Path) -> Iterator[Path]:
-    """Sends log lines of this process and its children to a file: the terminal is for the story."""
     path = folder / LOG_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -36,8 +36,6 @@ class _Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """The answer to a request that is not read to its end."""
-
     kind: ProblemKind
     detail: str
 
@@ -120,7 +118,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Called by the parser."""
-        if self._phase is _Phase.IDLE:  # the next of several requests in one piece
+        if self._phase is _Phase.IDLE:
             self._begin(_Phase.HEAD)
         self._unread = self._unread or 1  # the rest of that piece is not counted, and still the connection is not silent
         super().on_message_begin()
@@ -186,7 +184,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self.transport.is_closing():
             return
         elif self._is_refused:
-            if self._found is not None and self.cycle.response_complete:  # the earlier requests have their answers
+            if self._found is not None and self.cycle.response_complete:
                 self._answer(self._found)
         elif self._phase is not _Phase.IDLE:
             self._look_at_request(now)
@@ -206,13 +204,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unsent = unsent, now
 
     def _look_at_request(self, now: float) -> None:
-        if self.flow.read_paused:  # this side keeps the client from sending
+        if self.flow.read_paused:
             self._begin(self._phase)
         elif self._phase is _Phase.HEAD:
             if now < self._since + self._bounds.head_seconds:
                 return
             if not self._unread:
-                self.transport.close()  # there is no request, so there is no answer
+                self.transport.close()
                 return
             self._refuse(_Refusal(_SLOW, f"The request's head was not complete after {self._bounds.head_seconds:g} seconds."))
         elif now >= self._since + self._bounds.body_seconds:
@@ -249,7 +247,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         elif self.cycle is not None and not self.cycle.response_complete:
-            self._found = refusal  # the answers to earlier requests come first
+            self._found = refusal
             return
         self._answer(refusal)
 

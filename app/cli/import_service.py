@@ -19,7 +19,6 @@ from ..imports.report import RejectedRow
 
 TIMEOUT_SECONDS: Final = 60
 PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
-"""Seconds between attempts: long enough for a service that restarts."""
 
 _AGAIN: Final = frozenset(
     {
@@ -160,7 +159,6 @@ def open_client(url: str, key: str) -> httpx.Client:
 
 
 def _read_column(found: Mapping[str, Any]) -> Column:
-    """Returns a column as its values are sent."""
     storage = found.get("storage")
     sent = FieldType(storage["sent"] if storage else found["type"])
     is_number = sent in (FieldType.INTEGER, FieldType.NUMBER)

@@ -33,12 +33,10 @@ from .import_service import ImportService, open_client
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once.")
 
 STATE_FOLDER: Final = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
-"""Folder of the notes that a stopped import continues from."""
 
 POLL_SECONDS: Final = 1.0
 
 MAX_SHOWN: Final = 10
-"""Max kinds of rejections, and max rejected rows, that are printed."""
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of one layout.", exists=True, dir_okay=False, readable=True)]
 Url = Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service.")]

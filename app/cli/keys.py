@@ -29,7 +29,6 @@ from .startup import command_settings
 
 PAGE = 500
 COMMAND_LINE = "command line"
-"""The actor of changes that this machine's commands make."""
 
 _EXPIRES = "Days after which the key is refused; left out for a key that does not expire."
 _EXPIRES_ROTATED = "Days after which the new key is refused; left out for as many as the old one had."

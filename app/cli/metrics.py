@@ -51,7 +51,7 @@ def metrics(
             "metrics": metric or (None if every else DEFAULT),
             "seed": seed,
         }
-        if each:  # each by itself and, last, all together
+        if each:
             reports = list(measure_attributes(frame, attributes=attribute, **arguments).values())
         else:
             reports = [measure_frame(frame, attribute=attribute, **arguments)]

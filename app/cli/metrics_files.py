@@ -43,7 +43,6 @@ MISSING_TEXTS = (
     "nan",
     "null",
 )
-"""Missing values where a column is not read as text: those of `pandas.read_csv`."""
 
 _UNREADABLE = (
     ValueError,
@@ -72,7 +71,6 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], *, texts: Coll
         # As the file spells the names: pandas renames the second of two equal ones.
         header, separator = _read_header(file, ","), ","
         wanted = {name for names in columns.values() for name in names if name is not None}
-        # A name with a comma in it is found first.
         for other in (";", "\t") if len(header) == 1 and not wanted <= set(header) else ():
             apart = _read_header(file, other)
             if wanted <= set(apart):
@@ -123,7 +121,7 @@ def check_target(output: Path, file: Path) -> None:
         is_measured, is_file = is_there and target.samefile(file), target.is_file()
     except OSError as error:
         raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
-    except RuntimeError as error:  # a circular link
+    except RuntimeError as error:
         raise InvalidInput.of("output", f"{output} is a link that leads back to itself") from error
     if is_measured:
         raise InvalidInput.of("output", f"{output} is the file that is measured; write to another one")
@@ -170,7 +168,6 @@ def _report_unreadable(file: Path) -> Iterator[None]:
 
 
 def _format_csv(report: Report | Sequence[Report]) -> str:
-    """Returns the rows; of several reports with the attribute in front."""
     if isinstance(report, Report):
         frame = report.to_frame()
     else:

@@ -42,7 +42,6 @@ def require_no_longer_line(file: Path, names: int, separator: str = ",") -> None
 
 
 def _find_longer_row(file: Path, names: int, separator: str) -> tuple[int, int] | None:
-    """Returns the first row that is too long, not counting empty lines, and its number of values."""
     found: list[tuple[int, int]] = []
     ends_with_separator = False
 

@@ -22,7 +22,6 @@ SCOPES = {
     "attribute": "all groups",
     "overall": "everybody",
 }
-"""Name in the table of each scope without a label."""
 
 _MEANINGS = {
     Verdict.FAIR: "the value is within the limits, even if its interval reaches outside",
@@ -34,7 +33,6 @@ _MEANINGS = {
 
 PAIR = 2
 GROUPS_NAMED = 12
-"""Max groups that the heading names."""
 
 
 def render_report(report: Report, name: str, console: Console) -> str:
@@ -60,7 +58,6 @@ def render_report(report: Report, name: str, console: Console) -> str:
             kept = printable(sentence).replace(" %", "\u00a0%")
             item = textwrap.fill(kept, console.width, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
             console.print(escape(item.replace("\u00a0", " ")), soft_wrap=True)
-    # Tables pad their lines with spaces.
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
@@ -87,7 +84,6 @@ def _name_search(measured: Measured) -> str:
 
 
 def _allow(measured: Measured) -> str:
-    """Returns the interval that allows for the choice, as a sentence to append, or ""."""
     interval, many = measured.for_choice, measured.worst_of
     if interval is None or isinstance(measured.number, Undefined):
         return ""
@@ -97,7 +93,6 @@ def _allow(measured: Measured) -> str:
 
 
 def _notes(shown: Sequence[Measured]) -> Iterator[str]:
-    """Yields the meaning of the marks and the verdicts in the table."""
     if any(_is_cautioned(measured) for measured in shown):
         yield "* The records are too few, or too unevenly spread, for the interval to be relied on."
     verdicts = {judged(measured) for measured in shown} - {None, Verdict.NOT_COMPUTABLE}
@@ -146,7 +141,6 @@ def _table(shown: Sequence[Measured]) -> Table:
             value = _format_cell(number.value, number.value)
             lower, upper = ("open" if end is None else _format_cell(end, number.value) for end in (number.lower, number.upper))
             interval = f"{lower} to {upper}"
-        # Marked or blank, so that the digits stay in line.
         interval += "" if not marked else "*" if _is_cautioned(measured) else " "
         given = judged(measured)
         verdict = "" if given is None else _word(given)

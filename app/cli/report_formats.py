@@ -31,7 +31,6 @@ COLUMNS: Final = {
     SheetName.PROBABILISTIC: _COUNTS[:3],
     SheetName.CONTROLS: _COUNTS[:3],
 }
-"""Columns that a sheet has even without a category."""
 
 
 def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
@@ -75,7 +74,6 @@ def render_csv(report: SelectionReport) -> str:
 
 
 def _flatten(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Returns the leaves of a row by their path, such as `score.gap.smd`."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         path = f"{before}.{name}" if before else name

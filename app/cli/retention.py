@@ -29,7 +29,7 @@ def run() -> None:
     settings = command_settings()
     places = OwnPlaces(settings.table_folders, settings.answers_dir)
     with ready_database(settings) as database:
-        lower_priority()  # not before: a Postgres that is started here keeps the usual one
+        lower_priority()
         with alone(database, POLICIES) as is_alone:
             if not is_alone:
                 raise Conflict("A worker applies the policies of retention. Nothing was done; try again in a moment.")

@@ -52,7 +52,6 @@ def _rotate_file(database: Database, path: Path) -> None:
 
 
 def _reseal(database: Database, box: SecretBox) -> str:
-    """Returns in words how many secrets were encrypted with the present key."""
     with database.transaction() as session:
         wait_for_sealing(session)
     with database.transaction() as session:

@@ -38,7 +38,6 @@ def serve(
 
 
 def _explain_first_key(settings: Settings, database: Database) -> list[str]:
-    """Says how to create the first key, in a line that can be pasted in any folder."""
     with database.transaction() as session:
         if ApiKeys(session).page(after_no=0, limit=1):
             return []

@@ -60,7 +60,6 @@ def run_service(
             url = named if postgres is None else postgres.start()
             _prepare_database(url, settings, prepare)
             shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
-            # It shares its counters with the API, which answers with them.
             alone = shared | {"EVENHAND_METRICS_PORT": "0"}
             worker = ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=alone)
             specs = [
@@ -114,7 +113,7 @@ def _greet_when_ready(settings: Settings, stop: threading.Event, greet: Callable
     try:
         yield
     finally:
-        stop.set()  # also where the supervisor failed
+        stop.set()
         waiting.join()
 
 

@@ -11,7 +11,6 @@ from ..settings import Settings, load_settings
 from ..telemetry.logs import configure_logging
 
 NICENESS = 5
-"""Niceness of a worker, and of commands that go through many records."""
 
 
 def service_settings() -> Settings:

@@ -13,7 +13,7 @@ from .children import Child, ChildSpec
 POLL_SECONDS = 0.1
 FIRST_DELAY_SECONDS = 0.2
 LONGEST_DELAY_SECONDS = 5.0
-STEADY_SECONDS = 30.0  # after this the delay is the shortest again
+STEADY_SECONDS = 30.0
 
 log = structlog.get_logger()
 
@@ -77,7 +77,6 @@ class Supervisor:
             while not stop.wait(POLL_SECONDS):
                 self.tend()
         finally:
-            # All are asked first: they end at the same time.
             for child in self._children.values():
                 child.ask_to_end()
             for child in self._children.values():

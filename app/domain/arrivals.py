@@ -8,7 +8,6 @@ from typing import Final
 from ..errors import InvalidInput
 
 KEPT: Final = timedelta(days=31)
-"""Age up to which the hourly counts of arrived and rejected records are kept."""
 
 
 class LogKind(StrEnum):

@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Any
 
 FIRST_HASH = bytes(32)
-"""Hash before that of the first event."""
 
 
 class AuditOutcome(StrEnum):

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 ALL_TOGETHER = ""
-"""In place of an attribute's name, for a detector of all together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

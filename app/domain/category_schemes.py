@@ -28,7 +28,6 @@ SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 MAX_MAPPINGS = 20
 
 MAX_VALUES = 500
-"""Max values, or columns of weights, of a mapping."""
 
 MAX_MAPPING_LENGTH = 6_000
 """Max characters of mappings in an address; bodies and files take longer ones."""
@@ -89,11 +88,7 @@ def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
 
 
 def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
-    """Returns the mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W": "White"}}}`.
-
-    Raises:
-    InvalidInput: it has another form, or a mapping cannot be used.
-    """
+    """Returns the mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W": "White"}}}`."""
     try:
         found = json.loads(text)
     except ValueError as error:

@@ -7,7 +7,6 @@ from typing import Any
 MOST_CHANGES = 50
 
 MOST_CHARACTERS = 200
-"""Max characters of a value as JSON; a longer one is cut."""
 
 MORE = "more_changes"
 
@@ -38,8 +37,8 @@ def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
         key = next((key for key in _NAMES if all(isinstance(item.get(key), str) for item in value)), None)
         named = {} if key is None else {item[key]: {name: inner for name, inner in item.items() if name != key} for item in value}
-        if len(named) == len(value):  # no two items have the same name
-            yield path, list(named)  # their order counts, too
+        if len(named) == len(value):
+            yield path, list(named)
             members = named
     if members is None:
         yield path, value

@@ -73,7 +73,6 @@ def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple
 
     Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are returned.
     """
-    # Where no reference is listed, every other value that is seen is a group.
     groups = [None if one.reference is None else {label_of(value) for value in (*one.monitored, *one.reference)} for one in members]
     words = label.split(TOGETHER)
     found: list[tuple[str, ...]] = []
@@ -81,7 +80,6 @@ def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple
         parts = tuple(TOGETHER.join(words[start:end]) for start, end in pairwise((0, *cuts, len(words))))
         if all(listed is None or part in listed for part, listed in zip(parts, groups, strict=True)):
             found.append(parts)
-        # The number of ways grows exponentially with the signs in the label.
         if len(found) == MOST_WAYS:
             break
     return found

@@ -8,7 +8,6 @@ from .texts import name_problem
 
 MAX_DISPLAY_NAME = 60
 MAX_NAMED_GROUPS = 1_000
-"""Max groups with a display name, of all attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 OPENS_AFTER = 3
-"""Checks in a row without an answer before the endpoint is no longer called."""
 
 OPEN_FOR = timedelta(minutes=5)
 """Pause after each further failure. The third repetition of an hourly check comes later than that."""

@@ -11,7 +11,6 @@ from .texts import TOGETHER
 
 _SEPARATOR = ", "
 _PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid ", "under ", "with ", "without ", "working ")
-"""Beginnings of names that say something about people and do not name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,6 @@ class GroupWords:
         return " and ".join(f"{feature} {part}" for feature, part in zip(features, divided, strict=True))
 
     def _say_names(self, attribute: str, group: str) -> str:
-        """Returns the display names as a noun: `women aged 18–25`, `people aged 18–25`; nothing without names."""
         names = self._find_names(attribute, group)
         return f"people {' '.join(names)}" if names and names[0].startswith(_PHRASES) else " ".join(names)
 

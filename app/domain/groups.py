@@ -17,7 +17,6 @@ Role: TypeAlias = Literal["monitored", "reference"]
 NamedGroup: TypeAlias = tuple[str, Role]
 
 NEITHER = -1
-"""The position of a value that is in no group."""
 
 MOST_REFERENCE_VALUES = 100
 """Max reference values if `reference` is left out: with more, copies would outnumber the records a hundredfold."""

@@ -104,7 +104,6 @@ def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any 
         if last in at:
             raise PathUnclear(f"has the place of another value, {spell_path(one.path.steps)}")
         at[last] = one.value
-    # Before the arrays are made.
     empty = _count_empty(root.get("")) if has_elements else 0
     if empty > MOST_EMPTY:
         raise PathUnclear(f"leaves {empty:,} elements of arrays without a value; at most {MOST_EMPTY:,} are written as null")
@@ -116,7 +115,6 @@ class _Branch(dict[Step, Any]):
 
 
 def _count_empty(node: object) -> int:
-    """Returns the number of elements below a place that no path names."""
     if not isinstance(node, _Branch):
         return 0
     indexes = [step for step in node if isinstance(step, int)]

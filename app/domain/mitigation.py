@@ -10,7 +10,6 @@ ONLY_DIRECT = (
     "Mitigation by substitution removes direct bias only: what the model takes from other features stays."
     " Read the payload and the balanced figure together."
 )
-"""Note shown next to every debiased number."""
 
 
 class Mode(StrEnum):

@@ -21,9 +21,7 @@ MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10
 MAX_ATTRIBUTES = 100
 MAX_GROUPS = 100
-"""Max monitored or reference values or ranges of one attribute."""
 MAX_OUTCOMES = 1_000
-"""Max favourable or unfavourable class values."""
 MAX_RANGES = 100
 """Max ranges of one list: each is compared with each other one."""
 MAX_INTERSECTIONS = 20
@@ -32,7 +30,6 @@ MAX_GROUPS_TOGETHER = 1_000
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
-"""Max rows of one attribution: as many as the copies of one check."""
 INTERSECTION_SIZES = (2, 3)
 SUGGESTED = 3
 _INT64 = 2**63
@@ -265,7 +262,6 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
 
 
 def _check_members(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
-    # Where the reference is left out, the check counts again.
     counts = [len(attribute.monitored) + len(attribute.reference or ()) for attribute in attributes]
     if len(counts) not in INTERSECTION_SIZES:
         return
@@ -283,7 +279,6 @@ def _check_members(place: str, attributes: Sequence[MonitoredAttribute]) -> Iter
 
 
 def _check_list(place: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
-    """Yields the problems of one list by itself."""
     if not values:
         yield FieldProblem(place, "must list at least one value")
     for index, value in enumerate(values):
@@ -325,7 +320,6 @@ def _find_problem(value: GroupValue) -> str | None:
 
 
 def _check_overlap(place: str, others: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
-    """Yields the problems of two lists together."""
     # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes here.
     ranges = _ranges(others)[:MAX_RANGES]
     taken = {canonical(other) for other in others if not isinstance(other, Range)}

@@ -77,7 +77,6 @@ class MonitoredAttribute:
 
 LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
-"""A year."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

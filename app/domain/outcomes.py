@@ -26,7 +26,6 @@ class OutcomeTests:
         """Returns the outcome of one answer."""
         if answer is None:
             return Outcome.UNCLASSIFIED
-        # In this order, because an answer that passes both is favourable.
         if self.favourable.passes(answer):
             return Outcome.FAVOURABLE
         return Outcome.UNFAVOURABLE if self.unfavourable.passes(answer) else Outcome.UNCLASSIFIED

@@ -98,6 +98,5 @@ def periods_between(rhythm: ReportRhythm, after: datetime, until: datetime) -> I
 
 
 def _first_of(month: int) -> datetime:
-    """Returns the first moment of a month, counted from the year 0."""
     year, place = divmod(month, _MONTHS_OF_YEAR)
     return datetime(year, place + 1, 1, tzinfo=UTC)

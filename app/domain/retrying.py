@@ -11,7 +11,6 @@ NOTIFICATION_LEASE = timedelta(seconds=60)
 """Silence of a sender after which its notification is sent again: at least twice as long as an attempt may take."""
 
 GIVE_UP_AFTER = timedelta(days=3)
-"""Age at which a notification is given up."""
 
 KEPT = timedelta(days=90)
 """Min time that a notification is kept. While its alert is open it is kept, so that the alert is not sent twice."""

@@ -18,7 +18,6 @@ class TableFormat(StrEnum):
 
 
 FILE_FORMATS = (TableFormat.PARQUET, TableFormat.DELTA, TableFormat.ICEBERG)
-"""The formats that are read."""
 
 NOT_READ = (
     "is a table of a database, which Evenhand does not read: export it to Parquet, Delta or Iceberg files and change the deployment to"

@@ -5,10 +5,8 @@ import unicodedata
 from collections.abc import Collection
 
 MAX_NAME = 200
-"""Max characters of a name for people, a column or a value of a category."""
 
 MAX_TEXT = 10_000
-"""Max characters of a text in a record."""
 
 TOGETHER = " × "
 """Joins the names of attributes that are watched together, and the labels of their groups."""
@@ -16,7 +14,6 @@ TOGETHER = " × "
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 _MOST_PRINTABLE = 400
-"""Max characters of a text that a message quotes."""
 
 _CONTROL_OR_SURROGATE = {"Cc", "Cs"}
 

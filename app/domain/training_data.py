@@ -68,7 +68,6 @@ class CountedBy:
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
     groups: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None], ...]
-    """Feature, monitored and reference values of each attribute."""
     strata: str | None
 
     @property
@@ -98,7 +97,6 @@ class AssociationMeasure(StrEnum):
 
 
 RECOMMENDED_ABOVE = 0.1
-"""The strength, corrected for chance, above which a correlated feature is recommended."""
 
 NOT_CORRECTED = "the training data were uploaded when strengths were not yet corrected for chance; upload them again"
 

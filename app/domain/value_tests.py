@@ -18,7 +18,6 @@ class ValueTest:
         """Returns whether the value passes."""
         if self.only_numbers and isinstance(value, str):
             return False
-        # Parsed only where it is needed: this runs once for each value of a window.
         number = number_of(value) if self.ranges else None
         return canonical(value) in self.texts or (number is not None and any(number in bounds for bounds in self.ranges))
 

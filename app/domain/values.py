@@ -90,7 +90,7 @@ def number_of(value: Scalar | None) -> float | None:
         return None
     try:
         number = float(value)
-    except (ValueError, OverflowError):  # or an integer larger than any float
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 

@@ -7,10 +7,8 @@ from enum import StrEnum
 BEAT_SECONDS = 10
 
 SILENT_AFTER = timedelta(seconds=45)
-"""Silence after which a worker counts as stopped."""
 
 FORGOTTEN_AFTER = timedelta(hours=1)
-"""Age at which the heartbeat of a dead worker is deleted."""
 
 
 class WorkerState(StrEnum):

@@ -71,11 +71,7 @@ class Payload:
 
 
 def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
-    """Returns the profile of the newest payload records of the present model, as version 0.
-
-    Raises:
-    InvalidInput: a monitored attribute is no longer a column, or its groups cannot be determined.
-    """
+    """Returns the profile of the newest payload records of the present model, as version 0."""
     deployment, monitor = goal.deployment, goal.monitor
     columns = tuple(attribute.feature for attribute in goal.attributes())
     query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
@@ -124,7 +120,6 @@ def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, pa
 
 
 def _find_cut_off(payload: Payload) -> tuple[CutOff | None, str | None]:
-    """Returns the cut-off between the scores of the model's outcomes; or why there is none."""
     scores = payload.scores
     if scores.reading is None or scores.values is None:
         return None, scores.reason

@@ -25,9 +25,6 @@ def current_profile(
     """Returns the stored profile if it was fitted for the present model, schema and groups; else fits and stores one.
 
     A provisional one is fitted again once there are enough records.
-
-    Raises:
-    InvalidInput: the monitor cannot be applied to what was logged.
     """
     with database.transaction() as session:
         stored = newest_profile(session, deployment.no)
@@ -37,7 +34,6 @@ def current_profile(
     fitted = _fit(database, deployment, monitor, settings, now=now)
 
     def is_as_good(newest: Profile) -> bool:
-        # One more provisional version would add nothing.
         return newest.basis == fitted.basis and (fitted.is_provisional or not newest.is_provisional)
 
     with database.transaction() as session:
@@ -47,11 +43,7 @@ def current_profile(
 def fit_again(
     database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, actor: str, now: datetime
 ) -> Profile:
-    """Fits a further version from the newest payload, whatever is stored, because `actor` asked for it.
-
-    Raises:
-    InvalidInput: the monitor cannot be applied to what was logged.
-    """
+    """Fits a further version from the newest payload, whatever is stored, because `actor` asked for it."""
     fitted = _fit(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:
         stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)
@@ -61,7 +53,6 @@ def fit_again(
 
 
 def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSettings, donor_digests: Mapping[str, str]) -> str:
-    """Returns a digest of everything that a profile is fitted for."""
     content = {
         "model_revision": deployment.model_revision,
         # Without `classes` as before they existed, so that fitted profiles stay.
@@ -94,7 +85,6 @@ def _fit(database: Database, deployment: Deployment, monitor: Monitor, settings:
 
 
 def _list_correlated(monitor: Monitor) -> list[str]:
-    """Returns the meta fields that work through correlated features."""
     return [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
 
 

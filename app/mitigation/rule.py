@@ -27,7 +27,6 @@ from ..records.scores import read_scores
 BoolArray = npt.NDArray[np.bool_]
 
 Probability: TypeAlias = "float | tuple[float, ...] | None"
-"""A probability as the model answered it: one number, or one for each class."""
 
 UNKNOWN = int(Outcome.UNCLASSIFIED)
 """The outcome as reference of a record whose copies decide nothing."""
@@ -119,7 +118,6 @@ def outcomes_as_reference(
         return found
     answers = read_answers(read)
     known = answers.select(answers.outcomes != UNKNOWN).weighted()
-    # From here on records are numbered by their place among the read ones.
     known = replace(known, records=np.searchsorted(read, known.records))
     sides = (int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE))
     against, for_it = (np.bincount(known.records, known.shares * (known.outcomes == side), len(read)) for side in sides)
@@ -201,7 +199,6 @@ def read_probability(text: str | None) -> Probability:
 
 
 def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
-    """Returns the outcome of each mean probability by the model's own way to decide, UNKNOWN where it decides nothing."""
     found: IntArray = np.full(len(means), UNKNOWN, dtype=np.int64)
     if judge.cut_off is not None:
         cut_off, scores = judge.cut_off, score_texts(write_probabilities(means), judge.reading)
@@ -216,7 +213,6 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
         table = np.array([means[place] for place in of_classes], dtype=np.float64)
         is_greatest = table.max(axis=1, keepdims=True) - table <= ALMOST
         outcomes = np.array([UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes])
-        # The others get a value that does not win.
         highest = np.where(is_greatest, outcomes, outcomes.min()).max(axis=1)
         lowest = np.where(is_greatest, outcomes, outcomes.max()).min(axis=1)
         found[of_classes] = np.where(highest == lowest, highest, UNKNOWN)

@@ -21,7 +21,6 @@ MOST_DONORS = 20
 """Max combinations of correlated features that get a copy, over all reference values."""
 
 Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
-"""New values by feature."""
 
 QUANTILES = 5
 """Values for a range: the middles of that many parts with equally many records."""
@@ -45,10 +44,8 @@ def find_stand_ins(
     reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
     if not reference:
         return AttributeProfile(name, (), 0.0, NO_REFERENCE)
-    # NEITHER, which is -1, is counted first.
     counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][reference].astype(np.float64)
     shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
-    # The groups with most records, of equal ones in the order of their values.
     lows = [value.lo if isinstance(value, Range) else value for value in (grouping.groups[position].value for position in reference)]
     ranked = sorted(zip(shares.tolist(), reference, lows, strict=True), key=lambda one: (-one[0], *in_order(one[2])))[:MOST_VALUES]
     kept = [(share, position) for share, position, _ in ranked if share > 0]
@@ -72,7 +69,6 @@ def find_stand_ins(
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
-    """Returns the values that represent a group, as changes of its column, and the share of each."""
     value, column = grouping.groups[position].value, grouping.column
     if not isinstance(value, Range):
         return [(((column.name, typed_value(value, column.type)),), 1.0)]

@@ -33,10 +33,6 @@ def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, asked:
 
     If nothing is `asked` for, accepts every proposal that is accepted by default. A monitored attribute keeps everything that was neither
     picked nor edited, so the same again changes nothing.
-
-    Raises:
-    InvalidInput: an attribute is not proposed or is named twice, there are no groups as picked, nothing is left to accept, or the outcomes
-    are not known.
     """
     of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
     proposed = {proposal.feature: proposal for proposal in recommended.proposals}
@@ -103,7 +99,6 @@ def _find_problems(asked: Sequence[Accepted], known: set[str], recommended: Reco
 
 
 def _find_choice(asked: Accepted, recommended: Recommended) -> GroupChoice | None:
-    """Returns the groups that were picked by name."""
     if asked.picked is None:
         return None
     choices = {one.feature: one.choice for one in recommended.already} | {one.feature: one.choice for one in recommended.proposals}

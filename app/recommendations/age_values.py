@@ -26,7 +26,6 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
     """Returns the fit of the values, with their records, with ages."""
     numbers: list[tuple[float, int]] = []
     for value, records in counted.items():
-        # An interval counts twice, by both of its ends.
         ends = (value.lo, value.hi) if isinstance(value, Range) else (number_of(value),)
         numbers += [(end, records) for end in ends if end is not None]
     whole = sum(counted.values())

@@ -35,7 +35,6 @@ class _Division:
 
     @property
     def shows_disadvantage(self) -> bool:
-        """Whether the monitored side surely fares worse."""
         return self.max_ratio is not None and self.max_ratio < 1
 
     @property
@@ -99,11 +98,7 @@ class _Ages:
 
 
 def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
-    """Returns the ranges of a column of ages.
-
-    Raises:
-    NoChoice: no customary division leaves enough records on both sides, or the ages are counted too coarsely.
-    """
+    """Returns the ranges of a column of ages."""
     ages = _Ages(counts)
     divisions = [one for one in map(ages.divide, splits) if one is not None]
     if not divisions:
@@ -113,7 +108,6 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
         )
     first = divisions[0]
     worse_off = [(one.max_ratio, one.split.upto, one) for one in divisions if one.max_ratio is not None and one.max_ratio < 1]
-    # The age breaks ties: divisions themselves have no order.
     best = min(worse_off, key=lambda one: one[:2])[2] if worse_off else first
 
     because, warnings = best.sentence, list(ages.warnings)
@@ -173,5 +167,4 @@ def _max_ratio(one: Count, other: Count) -> float | None:
     if not one.classified or not other.favourable:
         return None
     upper = log_ratio(one.favourable, one.classified, other.favourable, other.classified).upper
-    # No upper end: the ratio may be anything.
     return float("inf") if upper is None else upper

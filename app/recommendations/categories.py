@@ -23,8 +23,6 @@ _MOST_LEFT_OUT = 5
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The values that mean one thing."""
-
     meaning: str
     values: tuple[GroupValue, ...]
     count: Count
@@ -51,7 +49,6 @@ class _Values:
     has_outcomes: bool
 
     def compare_with(self, reference: _Reference) -> GroupChoice:
-        """Returns the choice in which every other value is monitored."""
         chosen = reference.group.values[:MAX_GROUPS]
         monitored = tuple(value for value in self.listed if value not in reference.group.values)[:MAX_GROUPS]
         groups: list[ObservedShare] = []
@@ -140,7 +137,6 @@ def _is_better(one: Count, other: Count) -> bool:
 
 
 def _is_alike(one: Count, other: Count) -> bool:
-    """Returns whether the rates differ by no more than chance, or are not known."""
     if not one.classified or not other.classified:
         return True
     lower, upper, _ = newcombe(one.favourable, one.classified, other.favourable, other.classified)

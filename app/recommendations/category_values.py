@@ -11,7 +11,6 @@ from .vocabulary import NO, YES
 MAX_CATEGORY_LENGTH = 80
 
 MAX_WORDS = 10
-"""Max words of a value that is a category."""
 
 MAX_CATEGORIES = 20
 """Max values of a column that is recognised by its name alone."""
@@ -101,7 +100,6 @@ def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatc
 
 
 def _decode(counted: Mapping[GroupValue, int], codes: Mapping[str, str]) -> dict[str, str]:
-    """Returns the meaning of each value that is a code or no answer, by its label."""
     meanings = {}
     for value in counted:
         label = label_of(value)
@@ -112,7 +110,6 @@ def _decode(counted: Mapping[GroupValue, int], codes: Mapping[str, str]) -> dict
 
 
 def _match_short_values(counted: Mapping[GroupValue, int]) -> ValueMatch:
-    """Returns the fit of a few short values that may be groups of any kind."""
     known = [value for value in counted if not is_no_answer(value)]
     if len(known) < PAIR:
         return ValueMatch(Fit.UNFIT, "it holds one value only, so there is nobody to compare with")

@@ -11,7 +11,6 @@ from .observed import Count
 Role: TypeAlias = Literal["monitored", "reference", "neither"]
 
 MIN_RECORDS = 30
-"""Min records of a group; the rate of fewer says little."""
 
 MIN_REFERENCE_SHARE = 0.1
 """Min share of all groups' records that a reference has, so that chance does not choose it."""

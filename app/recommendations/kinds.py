@@ -62,7 +62,6 @@ class KindRow:
     neutral: Sequence[str] = ()
     """Words that may be next to the name, in addition to those that may be next to any."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Words for values, and their meanings."""
     weak_words: Mapping[str, str] = field(default_factory=dict)
     """Words that say nothing without the name or another word."""
     codings: tuple[Coding, ...] = ()

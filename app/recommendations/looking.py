@@ -19,7 +19,6 @@ from .recommending import Recommended, recommend
 from .values import MAX_VALUES
 
 SAMPLED = 10_000
-"""Max records of the newest payload."""
 
 
 def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None) -> Recommended:
@@ -48,9 +47,7 @@ def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | N
 def _observe(
     deployment: Deployment, summary: TrainingSummary | None, distributions: Sequence[Distribution], sample: Sequence[SampledRecord]
 ) -> list[Observed]:
-    """Returns the columns of the schema as the training data have them, or else as the sample has them."""
     trained: dict[str, Distribution] = {}
-    # Of one column, the distribution of fewest columns is the smallest.
     for distribution in sorted(distributions, key=lambda one: len(one.columns)):
         for name in distribution.columns:
             trained.setdefault(name, distribution)
@@ -70,7 +67,6 @@ def _observe(
             found.append(Observed(column, is_meta, None, None))
             continue
         of_records = [record.meta if is_meta else record.features for record in sample]
-        # A record may have been logged without meta fields.
         values = [one[place] if place < len(one) else None for one in of_records]
         observed = None
         # Not of ids, texts and amounts, which are not worth counting by outcome.

@@ -16,7 +16,6 @@ _MIN_AFFIX = 4
 """Min letters of a word that may be written together with the name: `custage`, but no word that merely ends in `age`."""
 
 MAX_READ = 200
-"""Max characters that are read of a name or a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,6 @@ def _other_words(phrase: str, words: tuple[str, ...], name: str) -> tuple[str, .
 
 
 def _remove(parts: list[str], words: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Returns the words without the first run of these parts."""
     size = len(parts)
     starts = (start for start in range(len(words) - size + 1) if list(words[start : start + size]) == parts)
     return next((words[:start] + words[start + size :] for start in starts), None)

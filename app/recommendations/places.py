@@ -14,11 +14,9 @@ from .observed import Count
 from .values import ENOUGH, Fit, ValueMatch, list_values
 
 ENOUGH_RECORDS = 100
-"""Min records of one postal code that is compared."""
 
 MAX_PLACES = 20
 COVERED = 0.5
-"""Min share of the records that such codes must hold together."""
 
 PREFIX = 3
 
@@ -58,11 +56,7 @@ def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
 
 
 def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
-    """Returns the groups of a column of postal codes.
-
-    Raises:
-    NoChoice: too few codes have enough records; says what the prefixes hold.
-    """
+    """Returns the groups of a column of postal codes."""
     whole = sum(count.records for count in counts.values())
     enough = {value: count for value, count in counts.items() if count.records >= ENOUGH_RECORDS}
     covered = sum(count.records for count in enough.values())

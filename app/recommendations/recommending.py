@@ -104,7 +104,6 @@ def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monito
         elif proposal is not None:
             not_proposed.append(proposal)
     order = list(Kind)
-    # Stable: within a kind the order of the schema stays.
     proposals.sort(key=lambda one: order.index(one.kind))
     return Recommended(outcomes=outcomes, proposals=tuple(proposals), already=tuple(already), not_proposed=tuple(not_proposed))
 

@@ -19,7 +19,6 @@ def read_words(name: str) -> dict[str, Any]:
 def read_kind(kind: Kind) -> KindRow:
     """Returns the kind as its file describes it."""
     entries = read_words(kind)
-    # The files list words by meaning; a value is looked up by word.
     for name in ("words", "weak_words", "indicators", "unfit_names"):
         entries[name] = {word: meaning for meaning, words in entries.get(name, {}).items() for word in words}
     entries["codings"] = tuple(Coding(**coding) for coding in entries.get("codings", ()))

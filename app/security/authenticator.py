@@ -144,7 +144,6 @@ class Authenticator:
         return self._remember(secret_hash, principal, asked_at)
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
-        """Stores that the key is used, once a minute."""
         if key.last_used_at is not None and now - key.last_used_at < USE_NOTED_EVERY:
             return
         try:

@@ -23,7 +23,6 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     user = users.find_of_issuer(session, identity.issuer, identity.subject)
     if user is None:
         for name in (identity.name, identity.distinct_name):
-            # A name is never a proof: somebody with a name that is taken gets another one.
             facts = {"issuer": identity.issuer, "subject": identity.subject, "role": identity.grant.role.value, "deployment_no": no}
             if users.add_of_issuer(session, name, **facts):  # type: ignore[arg-type]
                 details = changes_between(None, {**grant, "issuer": identity.issuer})

@@ -149,7 +149,6 @@ class LimitKeeper:
 
     async def sync(self) -> None:
         """Stores the use since the last time, and reads limits and use. If the database is away, the next call does it."""
-        # Requests that come in meanwhile count into a fresh one.
         tallies, self._tallies = self._tallies, {}
         try:
             self._limits, self._stored = await asyncio.to_thread(self._exchange, tallies)
@@ -174,7 +173,6 @@ class LimitKeeper:
         with self._database.transaction() as session:
             add_use(session, used)
             limits = all_limits(session)
-            # Most installations limit no key.
             return limits, stored_bytes(session) if limits else {}
 
     def _bucket(self, key_id: str, kind: KeyLimit, rate: float | None, now: float) -> TokenBucket | None:

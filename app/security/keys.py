@@ -28,12 +28,10 @@ USE_NOTED_EVERY: Final = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""
 
 MAX_OVERLAP: Final = timedelta(days=90)
-"""Max time for which a key that was rotated stays valid."""
 
 USUAL_OVERLAP_HOURS: Final = 24
 
 MAX_LIFE: Final = timedelta(days=3650)
-"""Max time until a new key expires, if it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +69,7 @@ def create_key(
     expires_at: datetime | None = None,
     replaces: str | None = None,
 ) -> str:
-    """Stores a new key and returns its text, which cannot be read again.
-
-    Raises:
-    InvalidInput: an admin key was to be bound to a deployment, which would only look like a limit; or it would have expired already.
-    """
+    """Stores a new key and returns its text, which cannot be read again."""
     if role is Role.ADMIN and deployment_no is not None:
         raise InvalidInput.of("deployment", "an admin key cannot be bound to a deployment; use the role manage")
     if expires_at is not None and not timedelta(0) < expires_at - utc_now() <= MAX_LIFE:

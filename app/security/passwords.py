@@ -33,7 +33,6 @@ def is_password(password: str, stored: str | None) -> bool:
 
 @cache
 def _hash_of_nobody() -> str:
-    """Returns a hash with the costs of all others, computed when first needed."""
     return _HASHER.hash("nobody has this password")
 
 

@@ -34,7 +34,6 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 STARTED, ENDED = "session.started", "session.ended"
 PASSWORD, KEY, OIDC = "password", "key", "oidc"
-"""Ways to log in, in the words of the activities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +133,6 @@ def token_hash(token: str) -> bytes:
 
 
 def _password_hash(session: Session, name: str) -> str | None:
-    """Returns the stored hash of a user who may log in."""
     user = users.find(session, name) if NAME.fullmatch(name) else None
     return None if user is None or user.disabled_at else user.password_hash
 

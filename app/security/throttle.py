@@ -9,7 +9,6 @@ from ..clock import monotonic_seconds
 from ..errors import TooManyTries
 
 FAILURES = 10
-"""Max failures of one name from one address within the window."""
 
 FAILURES_OF_ADDRESS = 100
 """Max failures of all names from one address: many people may share an address."""
@@ -53,8 +52,6 @@ class Throttle:
 
 
 class _Failures(Generic[_K]):
-    """The moments of the newest failures."""
-
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
         self._most = most
         self._clock = clock

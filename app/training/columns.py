@@ -49,29 +49,17 @@ def find_type_problem(name: str, kind: FieldType | None, found: pa.DataType) -> 
 
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
-    """Returns a column of text or booleans. `before` rows of the file precede this piece.
-
-    Raises:
-    InvalidInput: a value is of another type; names the first such row.
-    """
+    """Returns a column of text or booleans. `before` rows of the file precede this piece."""
     return _read_coded(name, array, before, _check_text if kind is FieldType.STRING else _read_boolean)
 
 
 def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
-    """Returns a column of class labels; in a file without types, text that is a JSON number is a number.
-
-    Raises:
-    InvalidInput: a value is too long or not a finite number; names the first such row.
-    """
+    """Returns a column of class labels; in a file without types, text that is a JSON number is a number."""
     return _read_coded(name, array, before, _read_typed_class if is_typed else _read_class)
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
-    """Returns a column of numbers: int64 for whole ones, else float64.
-
-    Raises:
-    InvalidInput: a value is not a finite number, or not whole; names the first such row.
-    """
+    """Returns a column of numbers: int64 for whole ones, else float64."""
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
@@ -105,7 +93,6 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     codes = np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
-    # A file's dictionary may hold values that none of its rows has.
     used = np.unique(codes[codes != MISSING])
     of_code = np.full(len(encoded.dictionary) + 1, MISSING, dtype=np.int64)
     places: dict[str, int] = {}

@@ -137,7 +137,6 @@ class Correlations:
         if meta.is_quantity and feature.is_quantity:
             counted = AbsolutePearson()
         elif meta.is_quantity or feature.is_quantity:
-            # A quantity has the size 1.
             counted = CorrelationRatio(cells)
         else:
             counted = CramersV(meta.size, feature.size)

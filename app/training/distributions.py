@@ -17,7 +17,6 @@ class Distributions:
     def __init__(self, layout: Layout, survey: Survey) -> None:
         is_weighted = layout.weight is not None
         labels, self._label_note = _axis(survey.labels, LABEL, survey, others=1, is_quantity=layout.has_numeric_label)
-        # Class labels have been refused if they are too many.
         self._labels = labels or Values([])
         self._by_label = Tally(None, self._labels, is_weighted=is_weighted)
         self._axes: dict[str, Axis] = {}

@@ -51,7 +51,6 @@ class DonorSample:
         self.counts = np.zeros(self.axis.size, dtype=np.int64)
         self._worst = np.full(self.axis.size, np.iinfo(np.uint64).max, dtype=np.uint64)
         self._places = self._rows = np.empty(0, dtype=np.int32)
-        # The more values a meta field has, the fewer donors of each, with at least one feature in addition to the value.
         self._most = max(min(DONORS, MOST_DONOR_VALUES // (2 * max(min(self.axis.size, MOST_DONOR_GROUPS), 1))), 1)
 
     def add(self, part: Part, before: int) -> None:
@@ -153,7 +152,6 @@ class DonorChoice:
     def _read_cells(
         self, file: TrainingFile, rows_of: Mapping[str, Codes], names_of: Mapping[str, list[str]]
     ) -> dict[str, list[list[Any]]]:
-        """Returns for each meta field the chosen rows of the file, of the named columns."""
         cells: dict[str, list[list[Any]]] = {name: [] for name in rows_of}
         if not rows_of:
             return cells

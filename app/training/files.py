@@ -15,13 +15,11 @@ from .columns import is_text
 from .limits import BATCH_ROWS, MAX_LINE_BYTES, MAX_ROW_GROUP_BYTES
 
 HEADER = 1
-"""Lines above the first row of a CSV file."""
 
 READ_BYTES = 2**20
 """Bytes of a Parquet file's column that are read at a time."""
 
 _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
-"""Raised by Arrow for a file of another kind, or a damaged one."""
 
 
 class TrainingFile(Protocol):
@@ -31,11 +29,7 @@ class TrainingFile(Protocol):
     types: Mapping[str, pa.DataType]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of these columns, from the first one on.
-
-        Raises:
-        InvalidInput: it is not a file of its kind.
-        """
+        """Yields the rows of these columns, from the first one on."""
 
 
 class CsvFile:
@@ -59,11 +53,7 @@ class CsvFile:
         self.names = _require_unique(header)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of these columns, from the first one on.
-
-        Raises:
-        InvalidInput: a line has another number of values than the header, or is not text in UTF-8.
-        """
+        """Yields the rows of these columns, from the first one on."""
         ragged: list[arrow_csv.InvalidRow] = []
 
         def note(row: arrow_csv.InvalidRow) -> str:
@@ -93,7 +83,6 @@ class CsvFile:
             elif "UTF8" in str(error):
                 reason = "is not text in UTF-8"
             elif "straddling" in str(error):
-                # Arrow's word for a line that does not end within two of its blocks.
                 reason = f"has a line of more than {MAX_LINE_BYTES // 2**20} MiB"
             else:
                 reason = "is not CSV with a header"
@@ -101,11 +90,7 @@ class CsvFile:
 
 
 class ParquetFile:
-    """Apache Parquet.
-
-    Raises:
-        InvalidInput: it is not Parquet.
-    """
+    """Apache Parquet."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -121,12 +106,7 @@ class ParquetFile:
         self._texts = [field.name for field in schema if is_text(field.type)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of these columns, from the first one on.
-
-        Raises:
-        InvalidInput: the file is damaged.
-        TooLarge: a row group unpacks to more than is read at once.
-        """
+        """Yields the rows of these columns, from the first one on."""
         # Texts stay positions in a dictionary, as in the file: each by itself they could take many times its size.
         texts = [name for name in self._texts if name in columns]
         try:

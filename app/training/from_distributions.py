@@ -56,8 +56,6 @@ def build_table(
 
 
 class _Summed:
-    """The cells of a distribution, each with its group and its outcome."""
-
     def __init__(self, distribution: Distribution, groups: Codes, outcomes: Codes) -> None:
         self._distribution = distribution
         self._groups = groups
@@ -70,7 +68,6 @@ class _Summed:
     def count(self, named: Sequence[tuple[str, str]], strata: str | None) -> GroupCounts:
         size = len(named)
         counts = np.zeros((size + 1, 3), dtype=np.int64)
-        # Records of no group fall into the row after the last group.
         np.add.at(counts, (self._groups, self._outcomes), self._records)
         weighting = None
         if self._weights is not None:
@@ -108,7 +105,6 @@ def _find_column(schema: RecordSchema, name: str) -> Column:
 
 
 def _list_values(distribution: Distribution, column: str) -> list[GroupValue | None]:
-    """Returns for each cell its value of the column."""
     place = distribution.columns.index(column)
     return [cell.values[place] for cell in distribution.cells]
 

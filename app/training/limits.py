@@ -18,13 +18,11 @@ MAX_LINE_BYTES = 1024 * 1024
 """Max bytes of one line of a CSV file, and of a piece, of which the reader holds a few dozen."""
 
 BATCH_ROWS = 65_536
-"""Rows of a Parquet file that are read at a time."""
 
 MAX_ROW_GROUP_BYTES = 4 * 1024 * 1024 * 1024
 """Max bytes of a row group of a Parquet file, unpacked: its pages are unpacked as a whole."""
 
 MOST_VALUES = 1_000
-"""Max distinct values of a column that are kept one by one."""
 
 MOST_CELLS = 50_000
 """Max distinct values × distinct labels of one column; beyond it, it counts as one of too many values."""
@@ -42,7 +40,6 @@ MOST_COLUMNS = 4
 """Max columns of one ready distribution: three attributes together, and the strata."""
 
 MOST_COUNTED = 2**53
-"""Max records of a ready distribution."""
 
 MOST_PROBLEMS = 100
 

@@ -89,11 +89,7 @@ class Layout:
 def find_layout(
     file: TrainingFile, schema: RecordSchema, problem_type: ProblemType, *, label: str, weight: str | None, monitor: Monitor | None = None
 ) -> Layout:
-    """Finds the needed columns in the file.
-
-    Raises:
-    InvalidInput: names each that is missing or of another type, or a weight that is a measured column.
-    """
+    """Finds the needed columns in the file."""
     there = frozenset(file.names)
     shown = ", ".join(f"{name:.50}" for name in file.names[:_MOST_SHOWN])
     more = f" and {len(file.names) - _MOST_SHOWN} more" if len(file.names) > _MOST_SHOWN else ""
@@ -127,18 +123,12 @@ def find_layout(
 
 
 def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
-    """Yields the rows of the file, in order.
-
-    Raises:
-    InvalidInput: a value is not of its column's type; names the column and the row.
-    TooLarge: there are more rows than are read.
-    """
+    """Yields the rows of the file, in order."""
     names = dict.fromkeys([*(column.name for column in layout.columns), layout.label, *([layout.weight] if layout.weight else [])])
     before = 0
     for batch in file.batches(list(names)):
         if before + batch.num_rows > MAX_RECORDS:
             raise TooLarge(f"The file holds more than {MAX_RECORDS:,} records. Send a sample of them.")
-        # This order decides the fault that is reported of several.
         parts = {column.name: _read_part(column, batch.column(column.name), before) for column in layout.columns}
         labels = batch.column(layout.label)
         if layout.has_numeric_label:

@@ -37,13 +37,11 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
             if counted.cells is None:
                 found.append(Present(wanted.comparison, None, counted.reason or ""))
             else:
-                # The reason of a table that was counted is why it has no strata.
                 table = GroupCounts.from_json(counted.cells)
                 found.append(Present(wanted.comparison, table, no_strata=counted.reason or NO_STRATA))
             continue
         made = _make_table(data, monitor, schema, attributes)
         if made.table is None or (made.table.strata is None and wanted.strata is not None):
-            # Without the strata: as it was counted from rows, or else as the distributions show it.
             without = NO_STRATA if wanted.strata is None else f"the labels were not counted within the values of {wanted.strata}; {AGAIN}"
             made = replace(made, no_strata=without)
             if counted is not None and counted.cells is not None:
@@ -54,7 +52,6 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
 
 
 def _make_table(data: TrainingData, monitor: Monitor, schema: RecordSchema, attributes: tuple[MonitoredAttribute, ...]) -> Present:
-    """Returns the table that the distributions show: with strata if they can be had, else without."""
     features = [attribute.feature for attribute in attributes]
     comparison = Comparison(tuple(features))
     reason = f"how the labels fall between the groups of {comparison.label} was not counted; {AGAIN}"

@@ -34,12 +34,7 @@ class Upload:
 
 
 def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
-    """Returns the facts to store of a CSV or Parquet file.
-
-    Raises:
-    InvalidInput: it is not such a file, does not fit the deployment, or no label is among the monitor's outcomes.
-    TooLarge: it holds more than is read.
-    """
+    """Returns the facts to store of a CSV or Parquet file."""
     began = monotonic_seconds()
     content = KINDS[upload.form](file)
     deployment = upload.deployment

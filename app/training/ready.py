@@ -29,12 +29,7 @@ _INT64 = 2**63
 def process_distributions(
     distributions: Sequence[Distribution], *, deployment: Deployment, label: str, received_at: datetime, monitor: Monitor | None = None
 ) -> TrainingData:
-    """Returns the facts to store of ready distributions. Count tables are made when they are asked for.
-
-    Raises:
-    InvalidInput: they do not fit the deployment, contradict each other, or no label is among the monitor's outcomes.
-    """
-    # Only where the distributions fit: contradictions would repeat the same fault.
+    """Returns the facts to store of ready distributions. Count tables are made when they are asked for."""
     found = (problem for number, one in enumerate(distributions) for problem in _find_problems(f"distributions[{number}]", one, deployment))
     problems = list(islice(found, MOST_PROBLEMS)) or list(islice(_find_contradictions(distributions), MOST_PROBLEMS))
     if problems:
@@ -109,7 +104,6 @@ def _value_problem(value: GroupValue, column: Column) -> str | None:
 
 
 def _bounds_problem(value: GroupValue) -> str | None:
-    """Returns why a value cannot be stored."""
     if isinstance(value, Range):
         if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
             return "the ends of a range must be finite numbers"

@@ -23,7 +23,6 @@ class Seen:
 
     values: dict[str, Scalar] = field(default_factory=dict)
     too_many: str | None = None
-    """The reason why they are not kept."""
 
     def add(self, values: Iterable[Scalar]) -> None:
         """Notes the values of one piece."""
@@ -89,12 +88,7 @@ class Survey:
 
 
 def survey_file(file: TrainingFile, layout: Layout) -> Survey:
-    """Looks through the file.
-
-    Raises:
-    InvalidInput: it holds no record or no label, or more labels than classes can be; or it is broken.
-    TooLarge: it holds more records than are read.
-    """
+    """Looks through the file."""
     quantities = [*layout.quantities, *([LABEL] if layout.has_numeric_label else [])]
     survey = Survey(0, {column.name: Seen() for column in layout.columns}, Seen(), Sample(quantities))
     for piece in read_pieces(file, layout):

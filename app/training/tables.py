@@ -91,7 +91,6 @@ class RowTables:
                 try:
                     named = combine_groups(features, [[(group.label, group.role) for group in of_one] for of_one in groups.values()])
                 except InvalidInput as error:
-                    # The other tables can still be counted.
                     groups, reason = {}, str(error)
             self._tables.append(RowTable(by, groups, named, strata if reason is None else None, reason))
 

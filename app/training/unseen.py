@@ -17,10 +17,8 @@ from ..store.training.training_data import distributions_of, training_summary_of
 from .from_distributions import Inexact, classify_cell_label
 
 SAMPLED = 10_000
-"""Max records of the newest payload."""
 
 MOST_SHOWN = 10
-"""Max values that one warning lists, the most frequent first."""
 
 MOST_WARNINGS = 10
 """Max warnings of one list of values; the others are counted in one more."""
@@ -58,7 +56,6 @@ class _Seen:
 
     @property
     def most_frequent(self) -> list[str]:
-        """Keys of the values, those of most records first, then by their text."""
         return sorted(self.counts, key=lambda key: (-self.counts[key], key))
 
 
@@ -100,7 +97,6 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
 
 
 def _read_seen(session: Session, deployment: Deployment, columns: Sequence[Column]) -> dict[str | None, _Seen]:
-    """Returns the seen values of each column, and at None the outcomes."""
     features, meta = deployment.schema.features, deployment.schema.meta
     places = [
         SampledColumn(in_features=True, position=features.index(column))
@@ -156,14 +152,12 @@ def _find_seen(listed: _List, values: Sequence[GroupValue]) -> set[int]:
             try:
                 is_outcome = classify_cell_label(value, OutcomeRule((members[place],), ())) is Outcome.FAVOURABLE
             except Inexact:
-                # An interval that lies in the range only in part may hold such a value.
                 is_outcome = True
             found |= {place} if is_outcome else set()
     return found
 
 
 def _fold(value: GroupValue) -> str:
-    """Returns the text that spellings that may be one outcome have in common."""
     return label_of(value).strip().casefold()
 
 

@@ -83,7 +83,7 @@ class EvenhandMiddleware:
     def _log(self, pair_id: str, request: _Body, answer: _Body) -> None:
         try:
             decoded, result = request.decode(), answer.decode()
-        except ValueError:  # too large, compressed, or no JSON
+        except ValueError:
             self._client.count_dropped()
             return
         self._client.log_pair(decoded, result, pair_id)

@@ -235,7 +235,6 @@ class Evenhand:
         return self
 
     def __reduce__(self) -> tuple[type[Evenhand], tuple[str, None, str]]:
-        # No key is written into a pickle.
         return type(self), (self._options.url, None, self._options.deployment)
 
     def _put(self, logged: Logged) -> None:
@@ -263,7 +262,6 @@ class Evenhand:
             outbox.bell.set()
 
     def _make_room(self, outbox: Outbox) -> bool:
-        """Returns whether the queue has room now, after what the option says."""
         if self._options.on_full == "spool":
             outbox.write_now()
         elif self._options.on_full == "block":

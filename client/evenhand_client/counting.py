@@ -11,7 +11,6 @@ from uuid import uuid4
 HOUR_NANOSECONDS = 3_600_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _KEPT_HOURS = 48
-"""Hours after which the totals of an hour that the service has are forgotten."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Of a request's body; the service takes 64 MiB."""
 
 WARN_SECONDS = 60.0
-"""Pause between two warnings about refused records."""
 
 MAX_PAUSE_SECONDS = 30.0
 MAX_RETRY_AFTER_SECONDS = 600.0
@@ -149,7 +148,7 @@ class Delivery:
             return
         try:
             self._on_error(record, reason)
-        except Exception:  # the program's own code
+        except Exception:
             log.exception("on_error raised")
 
 

@@ -22,7 +22,7 @@ class EvenhandHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Takes a message; never raises."""
         if record.name.partition(".")[0] == "evenhand_client":
-            return  # our own warnings
+            return
         members = _members_of(record)
         if members is not None and "features" in members and "prediction" in members:
             self._client.log(**{name: members[name] for name in _MEMBERS & members.keys()})

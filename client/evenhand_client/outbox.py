@@ -20,13 +20,10 @@ WRITE_SECONDS = 0.1
 """Pause between two writes to the spool: a process that is killed loses what it logged since."""
 
 TELL_SECONDS = 10.0
-"""Pause between two messages about records that the service did not get."""
 
 STORE_SECONDS = 5.0
-"""Max seconds that a flush waits for the disk."""
 
 ADOPT_SECONDS = 60.0
-"""Pause between two looks for spools of dead processes."""
 
 log = logging.getLogger("evenhand_client")
 
@@ -181,7 +178,6 @@ class Outbox:
         return marks
 
     def _drop_unspooled(self) -> None:
-        """Drops the oldest records that are in memory because of the disk, beyond the size of the queue."""
         held = [work for work in self._ready if isinstance(work, list)]
         while held and sum(map(len, held)) > self._options.max_queue:
             for entry in held[0]:
@@ -333,7 +329,6 @@ class Outbox:
         self.bell.clear()
 
     def _wait(self, event: threading.Event, deadline: float) -> None:
-        """Waits until the event, the deadline, or the death of a thread."""
         while not event.is_set() and self._is_running():
             left = deadline - time.monotonic()
             if left <= 0:

@@ -21,7 +21,7 @@ from .entries import Entry
 
 try:
     import fcntl
-except ImportError:  # Windows
+except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 CAN_SPOOL = fcntl is not None
@@ -268,7 +268,6 @@ class Spool:
 
 
 def _sync(folder: Path) -> None:
-    """Makes the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -55,11 +55,7 @@ class Aggregation:
         return list(dict.fromkeys((*self.functions.get(metric, ()), *self.functions.get(None, ()))))
 
     def widen(self, at: datetime, *, is_end: bool = False) -> datetime:
-        """Returns the beginning or the end of the interval around an end of the window.
-
-        Raises:
-        Refused: the interval would go beyond the calendar.
-        """
+        """Returns the beginning or the end of the interval around an end of the window."""
         if self.interval is None:
             return at
         floor = _INTERVALS[self.interval]
@@ -72,8 +68,6 @@ class Aggregation:
 
 @dataclass(slots=True)
 class _Series:
-    """The values of one metric by interval, oldest first, and its newest limits."""
-
     values: list[list[float]]
     limits: dict[str, float] = field(default_factory=dict)
 
@@ -118,7 +112,6 @@ def aggregate(measurements: Sequence[Json], wanted: Aggregation, intervals: Sequ
     """
     groups: dict[tuple[tuple[str, str], ...], dict[str, _Series]] = {}
     places = {start: place for place, start in enumerate(intervals)}
-    # Oldest first, so that `first` and `last` mean time.
     for measurement in reversed(measurements):
         at = datetime.fromisoformat(measurement["entity"]["timestamp"])
         place = 0 if wanted.interval is None else places[_INTERVALS[wanted.interval](at)]

@@ -18,7 +18,6 @@ _TYPES = {
 _PROBLEM_TYPES = ("binary", "multiclass", "regression")
 
 _NO_COLUMN = ("prediction", "probability", "class_probability", "decoded-target", "target", "record-id", "record-timestamp")
-"""Roles of schema fields that are neither a feature nor a meta field."""
 
 
 class AssetIn(Sent):

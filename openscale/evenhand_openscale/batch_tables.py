@@ -13,7 +13,6 @@ from .v1 import Json
 FILE_FORMATS = ("parquet", "delta", "iceberg")
 
 RECORD_ID, TIME = "scoring_id", "scoring_timestamp"
-"""Columns of a table, unless the output schema names others by their roles."""
 
 ENGINES = frozenset({"spark", "local"})
 """Types of `analytics_engine`. Which of them runs is the operator's setting."""
@@ -63,7 +62,6 @@ def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> J
         if source.type == "payload":
             columns: Json = {"id": record_id, "scored_at": time, "prediction": properties.prediction_field or "prediction"}
             columns["probability"] = next(iter(properties.probability_fields or ()), None)
-            # Scripts name one column for both.
             label = properties.predicted_target_field
             columns["label"] = None if label == columns["prediction"] else label
         else:

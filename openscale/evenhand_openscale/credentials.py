@@ -7,7 +7,6 @@ from .refused import invalid
 from .v1 import Json
 
 BARE, WRAPPED = "fields_values", "input_data"
-"""`{fields, values}`, or the same under `input_data`."""
 
 TOKEN_GIVERS: Mapping[str, tuple[str, str]] = {
     "cloud": ("iam_key", "/identity/token"),

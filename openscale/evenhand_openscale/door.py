@@ -14,7 +14,6 @@ BASE = "/openscale"
 """Beginning of every address of the API itself, without the instance id that the SDK puts after it."""
 
 OPEN = frozenset({"/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/v1/preauth/validateAuth", "/identity/token"})
-"""Addresses to log in."""
 
 PREFIXES = (f"{BASE}/", "/v2/fairness/", "/v1/entitlements", "/v1/preauth/validateAuth", "/v1/ml_instances/", "/icp4d-api/", "/identity/")
 
@@ -51,7 +50,6 @@ class OpenScaleDoor:
         if scope["type"] != "http" or not scope["path"].startswith(PREFIXES):
             await self._app(scope, receive, send)
             return
-        # There is one instance, whatever id a script gives for it.
         path = _INSTANCE.sub(BASE, scope["path"])
         headers = [(name, _with_key(value) if name == b"authorization" else value) for name, value in scope["headers"]]
         envelope = _Envelope(send, is_head=scope["method"] == "HEAD")
@@ -59,7 +57,6 @@ class OpenScaleDoor:
 
 
 def _with_key(authorization: bytes) -> bytes:
-    """Returns the header with the key in the place of its token."""
     scheme, _, token = authorization.decode("latin-1").partition(" ")
     head, _, rest = token.strip().partition(".")
     claims = rest.partition(".")[0]

@@ -13,19 +13,15 @@ LOGGED, COPIES, COUNTERFACTUAL, LABELLED, MITIGATED = "payload", "payload_pertur
 """Names of the data of a figure in REST v1."""
 
 TOGETHER = " × "
-"""Joins the attributes of an intersection in REST v1; IBM's monitor has none."""
 
 RATIOS: Mapping[str, str] = {LOGGED: "disparate_impact", COPIES: "openscale_fairness", MITIGATED: "disparate_impact_after"}
 """By data, the ratio of a group to the reference. Its details have the counts of both."""
 
 FAIRNESS_KEYS = ("openscale_fairness", "disparate_impact", *DIFFERENCES)
-"""Needed by the values of a fairness measurement, of each group."""
 
 SOURCE_KEYS = (*RATIOS.values(), "statistical_parity_difference")
-"""Needed by the sources of a fairness measurement, of each group."""
 
 _DECIMALS = 3
-"""Decimals of a ratio that IBM keeps before it makes it percent."""
 
 _DECIMALS_OF_ACCEPTABLE = 4
 

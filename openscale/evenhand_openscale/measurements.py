@@ -25,7 +25,6 @@ router = APIRouter(prefix="/openscale/v2", tags=["measurements"])
 _INSTANCE = "/monitor_instances/{monitor_instance_id}"
 
 MAX_CHECKS = 1_000
-"""Max checks of a window whose figures are read for one answer."""
 
 MAX_LISTED = 1000
 
@@ -77,7 +76,6 @@ async def read_measurement(monitor_instance_id: InstanceId, measurement_id: str,
     instance = await find_instance(v1, monitor_instance_id)
     check = await find_check(v1, instance, measurement_id)
     answer = await _answer(v1, instance, check) if check["state"] == "succeeded" else None
-    # What was not measured is in no list either; of fairness the sources have the counts.
     if answer is None or (instance.kind != FAIRNESS and not answer["entity"]["values"]):
         raise not_found("measurement", measurement_id)
     answer["entity"]["sources"] = await _sources(v1, instance, check)
@@ -169,7 +167,6 @@ async def _list_checks(v1: V1, instance: Instance, times: MeasurementTimes) -> A
 
 
 async def _answer(v1: V1, instance: Instance, check: Json) -> Json:
-    """Returns what a check measured for the instance."""
     deployment, limits = instance.subscription.deployment, _limits(instance)
     issue_limits: Mapping[str, Mapping[str, float]] | None = None
     if instance.kind == FAIRNESS:
@@ -207,7 +204,6 @@ async def _sources(v1: V1, instance: Instance, check: Json) -> list[Json]:
 
 
 def _limits(instance: Instance) -> dict[str, dict[str, Any]]:
-    """Returns the limits that were set with the instance, by metric."""
     limits: dict[str, dict[str, Any]] = {}
     for threshold in instance.kept.get("thresholds", ()):
         if threshold.get("value") is not None:

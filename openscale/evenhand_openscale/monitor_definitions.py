@@ -28,7 +28,6 @@ DIFFERENCES = (
     "false_omission_rate_difference",
     "error_rate_difference",
 )
-"""Metrics of the fairness monitor next to the fairness value, under their keys in the catalogue."""
 
 _KINDS = {"input_data_type": ["structured"], "problem_type": ["binary", "regression", "multiclass"], "target_type": ["subscription"]}
 _FAIRNESS_TAGS = ("feature", "feature_value", "fairness_metric_type")
@@ -102,7 +101,6 @@ def require_measured(definition_id: str) -> str:
 
 
 async def _read_catalogue(v1: V1) -> Mapping[str, Json]:
-    """Returns the metrics of REST v1 by key; they are asked for once."""
     state = v1.request.app.state
     if not hasattr(state, "catalogue"):
         state.catalogue = {metric["key"]: metric for metric in (await v1.ask("GET", "/v1/metrics"))["metrics"]}

@@ -36,10 +36,8 @@ PRE_PRODUCTION = "pre_production"
 """The `operational_space_id` of providers whose models are only tried out."""
 
 _OF_MONITOR = {*FairnessIn.model_fields}
-"""Parameters that the fairness monitor itself holds."""
 
 _NOT_SET = {"version", "warnings", "measured_metrics"}
-"""Members of a stored monitor that are not part of what is set."""
 
 
 class InstanceIn(Sent):

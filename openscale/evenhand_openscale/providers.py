@@ -24,7 +24,6 @@ _PATH = "/openscale/v2/service_providers"
 _FILTERS = ("service_type", "operational_space_id", "deployment_space_id", "integrated_project_id")
 CUSTOM = "custom_machine_learning"
 _SECRET = ("password", "apikey", "api_key", "token")
-"""Members of credentials that no answer holds."""
 
 
 class ProviderIn(Sent):

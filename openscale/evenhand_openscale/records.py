@@ -98,7 +98,6 @@ async def read_records(
     most = min(limit, PAGE)
     answer: Json = {"limit": most, "offset": offset, "records": []}
     path, member = f"/v1/deployments/{subscription.id}/{_LISTS[kind]}", _LISTS[kind].replace("-", "_")
-    # Counted only on request: it reads the whole log.
     if include_total_count:
         answer["total_count"] = (await v1.ask("GET", path, query={**window, "limit": 1, "count": True}))["count"]
     records: list[Json] = []
@@ -150,7 +149,6 @@ async def _read_body(v1: V1) -> bytes:
 
 
 def _cut(body: bytes, delimiter: str, skip: int, limit: int | None) -> bytes:
-    """Returns the CSV with commas, its line of names, and of its rows those after `skip`, at most `limit`."""
     try:
         rows = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True))
     except (UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
@@ -169,7 +167,6 @@ def _request_id(receipt: Mapping[str, Any]) -> str:
 
 
 def _values(subscription: Subscription, kind: str, record: Mapping[str, Any]) -> Json:
-    """Returns a record of REST v1 as columns and values."""
     row = {**(record["features"] or {}), **(record["meta"] or {})}
     if kind == FEEDBACK:
         row |= {subscription.label_column: record["label"], "record_id": record["id"], "record_timestamp": moment(record["logged_at"])}

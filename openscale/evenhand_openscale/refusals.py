@@ -22,7 +22,6 @@ UNSUPPORTED = {
     "data_set_records": "A query over several data sets is",
     "monitoring_services": "Drift, explainability and model risk management are",
 }
-"""First parts of addresses under `/v2`, and what they are about."""
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _CHANGING = ["POST", "PUT", "PATCH", "DELETE"]

@@ -29,13 +29,11 @@ from .v1 import MANAGE, V1, Json, Subscription, V1In, answered
 router = APIRouter(prefix="/openscale/v2/subscriptions", tags=["subscriptions"])
 
 BATCH = "batch"
-"""Deployments whose records lie in files."""
 
 NO_URL = "https://dummyScoringUrl"
 """The SDK itself sends it for a headless subscription that it makes of training statistics."""
 
 _OWN = {"label_column", "labels", "prediction_names", "transaction_id_field"}
-"""Properties that a deployment does not know."""
 
 
 class ScoringEndpointIn(Sent):
@@ -71,11 +69,7 @@ class SubscriptionIn(Sent):
     data_sources: list[DataSourceIn] | None = None
 
     def tables(self) -> Json:
-        """Returns the tables of a batch subscription as REST v1 takes them; empty where records are logged.
-
-        Raises:
-        Refused: the type of the deployment and the tables do not fit, or a table lies where Evenhand does not read.
-        """
+        """Returns the tables of a batch subscription as REST v1 takes them; empty where records are logged."""
         if self.deployment.deployment_type != BATCH:
             for name, stated in {"data_sources": self.data_sources, "analytics_engine": self.analytics_engine}.items():
                 if stated:
@@ -124,7 +118,6 @@ _FILTERS = frozenset(
         "pre_production_reference_id",
     }
 )
-"""Each the path of a member of the entity."""
 
 
 @router.post("", status_code=201)

@@ -25,7 +25,6 @@ from .times import moment
 from .v1 import Json
 
 ALL_OTHERS = "all others"
-"""Name of a reference that is every value not monitored."""
 
 
 class CheckNames:
@@ -113,7 +112,6 @@ def _is_counted(data: str, attribute: str, figures: Figures) -> bool:
 
 
 def _debiased_summary(attribute: str, names: CheckNames, figures: Figures) -> Json:
-    """Returns the summary of an attribute after mitigation, of logged records; the groups keep their threshold."""
     reference = side_of(figures, MITIGATED, attribute, None)
     groups = []
     for group in groups_of(figures, attribute):
@@ -148,7 +146,6 @@ def _debiased_summary(attribute: str, names: CheckNames, figures: Figures) -> Js
 
 
 def _total_percent(data: str, attribute: str, figures: Figures) -> float | None:
-    """Returns the favourable percent of all monitored groups together."""
     sides = [side for group in groups_of(figures, attribute) if (side := side_of(figures, data, attribute, group)) is not None]
     return Side(sum(side.favourable for side in sides), sum(side.n for side in sides)).percent if sides else None
 

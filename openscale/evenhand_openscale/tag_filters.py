@@ -9,7 +9,6 @@ from .refused import invalid, not_found
 from .v1 import Json
 
 COLUMNS = ("run_id", "monitor_instance_id", "monitor_definition_id", "asset_revision")
-"""Members of a measurement that are filtered like tags of its values."""
 
 MAX_TAG_TESTS = 20
 

@@ -23,7 +23,6 @@ FEATURES = ["sex", "income", "age"]
 RICH = 50_000
 
 CLEAR = (404, 409, 422)
-"""Statuses of an error that says what is wrong with a request."""
 
 
 @dataclass
@@ -129,7 +128,7 @@ class Walk:
                 raise
             self.found[name] = ABSENT
             return None
-        except Exception as error:  # noted for the table, then raised
+        except Exception as error:
             self.found[name], self.said[name] = BROKEN, f"{type(error).__name__}: {error}"
             raise
         self.found[name] = WORKS

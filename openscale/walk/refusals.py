@@ -48,7 +48,6 @@ def walk_refusals(way: Walk, provider: str, subscription: str, payload: str, fai
         "monitor_instances.get_explanation_tasks",
         lambda: client.monitor_instances.get_explanation_tasks("one", subscription_id=subscription),
     )
-    # The older SDK never forces it.
     if "force" in inspect.signature(client.data_sets.delete).parameters:
         way.refuses("data_sets.delete (force)", lambda: client.data_sets.delete(payload, force=True))
     change = [PatchDocument(op="replace", path="/name", value="other")]
@@ -113,7 +112,6 @@ def walk_custom_monitors(way: Walk, mart: str, subscription: str) -> None:
 
 
 def _refused_subscriptions(way: Walk, provider: str) -> None:
-    """Subscriptions that the SDK makes of archives and tables, over systems that Evenhand does not have."""
     subscriptions = way.client.subscriptions
     with written_archive() as archive:
         way.refuses(

@@ -37,7 +37,6 @@ SDKS = REPOSITORY / ".openscale-sdk"
 RECORDED = REPOSITORY / "openscale" / "tests" / "recorded.json"
 PAGE = REPOSITORY / "openscale" / "README.md"
 LAST = "and writes what follows.\n\n"
-"""End of the page before the lists of methods."""
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of a user in a database that is thrown away
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 BASE = "/openscale/00000000-0000-0000-0000-000000000000/v2"
-"""Beginning of most addresses; recorded as BASE."""
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[a-z0-9-]+-[0-9a-f]{8}\b|[0-9a-f]{32}")
 
@@ -54,7 +53,6 @@ def write_calls(path: str, calls: Sequence[dict[str, Any]], **members: object) -
         if shape not in shapes:
             shapes.append(shape)
         kind = (_ID.sub("", call["path"].partition("?")[0]), call["status"], shapes.index(shape))
-        # Questions for runs wait for an end.
         if call["method"] == "GET" and kind in seen and "/runs" not in call["path"]:
             continue
         seen.add(kind)

@@ -165,7 +165,6 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
     )
     request = stored.headers["Location"].rsplit("/", 1)[1]
     way.does("data_sets.get_update_status", lambda: client.data_sets.get_update_status(payload, request))
-    # Stamped with another time by the SDK.
     again = client.data_sets.store_records(data_set_id=payload, request_body=[record], background_mode=True)
     request = again.headers["Location"].rsplit("/", 1)[1]
     state = client.data_sets.get_update_status(payload, request).result.state
@@ -185,7 +184,6 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
     )
     way.does("data_sets.get_list_of_records", lambda: client.data_sets.get_list_of_records(payload, limit=10, output_type="pandas"))
     client.data_sets.get_list_of_records(feedback, limit=10, format="list", output_type="pandas")
-    # The older SDK knows fewer options.
     if "filter" in inspect.signature(client.data_sets.get_list_of_records).parameters:
         way.refuses("data_sets.get_list_of_records (filter)", lambda: client.data_sets.get_list_of_records(payload, filter="sex:eq:female"))
     distributions, records = Distributions(client), Records(client)
@@ -233,7 +231,6 @@ def walk_discovery(way: Walk, plan: Plan, kind: str) -> None:
 
 
 PARTS = ("data_marts", "service_providers", "subscriptions", "data_sets", "monitor_definitions", "monitor_instances", "integrated_systems")
-"""Parts of the client whose public methods are listed."""
 
 
 def list_methods(client: Any) -> list[str]:  # noqa: ANN401 - the SDK's client

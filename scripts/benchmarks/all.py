@@ -17,7 +17,6 @@ from scripts.benchmarks.lines import MARK
 
 ROOT = Path(__file__).resolve().parents[2]
 END_SECONDS = 20.0
-"""Seconds that a benchmark has to stop its own Postgres and processes after it was asked to end."""
 
 BRIEF: dict[str, tuple[str, ...]] = {
     "posts": ("--rounds", "3", "--seconds", "3"),
@@ -99,11 +98,9 @@ def _run(name: str, arguments: tuple[str, ...], seconds: float) -> Outcome:
 
 
 def _end(process: "subprocess.Popen[str]") -> str:
-    """Asks the benchmark to end, so that it stops what it started; returns what it had printed."""
     process.send_signal(signal.SIGINT)
     with contextlib.suppress(subprocess.TimeoutExpired):
         return process.communicate(timeout=END_SECONDS)[0]
-    # Its own session: nothing else is in the group.
     os.killpg(process.pid, signal.SIGKILL)
     return process.communicate()[0]
 

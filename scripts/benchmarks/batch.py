@@ -40,10 +40,8 @@ RECORDS_A_FILE = 1_000_000
 COLUMNS = PayloadColumns(probability="probability", model_revision="revision")
 COUNTED = ["sex", "age", "prediction", "revision"]
 MISSING, OLD = 0.01, 0.1
-"""Shares of records without an age, and of the earlier model revision."""
 GOALS = {"local": 1.5, "spark": 2.0}
 GOAL_GROWTH = 1.5
-"""Max ratio of the peaks of memory of the two sizes."""
 ROUNDS = 3
 
 

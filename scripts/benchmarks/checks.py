@@ -44,9 +44,7 @@ from scripts.benchmarks.service import postgres_seconds, service
 from tests.scenes import HOUR, PlainSealer, Scene, scene
 
 GOAL_GROWTH = 1.5
-"""Max ratio of the processor time of a check in the large hour to that in the small one."""
 GOAL_P99 = 1.5
-"""Max ratio of the p99 of posts while checks run to that without them."""
 CONNECTIONS = 64
 WARM_UP_SECONDS = 1.0
 
@@ -135,7 +133,6 @@ def _check_hours(url: str, options: argparse.Namespace) -> list[Line]:
 
 
 def _seconds(database: Database) -> float:
-    """Returns the processor time so far of this process and of Postgres."""
     return time.process_time() + postgres_seconds(database.url)
 
 
@@ -184,7 +181,7 @@ def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) ->
             with _started(*again) as process:
                 before = stage.count("checks")
                 next_to = _post(port, key, options.rate, options.seconds)
-                while stage.count("checks") <= before + 1:  # the one that was running is queued already
+                while stage.count("checks") <= before + 1:
                     if process.poll() is not None:
                         sys.exit("the process that checks has ended")
                     next_to += _post(port, key, options.rate, options.seconds)
@@ -200,7 +197,6 @@ def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) ->
 
 
 def _post(port: int, key: str, rate: int, seconds: float) -> list[float]:
-    """Returns the milliseconds of posts that are sent at that rate, however fast they are answered."""
     requests = [make_request(key, native_body(make_rows(1))) for _ in range(max(CONNECTIONS, int(rate * seconds)))]
     with _first_on_the_processors():
         load = uvloop.run(drive(port, requests, CONNECTIONS, rate))
@@ -239,8 +235,6 @@ def _percentiles(milliseconds: list[float]) -> tuple[float, float]:
 
 @contextlib.contextmanager
 def _started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Runs this program in another process, with those arguments, until the block ends."""
-    # In a session of its own, as the worker of `evenhand serve`.
     command = [sys.executable, "-P", __file__, *arguments]
     process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own program
     try:

@@ -167,7 +167,6 @@ def _require(load: Load, beginning: bytes) -> None:
 
 
 def _check(side: Side, size: int) -> float:
-    """Logs as many records, all new to the check that follows; returns the seconds of that check."""
     deployment = f"checked-{size}"
     batches = [make_request(side.key, native_body(make_rows(500)), deployment) for _ in range(0, size, 500)]
     _require(uvloop.run(drive(side.port, batches, 4)), b'{"sent":500,"accepted":500,')
@@ -193,7 +192,6 @@ def _headers(side: Side) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _running(code: Path, folder: Path, server: str, name: str, model: str) -> Iterator[Side]:
-    """Yields the service of that code with its deployments and, of those that are checked, their records."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE bench_{name}")
         port = int(connection.info.port)
@@ -239,7 +237,6 @@ def _prepare(side: Side, model: str) -> None:
 
 @contextlib.contextmanager
 def _model() -> Iterator[str]:
-    """Yields the address of the model, which runs in a process of its own."""
     with subprocess.Popen([sys.executable, "-P", __file__, "--model"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
@@ -249,8 +246,6 @@ def _model() -> Iterator[str]:
 
 
 def _serve_model() -> None:
-    """Serves the model until terminated; prints its port."""
-
     async def answer(_scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
         body, more = b"", True
         while more:

@@ -44,7 +44,6 @@ NAMES = [f"column_{position}" for position in range(5)]
 MONITORED = [f"group_{position}" for position in range(5)]
 REFERENCE = "reference"
 FAVOURABLE = (0.46, 0.5)
-"""Of the monitored groups, and of the reference: inside every limit."""
 
 
 @dataclass
@@ -81,7 +80,7 @@ def main() -> None:
             upgrade(database)
             bench = Bench(database, options.records)
             bench.count_past(options.hours)
-            spare_loaded_objects()  # as the worker does
+            spare_loaded_objects()
             sides = bench.run(options.rounds)
     sys.exit(report(sides, options.hours))
 
@@ -149,7 +148,7 @@ class Bench:
         self._database.close()
         self._database = Database(self._database.url)
         with self._database.transaction():
-            pass  # the first connection is not part of it
+            pass
         with self._metered(restarted):
             self._update(hour)
         self._database.close()
@@ -159,7 +158,6 @@ class Bench:
         update_deployment(self._database, self._stage.deployment.no, until)
 
     def _draw_counts(self, span: Span, hours: int) -> Iterator[CountedHour]:
-        """Yields the counts of every hour and attribute: a tenth of the records in each monitored group, half in the reference."""
         sizes = np.array([self._records // 10] * len(MONITORED) + [self._records // 2])
         rates = np.array([FAVOURABLE[0]] * len(MONITORED) + [FAVOURABLE[1]])
         for name in NAMES:

@@ -101,7 +101,7 @@ def main() -> None:
         for way in (Way(1), Way(32), Way(32, options.rate)):
             figures = Figures()
             for number in range(options.rounds + 1):
-                sides.run_round(figures if number else Figures(), options.requests, way)  # the first warms up
+                sides.run_round(figures if number else Figures(), options.requests, way)
             lines.append(show(figures, way, options))
         is_complete = sides.stored() == sides.sent
         print(f"{sides.stored():,} of {sides.sent:,} records are stored, each once")

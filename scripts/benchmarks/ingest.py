@@ -264,7 +264,6 @@ _GOALS = {
 
 
 def _report(results: dict[str, Side]) -> bool:
-    """Prints the table; returns whether every goal was met."""
     print(f"{'':34}{'records/s':>11}{'ratio':>8}{'goal':>7}{'p50 ms':>9}{'p99 ms':>9}")
     lines: list[Line] = []
     for name, side in results.items():

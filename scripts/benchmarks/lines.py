@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MARK = "LIMIT "
-"""Beginning of a line that `scripts/bench all` collects."""
 
 
 @dataclass(frozen=True, slots=True)

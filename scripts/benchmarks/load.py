@@ -83,6 +83,5 @@ class _Client(asyncio.Protocol):
         self.send_next()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """A connection lost under load would falsify the figures."""
         if not self._done.is_set():
             raise ConnectionError(f"the service closed a connection: {exc}")

@@ -93,7 +93,6 @@ def main() -> None:
 
 
 def _missing(interpreter: str | None) -> set[str]:
-    """Returns the packages that the interpreter cannot import."""
     packages = sorted({side.package for side in PEERS})
     if interpreter is None:
         return set(packages)
@@ -123,7 +122,7 @@ def _process(interpreter: str, side: Side, rows: int) -> subprocess.Popen[str]:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if side is OWN:
         environment["PYTHONPATH"] = str(SIDES.parents[2])
-    errors = None if side is OWN else subprocess.DEVNULL  # the libraries warn about each other's absence
+    errors = None if side is OWN else subprocess.DEVNULL
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)  # noqa: S603 - as asked
 
 
@@ -156,7 +155,6 @@ def _print_table(results: dict[str, Result], missing: set[str], rows: int, round
 
 
 def _print_goals(results: dict[str, Result]) -> bool:
-    """Returns whether every goal that has figures was met."""
     ours = results.get(OURS)
     if ours is None:
         return True

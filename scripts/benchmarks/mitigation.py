@@ -51,7 +51,6 @@ from scripts.benchmarks.service import service
 
 GOAL = 2.3
 GOAL_CALLS = 2
-"""For the records, and for their counterfactuals."""
 SIZES = (1, 10, 100)
 NUMBERS = [f"amount_{position}" for position in range(10)]
 KINDS = ["sex", *(f"kind_{position}" for position in range(9))]
@@ -112,7 +111,7 @@ def measure(model_port: int, port: int, key: str, options: argparse.Namespace) -
                 body = msgspec.json.encode({"fields": NAMES, "values": rows_of(size, all_copied=kind == "all copied")})
                 found[0].append(model_client.milliseconds(body))
                 found[1].append(our_client.milliseconds(body))
-            if number > 0:  # the first round warms up
+            if number > 0:
                 plain.latencies += found[0]
                 active.latencies += found[1]
                 active.calls = (calls_of(model_port) - before) / options.requests - 1

@@ -43,7 +43,6 @@ from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 200
 GOAL_OF_A_YEAR = 50
-"""Max milliseconds of processor time in which a year of hourly points is read and drawn."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=50)
     options = parser.parse_args()
     with _filled(options.deployments, options.days) as (database, folder), service(database.url, folder) as port:
-        gc.freeze()  # as the service does
+        gc.freeze()
         lines = [_time_panels(database, options.rounds, earlier) for earlier in (None, Earlier.PERIOD)]
         rows = [_measure(database, question, options.rounds) for question in (*_requests(database, port), *_views(database))]
         lines += _compare_days(database, options.rounds)
@@ -100,7 +99,6 @@ def _filled(deployments: int, days: int) -> Iterator[tuple[Database, Path]]:
 
 
 def _requests(database: Database, port: int) -> Iterator[Question]:
-    """Yields the requests sent over one kept connection."""
     with database.transaction() as session:
         key = create_key(session, role=Role.READ, name="bench")
         newest = session.scalar(text("SELECT id FROM checks WHERE deployment_no = 1 AND state = 'succeeded' ORDER BY no DESC LIMIT 1"))
@@ -136,8 +134,6 @@ def _requests(database: Database, port: int) -> Iterator[Question]:
 
 
 def _views(database: Database) -> Iterator[Question]:
-    """Yields the views that a page reads through functions, of the deployment with a year of hours."""
-
     def question(name: str, view: Callable[[Session], object]) -> Question:
         def ask() -> None:
             with database.transaction() as session:
@@ -156,7 +152,6 @@ def _views(database: Database) -> Iterator[Question]:
 
 
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
-    """Prints what the panels over a year cost, and returns its line."""
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
     wanted = TimelineWanted(metric="disparate_impact", data=DataSet.PAYLOAD, choice=choice, words=GroupWords())
     now, sent = utc_now(), [0]

@@ -28,7 +28,6 @@ from scripts.benchmarks.service import postgres_seconds, service
 
 PGBENCH, BARE, OURS = "pgbench", "bare server", "service"
 BATCH = 8
-"""Requests that a connection sends before the next ones are made."""
 WARM_UP_SECONDS = 1.0
 
 BARE_SERVER = """
@@ -120,7 +119,6 @@ def _measure(load: Load, port: int, seconds: float, servers: list[int], url: str
 
 
 def _seconds_of(processes: list[int]) -> float:
-    """Returns the processor time of these processes so far."""
     return sum(sum(psutil.Process(process).cpu_times()[:2]) for process in processes)
 
 
@@ -140,7 +138,6 @@ def _bare_server() -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
 
 
 def _count_wrong(url: str, sent: int) -> int:
-    """Returns how many acknowledged posts are missing, or stored twice."""
     with psycopg.connect(url) as connection:
         row = connection.execute(
             "SELECT count(*), count(DISTINCT record_id) FROM payload_records JOIN deployments d ON d.no = deployment_no WHERE d.id = %s",

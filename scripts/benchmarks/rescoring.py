@@ -55,7 +55,7 @@ def main() -> None:
     if options.serve:
         serve()
         return
-    gc.set_threshold(GARBAGE_THRESHOLD)  # as a worker does, for both sides
+    gc.set_threshold(GARBAGE_THRESHOLD)
     gc.freeze()
     rows = make_rows(options.pages * PAGE)
     print(f"{len(rows):,} rows, pages of {PAGE:,}, {CONNECTIONS} connections, {options.rounds} rounds; seconds (median)")
@@ -218,7 +218,6 @@ WAYS: dict[str, tuple[Write, Read, str]] = {
         JSON,
     ),
 }
-"""How each format is written and read with the least work, and its content type."""
 
 
 def make_rows(count: int) -> list[Row]:

@@ -41,7 +41,6 @@ from scripts.benchmarks.load import Load, drive
 from scripts.benchmarks.service import service
 
 PERSON, EVERY = "c-1815", 100
-"""The customer to erase, and how many records there are for one of this person's."""
 
 _FILL = """
 WITH added AS (INSERT INTO payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at,
@@ -140,7 +139,7 @@ def _run(stage: Stage, port: int, options: argparse.Namespace) -> None:
     context = multiprocessing.get_context("spawn")
     found: dict[str, list[Load]] = {name: [] for name in sides}
     left = dict.fromkeys(sides, 0)
-    uvloop.run(drive(port, _requests(stage.key, 2000), 8))  # warm
+    uvloop.run(drive(port, _requests(stage.key, 2000), 8))
     for number in range(options.rounds):
         for name, (prepare, work, count) in sides.items():
             print(f"round {number + 1} of {options.rounds}: {name} …", file=sys.stderr, flush=True)

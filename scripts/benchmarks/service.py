@@ -22,7 +22,6 @@ from app.store.database.engine import Database
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120
 IDLE_SECONDS = 0.05
-"""Max processor time of a second in which the service does nothing."""
 
 
 @contextlib.contextmanager

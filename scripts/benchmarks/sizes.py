@@ -73,7 +73,6 @@ def _count_megabytes(paths: Iterable[Path]) -> float:
 
 
 def _measure_check(checkout: Checkout, printed: Path) -> tuple[int, int]:
-    """Returns the rows of figures of the example's last check, and the bytes of the answer that describes it."""
     with checkout.running("example", "--hours", "6", output=printed) as process:
         while "A series, day by day" not in printed.read_text():  # the story's last words
             if process.status() == psutil.STATUS_ZOMBIE:

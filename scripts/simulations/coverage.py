@@ -39,13 +39,10 @@ SCOPES = {"group", "reference", "attribute", "overall"}
 """The worst value and the worst pair are chosen by what was drawn, so they have no truth of their own; the pooled are the group."""
 STRATA = ("first", "second", "third")
 SCORES = 50
-"""Values that a score can have, below one half and above it each."""
 WHOLE = 10**12
-"""Records that represent the chances themselves."""
 ENTROPY = ("entropy_index", "theil_index", "coefficient_of_variation")
 FAMILIES = {RateOf: "rates", CountOf: "counts", OverStrata: "conditional on strata", FromScores: "scores"}
 BATCH = 50
-"""Windows that one process measures at a time."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from app.metrics import BalancedCells, Value, measure_balanced
 from app.metrics.groups import FloatArray, Groups, as_groups
 
 SIDES = ((1, 1), (1, 2), (2, 3), (4, 4), (3, 1))
-"""Numbers of monitored and of reference values."""
 DRAWS = (1, 2, 10)
 SPREAD = 0.15
 """Max distance of the chance of a drawn counterfactual from that of its value."""

@@ -33,7 +33,6 @@ from app.metrics.worst import rank
 METRICS = ("disparate_impact", "statistical_parity_difference")
 LIMITS = {"disparate_impact": (0.8, 1.25), "statistical_parity_difference": (-0.1, 0.1)}
 SHARE = 0.5
-"""Share of the reference group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +114,6 @@ def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bo
 
 
 def _holds_overview(world: World, metric: str, several: list[Measured]) -> bool:
-    """Returns whether the interval of the figure furthest out of all holds the truth."""
     known = [(one, one.number) for one in several if isinstance(one.number, Value)]
     worst, number = min(known, key=lambda pair: rank(pair[1].value, CATALOGUE[metric], LIMITS[metric]))
     interval = interval_for_choice(CATALOGUE[metric].measure, worst.details, point=number.value, chosen_from=len(several))

@@ -12,7 +12,6 @@ from app.metrics.answers.distances import DISTANCES
 SIZES = (10, 30, 100, 500)
 METRICS = ("mean_absolute_error", "root_mean_squared_error", "r2")
 POPULATION = 4_000_000
-"""Records whose figures are taken for the truth."""
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

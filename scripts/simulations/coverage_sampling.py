@@ -18,13 +18,10 @@ from app.metrics.groups import FloatArray, IntArray, as_groups
 
 GROUPS = as_groups((("monitored", "monitored"), ("reference", "reference")))
 RATES = np.array([0.18, 0.25])
-"""Of a favourable outcome: monitored, reference."""
 
 LABELS = np.array([0.3, 0.35])
-"""Chances of a favourable label."""
 
 RIGHT = np.array([[0.8, 0.7], [0.85, 0.8]])
-"""Chances [group, label] of a right prediction."""
 
 TRUTH_RECORDS = 4_000_000
 DRAWS = 400
@@ -114,7 +111,6 @@ def main() -> None:
                 for name, value in figures(measure(side, drawn, kept, 1 / chance[kept], number)):
                     seen[name] += 1
                     lower, upper = (end if end is not None else away for end, away in ((value.lower, -np.inf), (value.upper, np.inf)))
-                    # The truth itself is known to so many digits only.
                     margin = 2e-3 * abs(truths[name])
                     held[name] += lower - margin <= truths[name] <= upper + margin
             shares = sorted((100 * held[name] / seen[name], name) for name in seen)

@@ -100,7 +100,6 @@ def _compare_records(url: str, acknowledged: list[str]) -> list[str]:
 
 
 def _rows(url: str) -> dict[str, str]:
-    """Returns a digest of every table's rows."""
     with psycopg.connect(url) as connection:
         names = [name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
         rows = {name: connection.execute(_ALL.format(sql.Identifier(name))).fetchall() for name in names}

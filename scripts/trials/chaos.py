@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--without-disk", action="store_true", help="fill no disk")
     parser.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="copy the logs of the first service and Postgres there")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
     lift_limits()
     with Watch().looking():
         report = run_chaos(seconds=60 * options.minutes, seed=options.seed, with_disk=not options.without_disk, keep_logs=options.keep_logs)

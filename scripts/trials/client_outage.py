@@ -61,7 +61,7 @@ def main() -> None:
         return
     store = Store()
     away = socket.socket()
-    away.bind(("127.0.0.1", 0))  # reserved, and nobody listens
+    away.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{away.getsockname()[1]}"
     seconds = options.minutes * 60
     with tempfile.TemporaryDirectory(prefix="evenhand-outage-") as folder:
@@ -137,7 +137,6 @@ def log_steadily(name: str, url: str, spool: str, seconds: float, rate: int) -> 
             client.flush(0)
         report(now, logged, walls, own)
         time.sleep(1)
-    # The service is back by now, or soon: the programs of this run end at the same time.
     client.flush(600)
     report(seconds, logged, walls, own)
     client.close(60)

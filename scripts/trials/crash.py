@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the moments and the load (default: the time)")
     parser.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="copy the logs of service and Postgres of A to D there")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
     sys.stdout.write(f"seed {options.seed}\n")
     failed = False
     lift_limits()

@@ -187,7 +187,7 @@ async def reports_ratio(service: Service) -> float:
     async with service.client(service.admin) as client, service.client(service.admin) as crowd:
         check = (await client.get("/v1/deployments/doors/checks")).json()["checks"][0]["id"]
         address = f"/v1/deployments/doors/checks/{check}/report"
-        (await client.get(f"{address}.html")).raise_for_status()  # the first one loads what all need
+        (await client.get(f"{address}.html")).raise_for_status()
         alone = [await _seconds(client) for _ in range(GOOD_REQUESTS)]
         reports = [asyncio.ensure_future(crowd.get(f"{address}.pdf")) for _ in range(REPORTS)]
         under_load: list[float] = []

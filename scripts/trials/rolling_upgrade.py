@@ -30,7 +30,6 @@ from app.embedded import embedded_postgres
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = "7ba0896"
-"""The commit of release 0.1."""
 
 DEPLOYMENT = "upgraded"
 START_SECONDS = 120.0

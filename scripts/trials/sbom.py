@@ -104,11 +104,7 @@ def describe(packages: Sequence[PinnedPackage], *, version: str) -> dict[str, An
 
 
 def find_weaknesses(packages: Sequence[PinnedPackage], folder: Path) -> Iterator[str]:
-    """Yields a sentence for each advisory of the folder that a package is affected by.
-
-    Raises:
-    ValueError: the folder holds no advisory, so that nothing would be compared.
-    """
+    """Yields a sentence for each advisory of the folder that a package is affected by."""
     by_name = {_normalise(one.name): one for one in packages}
     count = 0
     for file in sorted(folder.rglob("*.json")):

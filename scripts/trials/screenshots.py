@@ -31,7 +31,6 @@ README_WINDOW: ViewportSize = {"width": 1140, "height": 800}
 """CSS pixels. The picture ends below the groups; the whole page would take 700 kB."""
 
 README_MARGIN = 16
-"""CSS pixels below the groups."""
 
 
 def main() -> None:
@@ -59,10 +58,8 @@ def main() -> None:
 
 
 def _take_states(folder: Path) -> None:
-    """Takes the overview and the page of each deployment of `build_states`, the overview of fleets, and the page with a year."""
     _take_database(folder, build_states)
     for size in FLEETS:
-        # Only the smaller fleet has the year, whose rows take half a minute.
         days = YEAR if size == FLEETS[0] else DAYS_OF_FLEETS
         _take_database(
             folder,
@@ -73,7 +70,6 @@ def _take_states(folder: Path) -> None:
 
 
 def _take_database(folder: Path, fill: Callable[[Database], None], paths: Mapping[str, str] | None = None) -> None:
-    """Takes these pages in both widths and schemes, at 200 %, and on paper; without paths the overview and every deployment."""
     with tempfile.TemporaryDirectory(prefix="evenhand-states-") as name:
         Path(name).chmod(0o711)
         with embedded_postgres(Path(name) / "data") as url:

@@ -56,7 +56,6 @@ def _fuzz(examples: int) -> list[str]:
 
 @contextmanager
 def _service(**settings: object) -> Iterator[tuple[RunningService, Path]]:
-    """Yields a service with a database of its own, and a folder for what an attack leaves."""
     with tempfile.TemporaryDirectory(prefix="evenhand-security-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # as root the database server runs as another account

@@ -205,7 +205,6 @@ def _watch(database: Database, definition: Definition, *, deployment_id: str) ->
 
 
 def _find(definition: Definition, row: dict[str, Any]) -> str:
-    """Returns the format that the endpoint test finds by trying."""
     if definition.endpoint is None:
         return "none"
     question = Question(

@@ -33,7 +33,6 @@ from tests.scenes import NOON, Result, Scene, scene
 
 PAGE, CONCURRENCY = 20, 2
 ANSWER_SECONDS = 0.1
-"""Time that the model takes for a page, so that a kill meets some under way."""
 
 
 class SlowScorer(RuleScorer):

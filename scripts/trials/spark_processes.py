@@ -48,7 +48,6 @@ class ExecutorMemory:
 
 
 def _is_executor(process: psutil.Process) -> bool:
-    """Returns whether it is an executor that runs."""
     try:
         return any("CoarseGrainedExecutorBackend" in word for word in process.cmdline())
     except psutil.Error:

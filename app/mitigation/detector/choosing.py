@@ -68,7 +68,6 @@ class DetectorChooser:
             for attribute in of_record:
                 places.setdefault(attribute if attribute in self.detectors else ALL_TOGETHER, []).append(place)
         for attribute, its_places in places.items():
-            # A record with several attributes without a detector of their own is listed once for each.
             once = sorted(set(its_places))
             found = bias_scores(self.detectors, attribute, [rows[place] for place in once], [own_scores[place] for place in once])
             chosen[once] |= True if found is None else found.is_likely

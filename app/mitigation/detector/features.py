@@ -49,11 +49,7 @@ class Encoding:
         return [place for place, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:
-        """Returns the records' numbers [rows, columns + 1]; the last is the model's own score.
-
-        Raises:
-        ValueError: a row has another number of cells, or there is not one score for each.
-        """
+        """Returns the records' numbers [rows, columns + 1]; the last is the model's own score."""
         found = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(found, rows, own_scores, strict=True):
             for place, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):

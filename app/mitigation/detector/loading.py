@@ -12,12 +12,10 @@ from ...store.mitigation.bias_detectors import model_of, usable_versions
 from .model import BiasDetector
 
 MOST_KEPT = 64
-"""Max detectors that a process keeps, the last used."""
 
 log = structlog.get_logger("evenhand.mitigation")
 
 _Key = tuple[int, str, int]
-"""Deployment, attribute and version."""
 
 
 class LoadedDetectors:

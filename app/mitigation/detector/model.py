@@ -57,11 +57,7 @@ class BiasDetector:
     quality: DetectorQuality
 
     def scores(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:
-        """Returns each record's probability in [0, 1], by its features in the order of training and the model's own score.
-
-        Raises:
-        ValueError: a row has another number of cells, or there is not one score for each.
-        """
+        """Returns each record's probability in [0, 1], by its features in the order of training and the model's own score."""
         numbers = self.encoding.encode(rows, own_scores)
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
 

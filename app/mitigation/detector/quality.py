@@ -14,7 +14,6 @@ from ...metrics.tables.score_bins import ScoreBins
 BoolArray = npt.NDArray[np.bool_]
 
 LEAST_RECALL = 0.9
-"""Min share of the biased records that reach the threshold."""
 
 MISSED_WEIGHS = 4
 """Needless calls that weigh as much as one missed record."""

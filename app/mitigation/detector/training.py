@@ -60,7 +60,6 @@ def train(
     # In [0, 1); the salt of its own makes the places independent of other draws by id.
     digests = (hashlib.blake2b(record_id.encode(), digest_size=8, key=_SALT).digest() for record_id in ids[start:])
     places = np.array([int.from_bytes(digest) / 2**64 for digest in digests], dtype=np.float64)
-    # In the order of their digests, so that their order of arrival does not matter.
     order = np.argsort(places, kind="stable")
     records = list(zip(rows[start:], own_scores[start:], biased[start:], strict=True))
     used = [records[position] for position in order.tolist()]
@@ -89,7 +88,6 @@ def train(
 
 
 def _find_shortage(counts: DetectorCounts) -> str | None:
-    """Returns the first sentence that forbids training."""
     biased, held_out = counts.used_biased, counts.held_out_biased
     kinds = (("biased", biased, held_out), ("not biased", counts.used - biased, counts.held_out - held_out))
     for kind, of_all, of_held_out in kinds:

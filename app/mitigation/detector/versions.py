@@ -47,7 +47,6 @@ def train_detectors(
     several = [*evidence, pool_evidence(evidence)] if len(evidence) > 1 else list(evidence)
     found = [new for one in several if (new := _train_if_due(columns, one, known.get(one.attribute), now)) is not None]
     if len(evidence) == 1:
-        # All together are the records of this one attribute.
         found += [replace(new, attribute=ALL_TOGETHER) for new in found]
     return found
 
@@ -78,7 +77,6 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
 
 
 def _train_if_due(columns: Sequence[Column], evidence: DetectorEvidence, last: DetectorVersion | None, now: datetime) -> NewDetector | None:
-    """Returns the new version of one attribute, if due. A refusal costs nothing and is retried each time."""
     records, biased = len(evidence.biased), sum(map(bool, evidence.biased))
     if last is not None and last.reason is None and last.made_by == LIBRARY and now - last.trained_at < RETRAINED_AFTER:
         more = biased - last.counts.biased

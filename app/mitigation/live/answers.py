@@ -19,7 +19,6 @@ from .requests import Asked
 PREDICTION, PROBABILITY, LABEL = "debiased_prediction", "debiased_probability", "debiased_decoded_target"
 CHANGED, CHANGED_BY, DEBIASING = "changed", "changed_by", "debiasing"
 RECORD_ID = "record_id"
-"""In answers that have no other place for ids."""
 
 FACTS_HEADER = "Evenhand-Debiasing"
 """Header of the facts about an answer whose body has no place for them, as JSON."""
@@ -56,11 +55,7 @@ class LiveAnswer:
 
 
 def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> LiveAnswer:
-    """Returns the answer in the form or the payload format of the request.
-
-    Raises:
-    ScoringFailed: the model's own columns cannot be written in that format; the records are stored.
-    """
+    """Returns the answer in the form or the payload format of the request."""
     logged = [STORED] * len(answered.ids)
     for place in answered.written.duplicates:
         logged[place] = DUPLICATE
@@ -105,7 +100,6 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> L
 
 
 def _write_in_format(codec: Codec, names: list[str], rows: list[list[Any]], about: dict[str, Any]) -> LiveAnswer:
-    """Returns the answer in a payload format that has no form of requests."""
     # Tensors and lines of CSV carry no arrays of names.
     place = names.index(CHANGED_BY)
     for row in rows:

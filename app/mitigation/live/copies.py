@@ -58,7 +58,6 @@ class CopySets:
         if monitored not in self._kept:
             attributes = tuple(attribute for attribute in monitored if self._stand_ins[attribute])
             together = combine_stand_ins([self._stand_ins[attribute] for attribute in attributes], self._places)
-            # Of one attribute, all together are that one alone: no copy is scored twice.
             alone = tuple((one, combine_stand_ins([self._stand_ins[one]], self._places)) for one in attributes if len(attributes) > 1)
             count = len(together) + sum(len(substitutions) for _, substitutions in alone)
             self._kept[monitored] = CopySet(attributes, together, alone, count) if attributes else None

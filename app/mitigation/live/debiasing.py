@@ -117,7 +117,6 @@ class Decider:
         return {place: tuple(found) or records[place].copies.attributes for place, found in causes.items()}
 
     def _classify(self, substitutions: Sequence[Substitution], answers: Sequence[Prediction]) -> list[ClassifiedAnswer]:
-        """Returns the answers that have an outcome, with their shares."""
         found = [
             ClassifiedAnswer(answer, self.classify(answer.outcome_value), substitution.share)
             for substitution, answer in zip(substitutions, answers, strict=True)
@@ -136,7 +135,6 @@ class Decider:
         )
 
     def _decide(self, known: CopyAnswers, own: IntArray) -> tuple[IntArray, IntArray]:
-        """Returns the outcomes of monitored records as reference, and after mitigation."""
         classified = np.bincount(known.records, minlength=len(own))
         favourable = np.bincount(known.records[known.outcomes == Outcome.FAVOURABLE], minlength=len(own))
         as_reference = outcomes_as_reference(

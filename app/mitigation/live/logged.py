@@ -12,17 +12,12 @@ from .requests import Asked
 
 
 def build_payload(plan: ActivePlan, asked: Asked, own: Sequence[Prediction], debiased: Sequence[Debiased]) -> CheckedPayload:
-    """Returns the records as they are stored, with both outcomes.
-
-    Raises:
-    ScoringFailed: the model's answer may not be logged for this deployment.
-    """
+    """Returns the records as they are stored, with both outcomes."""
     check = plan.records.prediction
     try:
         predictions = [check(one.prediction) for one in own]
     except CellRefused as error:
         raise ScoringFailed(f"The model's endpoint gave a prediction that this deployment cannot have: it {error}.") from error
-    # JSON has lists: a tuple would be refused.
     probabilities = [list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in own]
     count = len(asked)
     return CheckedPayload(

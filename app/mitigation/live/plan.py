@@ -186,7 +186,6 @@ class PlanReader:
         )
 
     def _read_chooser(self, deployment: Deployment, settings: MitigationSettings, profile: Profile) -> tuple[Chooser | None, int | None]:
-        """Returns the chooser and its newest training; every later usable training raises that version."""
         if settings.bias_detector is not DetectorUse.CHOOSE or why_missing() is not None:
             return None, None
         with self._database.transaction() as session:

@@ -97,7 +97,6 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoi
     faults = [(place, sent.features_path, "features", *fault) for place, fault in refusals.found.items()]
     faults += [(with_meta[place], sent.meta_path, "meta", *fault) for place, fault in meta_refusals.found.items()]
     if faults:
-        # Features are under their own member only in records of our own.
         problems = [
             FieldProblem(path.format(place) + field.removeprefix(kind), reason) for place, path, kind, field, reason in sorted(faults)
         ]
@@ -114,10 +113,8 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoi
 
 
 def _codec_without_form(endpoint: Endpoint) -> Codec:
-    """Returns the codec of the endpoint, for a body whose members show no form."""
     codec = codec_of(endpoint)
     if codec.forms:
-        # A body for it would have had its form.
         raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
     return codec
 
@@ -160,7 +157,6 @@ def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value
 
 
 def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
-    """Reads objects of columns and values, meta fields among them."""
     rows, names = sent.rows, plan.meta.names
     _require_count(len(rows), sent.path)
     # A column that is in neither list is left among the features, whose check refuses it.
@@ -181,7 +177,6 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
         if name not in plan.features.names | names:
             problems.append(FieldProblem(where, f"names {printable(name)}, which is not a column of the schema"))
         elif meta_table is not None and name in names:
-            # One of the two would be ignored.
             problems.append(FieldProblem(where, f"names {printable(name)}, a meta field; as meta is sent, it belongs there"))
     # Every row lacks what the line of names lacks, so it is said once.
     missing = [column.name for column in plan.features.columns if column.name not in table.fields]

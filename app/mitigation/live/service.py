@@ -154,7 +154,6 @@ async def _score(
         await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
         if not together.done() or together.exception() is not None:
             calls.append(asyncio.ensure_future(model.score(asked.features, deadline=deadline)))
-        # The first call with an answer; if both have one, that with the copies. If all fail, the last, whose error is raised.
         first, waiting = calls[-1], set(calls)
         while waiting:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -174,7 +173,6 @@ async def _score(
 
 
 async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, deadline: float) -> str | None:
-    """Decides the records by one call for all of their copies; returns the reason where the model did not answer."""
     if not waiting:
         return None
     sets = [case.copies for case in waiting]

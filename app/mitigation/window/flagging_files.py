@@ -42,7 +42,6 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
 
 
 def _to_table(subject: Subject, evidence: CheckEvidence, flags: list[FlaggedRecord], positions: list[int]) -> pa.Table:
-    """Returns the flags, largest gap first."""
     columns = {name: [getattr(one, name, None) for one in flags] for name in FLAGS.names}
     columns["record_id"] = evidence.window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
     columns["scored_at"] = [one.logged_at for one in flags]

@@ -98,7 +98,6 @@ def _find_as_reference(
     found: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
     targets = treated.copies.targets
     is_copied = subject.is_feature(grouping.column.name) or any(target.donors is not None for target in targets)
-    # A column that the model never sees has no copies, and nothing changes.
     are_known = np.full(len(record_nos), not is_copied)
     if len(known.record_nos):
         order = np.argsort(known.record_nos)

@@ -84,7 +84,6 @@ def detect(
 def _read_records(
     reader: ArrowReader, subject: Subject, span: Span, record_nos: Sequence[int], reading: Reading | None
 ) -> tuple[list[list[Scalar | None]], list[float | None]]:
-    """Returns their features and their own scores of the favourable outcome."""
     if not record_nos:
         return [], []
     features = features_of(reader, subject.deployment.no, span, record_nos)

@@ -46,8 +46,6 @@ class _Attribute:
 
 @dataclass(frozen=True, slots=True)
 class _ToStore:
-    """Rows written with the check in addition to tables and measurements."""
-
     deployment_no: int
     flags: Sequence[Flags]
     only_new: bool
@@ -149,7 +147,6 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, one: _Attribute) -> Ite
 
 
 def _count_changes(one: _Attribute) -> dict[str, object]:
-    """Returns how many monitored records mitigation changes, and how many it could not decide."""
     treated = one.treated
     counts: dict[str, object] = {
         "monitored": int(treated.is_monitored().sum()),

@@ -76,7 +76,6 @@ def treat_window(copies: CopyOutcomes, own: IntArray, profile: AttributeProfile,
 
 def find_monitored(grouping: Grouping) -> BoolArray:
     """Returns whether each record has a monitored value [records]."""
-    # NEITHER, which is -1, finds the appended last place.
     found: BoolArray = np.append(grouping.is_monitored(), False)[grouping.codes]
     return found
 

@@ -12,10 +12,9 @@ from ...settings import Settings
 from ..principals import Role
 
 CALLBACK = "/login/oidc/callback"
-
+"""Path to which the issuer sends browsers back, registered there with the public address before it."""
 BACK_CHANNEL = "/login/oidc/back-channel-logout"
 """The issuer sends notices of log-outs to this path."""
-"""Path to which the issuer sends browsers back, registered there with the public address before it."""
 
 
 class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

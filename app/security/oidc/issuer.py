@@ -17,7 +17,6 @@ from .configuration import OidcConfiguration, require_secure_url
 from .verifying import UnknownKey, verify_token
 
 FRESH_SECONDS: Final = 3600.0
-"""Seconds for which the issuer's documents are kept."""
 
 STALE_SECONDS: Final = 24 * 3600.0
 """Seconds for which known keys are used while the issuer does not answer."""
@@ -92,7 +91,6 @@ class Issuer:
         try:
             return self._verify(token, self._known_keys(), audience)
         except UnknownKey:
-            # The issuer may have changed its keys since.
             await self._refresh(max_age=PAUSE_SECONDS)
         try:
             return self._verify(token, self._known_keys(), audience)

@@ -14,7 +14,6 @@ from ...errors import SetupError, Unauthenticated
 from ..secrets import SecretBox
 
 LASTS = timedelta(minutes=10)
-"""Time that a person has at the issuer."""
 
 COOKIE = "evenhand_login"
 SECURE_COOKIE = f"__Host-{COOKIE}"

@@ -26,7 +26,6 @@ SEX_SHARES = (0.33, 0.67)
 RACES = np.array(["Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White"], dtype=object)
 RACE_SHARES = (0.01, 0.03, 0.095, 0.01, 0.855)
 YEARS = 16
-"""Years of education, the strata of the conditional metrics."""
 
 REFERENCE_SEX, REFERENCE_RACE = "Male", "White"
 
@@ -35,7 +34,6 @@ FACETS = ("sex", "race", "sex_race")
 
 Prepare = Callable[[pd.DataFrame], Any]
 Work = Callable[[Any], int]
-"""Takes the prepared data and returns the number of figures."""
 
 
 def make_frame(rows: int, seed: int) -> pd.DataFrame:
@@ -78,7 +76,7 @@ def run_side(package: str | None, prepare: Prepare, work: Work) -> None:
     options, _ = parser.parse_known_args()
     warnings.simplefilter("ignore")  # the libraries warn about each other's versions
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # some of them print
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     prepared = prepare(make_frame(options.rows, options.seed))
     baseline = _forget_peak()
     figures = work(prepared)
