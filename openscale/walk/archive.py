@@ -39,10 +39,7 @@ def walk_archive(way: Walk, provider: str, subscription: str) -> None:
     """Enables monitors of a subscription that has none, and deletes it."""
     client = way.client
     with written_archive() as archive:
-        found = way.does(
-            "monitor_instances.enable_monitors",
-            lambda: client.monitor_instances.enable_monitors(ZERO, provider, subscription, archive),
-        )
+        found = way.does("monitor_instances.enable_monitors", ZERO, provider, subscription, archive)
     if found is not None and sorted(found) != ["fairness", "quality"]:
         way.found["monitor_instances.enable_monitors"], way.said["monitor_instances.enable_monitors"] = BROKEN, str(found)
     client.subscriptions.delete(subscription, force=True)

@@ -21,10 +21,9 @@ from recording import BROKEN, Walk
 
 def walk_definitions(way: Walk) -> None:
     """Reads the definitions."""
-    client = way.client
-    way.does("monitor_definitions.list", client.monitor_definitions.list)
-    way.does("monitor_definitions.show", client.monitor_definitions.show)
-    way.does("monitor_definitions.get", lambda: client.monitor_definitions.get("fairness"))
+    way.does("monitor_definitions.list")
+    way.does("monitor_definitions.show")
+    way.does("monitor_definitions.get", "fairness")
 
 
 def walk_instances(way: Walk, mart: str, subscription: str) -> str:
@@ -47,46 +46,42 @@ def walk_instances(way: Walk, mart: str, subscription: str) -> str:
     )
     added = way.does(
         "monitor_instances.create",
-        lambda: client.monitor_instances.create(
-            data_mart_id=mart,
-            monitor_definition_id=monitors.FAIRNESS.ID,
-            target=target,
-            parameters=parameters,
-            thresholds=limit,
-            schedule=hourly,
-            background_mode=True,
-        ),
+        data_mart_id=mart,
+        monitor_definition_id=monitors.FAIRNESS.ID,
+        target=target,
+        parameters=parameters,
+        thresholds=limit,
+        schedule=hourly,
+        background_mode=True,
     )
     fairness: str = added.result.metadata.id
-    runs = way.does("monitor_instances.list_runs", lambda: client.monitor_instances.list_runs(fairness)).result.to_dict()["runs"]
+    runs = way.does("monitor_instances.list_runs", fairness).result.to_dict()["runs"]
     # What it shows depends on whether the monitor changes before its end.
     _wait(client, fairness, runs[0]["metadata"]["id"])
     way.does(
         "monitor_instances.create (quality)",
-        lambda: client.monitor_instances.create(
-            data_mart_id=mart,
-            monitor_definition_id=monitors.QUALITY.ID,
-            target=target,
-            parameters={"min_feedback_data_size": 10},
-            thresholds=[MetricThresholdOverride(metric_id="accuracy", type="lower_limit", value=0.8)],
-        ),
+        data_mart_id=mart,
+        monitor_definition_id=monitors.QUALITY.ID,
+        target=target,
+        parameters={"min_feedback_data_size": 10},
+        thresholds=[MetricThresholdOverride(metric_id="accuracy", type="lower_limit", value=0.8)],
     )
-    way.does("monitor_instances.list", lambda: client.monitor_instances.list(target_target_id=subscription))
-    way.does("monitor_instances.show", client.monitor_instances.show)
-    way.does("monitor_instances.get", lambda: client.monitor_instances.get(fairness))
+    way.does("monitor_instances.list", target_target_id=subscription)
+    way.does("monitor_instances.show")
+    way.does("monitor_instances.get", fairness)
     change = [PatchDocument(op="replace", path="/parameters/min_records", value=20)]
-    way.does("monitor_instances.update", lambda: client.monitor_instances.update(fairness, patch_document=change))
-    way.does("monitor_instances.modify_schedule", lambda: client.monitor_instances.modify_schedule(fairness, 1, "hour"))
+    way.does("monitor_instances.update", fairness, patch_document=change)
+    way.does("monitor_instances.modify_schedule", fairness, 1, "hour")
     return fairness
 
 
 def walk_runs(way: Walk, fairness: str) -> str:
     """Runs the instance and returns the run's id."""
     client = way.client
-    added = way.does("monitor_instances.run", lambda: client.monitor_instances.run(fairness, background_mode=True))
+    added = way.does("monitor_instances.run", fairness, background_mode=True)
     run: str = added.result.metadata.id
     _wait(client, fairness, run)
-    details = way.does("monitor_instances.get_run_details", lambda: client.monitor_instances.get_run_details(fairness, run))
+    details = way.does("monitor_instances.get_run_details", fairness, run)
     state = details.result.entity.status.state
     if state != "finished":
         way.found["monitor_instances.run"] = BROKEN
@@ -106,26 +101,28 @@ def walk_measurements(way: Walk, fairness: str, run: str) -> None:
     now = datetime.now(timezone.utc)  # noqa: UP017 - the older SDK runs on older Pythons
     # Far ahead, so that the recorded calls find measurements whenever they are replayed.
     window = {"start": now - timedelta(days=1), "end": datetime(2100, 1, 1, tzinfo=timezone.utc)}  # noqa: UP017 - as above
-    way.does("monitor_instances.show_metrics", lambda: client.monitor_instances.show_metrics(fairness))
+    way.does("monitor_instances.show_metrics", fairness)
     quality = fairness.replace("fairness.", "quality.")
-    way.does("monitor_instances.show_metrics (quality)", lambda: client.monitor_instances.show_metrics(quality))
-    measured = client.monitor_instances.measurements
-    way.does("monitor_instances.list_measurements", lambda: client.monitor_instances.list_measurements(fairness, run_id=run, **window))
-    details = way.does("monitor_instances.get_measurement_details", lambda: client.monitor_instances.get_measurement_details(fairness, run))
+    way.does("monitor_instances.show_metrics (quality)", quality)
+    way.does("monitor_instances.list_measurements", fairness, run_id=run, **window)
+    details = way.does("monitor_instances.get_measurement_details", fairness, run)
     way.said["summary"] = json.dumps([source.to_dict() for source in details.result.entity.sources], default=str)
     subscription = fairness.partition(".")[2]
     way.does(
         "monitor_instances.measurements.query",
-        lambda: measured.query(target_id=subscription, target_type="subscription", monitor_definition_id="fairness", recent_count=1),
+        target_id=subscription,
+        target_type="subscription",
+        monitor_definition_id="fairness",
+        recent_count=1,
     )
-    way.does("monitor_instances.get_metrics", lambda: client.monitor_instances.get_metrics(fairness, interval="month", **window))
+    way.does("monitor_instances.get_metrics", fairness, interval="month", **window)
     of_sex = {"filter": "feature:eq:sex", **window}
-    way.does("monitor_instances.list_measurements (filter)", lambda: client.monitor_instances.list_measurements(fairness, **of_sex))
+    way.does("monitor_instances.list_measurements (filter)", fairness, **of_sex)
     # The older SDK knows no other function than the last value.
     has_functions = "agg" in inspect.signature(client.monitor_instances.get_metrics).parameters
     functions = {"agg": ":avg,:count"} if has_functions else {}
-    way.does("monitor_instances.get_metrics (filter)", lambda: client.monitor_instances.get_metrics(fairness, **of_sex, **functions))
-    way.does("monitor_instances.get_metrics_count", lambda: client.monitor_instances.get_metrics_count(fairness, interval="year", **window))
+    way.does("monitor_instances.get_metrics (filter)", fairness, **of_sex, **functions)
+    way.does("monitor_instances.get_metrics_count", fairness, interval="year", **window)
     past = {
         "timestamp": "2026-01-01T00:00:00Z",
         "run_id": "imported",
@@ -133,7 +130,7 @@ def walk_measurements(way: Walk, fairness: str, run: str) -> None:
         "sources": [],
     }
     posted = [MonitorMeasurementRequest.from_dict(past)]
-    way.refuses("monitor_instances.add_measurements", lambda: client.monitor_instances.add_measurements(fairness, posted))
+    way.refuses("monitor_instances.add_measurements", fairness, posted)
 
 
 def walk_recommendations(way: Walk, subscription: str) -> None:
@@ -143,4 +140,4 @@ def walk_recommendations(way: Walk, subscription: str) -> None:
     # Set by `evaluate`. The newer SDK's own way to the headers names classes that it does not import.
     model._model = SimpleNamespace(fairness_config=SimpleNamespace(favorable_classes=[1], unfavorable_classes=[0]))  # noqa: SLF001
     model._get_headers = lambda: request["headers"]  # noqa: SLF001 - as above
-    way.does("model.evaluate (recommended features)", lambda: model._get_recommended_features(subscription))  # noqa: SLF001 - the only way
+    way.does("model.evaluate (recommended features)", subscription, call=model._get_recommended_features)  # noqa: SLF001 - the only way

@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import requests
@@ -113,16 +114,16 @@ class Recorder:
 
 @dataclass
 class Walk:
-    """Calls methods one after the other and keeps what each did."""
+    """Calls methods of the client, or another `call`, and keeps what each did. After a blank, a name says how it is called."""
 
     client: Any
     found: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
 
-    def does(self, name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a method returns
+    def does(self, name: str, /, *arguments: Any, call: Callable[..., Any] | None = None, **options: Any) -> Any:  # noqa: ANN401 - the SDK's
         """Calls a method that must work, and returns what it returns."""
         try:
-            result = call()
+            result = (call or self._find(name))(*arguments, **options)
         except AttributeError as error:
             if "object has no attribute" not in str(error):
                 raise
@@ -134,10 +135,10 @@ class Walk:
         self.found[name] = WORKS
         return result
 
-    def refuses(self, name: str, call: Callable[[], Any]) -> None:
+    def refuses(self, name: str, /, *arguments: Any, call: Callable[..., Any] | None = None, **options: Any) -> None:  # noqa: ANN401 - as above
         """Calls a method that must answer a clear error."""
         try:
-            call()
+            (call or self._find(name))(*arguments, **options)
         except ApiException as error:
             # To a question for headers only the reason is in a header, which the SDK shows after its own words.
             is_said = "Unknown error" not in str(error.message) or "not supported by Evenhand" in str(error)
@@ -149,6 +150,10 @@ class Walk:
             self.found[name], self.said[name] = BROKEN, f"{type(error).__name__}: {error}"
         else:
             self.found[name], self.said[name] = BROKEN, "no error"
+
+    def _find(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] = attrgetter(name.partition(" ")[0])(self.client)
+        return method
 
 
 def rows() -> list[list[Any]]:

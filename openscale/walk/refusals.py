@@ -34,97 +34,80 @@ def walk_refusals(way: Walk, provider: str, subscription: str, payload: str, fai
     client = way.client
     target = Target(target_type="subscription", target_id=subscription)
     way.refuses(
-        "monitor_instances.create (explainability)",
-        lambda: client.monitor_instances.create(data_mart_id=ZERO, monitor_definition_id="explainability", target=target, parameters={}),
+        "monitor_instances.create (explainability)", data_mart_id=ZERO, monitor_definition_id="explainability", target=target, parameters={}
     )
-    way.refuses(
-        "monitor_instances.create (drift)",
-        lambda: client.monitor_instances.create(data_mart_id=ZERO, monitor_definition_id="drift", target=target, parameters={}),
-    )
-    way.refuses(
-        "monitor_instances.explanation_tasks", lambda: client.monitor_instances.explanation_tasks(["one"], subscription_id=subscription)
-    )
-    way.refuses(
-        "monitor_instances.get_explanation_tasks",
-        lambda: client.monitor_instances.get_explanation_tasks("one", subscription_id=subscription),
-    )
+    way.refuses("monitor_instances.create (drift)", data_mart_id=ZERO, monitor_definition_id="drift", target=target, parameters={})
+    way.refuses("monitor_instances.explanation_tasks", ["one"], subscription_id=subscription)
+    way.refuses("monitor_instances.get_explanation_tasks", "one", subscription_id=subscription)
     if "force" in inspect.signature(client.data_sets.delete).parameters:
-        way.refuses("data_sets.delete (force)", lambda: client.data_sets.delete(payload, force=True))
+        way.refuses("data_sets.delete (force)", payload, force=True)
     change = [PatchDocument(op="replace", path="/name", value="other")]
-    way.refuses("data_sets.patch_records", lambda: client.data_sets.patch_records(payload, patch_document=change))
+    way.refuses("data_sets.patch_records", payload, patch_document=change)
     patch = [JsonPatchOperation(op="replace", path="/name", value="other")]
-    synchronise = client.subscriptions
-    way.refuses("subscriptions.trigger_configuration_synchrozation", lambda: synchronise.trigger_configuration_synchrozation(subscription))
-    way.refuses("subscriptions.configuration_synchrozation_get", lambda: synchronise.configuration_synchrozation_get(subscription))
-    way.refuses(
-        "monitor_instances.get_all_explaination_tasks",
-        lambda: client.monitor_instances.get_all_explaination_tasks(subscription_id=subscription),
-    )
-    way.refuses("integrated_systems.show", lambda: client.integrated_systems.show())  # noqa: PLW0108 - the older SDK has none
-    way.refuses("integrated_systems.get", lambda: client.integrated_systems.get("one"))
-    way.refuses("integrated_systems.delete", lambda: client.integrated_systems.delete("one"))
+    way.refuses("subscriptions.trigger_configuration_synchrozation", subscription)
+    way.refuses("subscriptions.configuration_synchrozation_get", subscription)
+    way.refuses("monitor_instances.get_all_explaination_tasks", subscription_id=subscription)
+    way.refuses("integrated_systems.show")
+    way.refuses("integrated_systems.get", "one")
+    way.refuses("integrated_systems.delete", "one")
     system = {"name": "one", "type": "spark", "description": "", "credentials": {}, "connection": {}}
-    way.refuses("integrated_systems.add", lambda: client.integrated_systems.add(**system))
-    way.refuses("integrated_systems.update", lambda: client.integrated_systems.update("one", patch))
-    way.refuses("integrated_systems.list", lambda: client.integrated_systems.list())  # noqa: PLW0108 - the older SDK has none
-    way.refuses("monitor_instances.download_drift_model", lambda: client.monitor_instances.download_drift_model(fairness))
-    instances = client.monitor_instances
-    way.refuses("monitor_instances.download_drift_model_metadata", lambda: instances.download_drift_model_metadata(fairness))
-    way.refuses("monitor_instances.get_drift_v2_archive_metadata", lambda: instances.get_drift_v2_archive_metadata(subscription))
-    way.refuses("monitor_instances.download_drift_v2_archive", lambda: instances.download_drift_v2_archive(subscription, "one"))
+    way.refuses("integrated_systems.add", **system)
+    way.refuses("integrated_systems.update", "one", patch)
+    way.refuses("integrated_systems.list")
+    way.refuses("monitor_instances.download_drift_model", fairness)
+    way.refuses("monitor_instances.download_drift_model_metadata", fairness)
+    way.refuses("monitor_instances.get_drift_v2_archive_metadata", subscription)
+    way.refuses("monitor_instances.download_drift_v2_archive", subscription, "one")
     archive = io.BytesIO(b"an archive")
     archive.name = "explainability.tar.gz"
-    way.refuses(
-        "monitor_instances.upload_explainability_archive",
-        lambda: instances.upload_explainability_archive(subscription_id=subscription, archive=archive),
-    )
-    way.refuses(
-        "monitor_instances.upload_drift_model",
-        lambda: instances.upload_drift_model(model_path=SMALL_FILE, data_mart_id=ZERO, subscription_id=subscription),
-    )
-    way.refuses("monitor_instances.upload_drift_v2_archive", lambda: instances.upload_drift_v2_archive(subscription, SMALL_FILE))
-    way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
+    way.refuses("monitor_instances.upload_explainability_archive", subscription_id=subscription, archive=archive)
+    way.refuses("monitor_instances.upload_drift_model", model_path=SMALL_FILE, data_mart_id=ZERO, subscription_id=subscription)
+    way.refuses("monitor_instances.upload_drift_v2_archive", subscription, SMALL_FILE)
+    way.refuses("monitor_instances.get_explainability_archive", subscription)
     _refused_subscriptions(way, provider)
 
 
 def walk_custom_monitors(way: Walk, mart: str, subscription: str) -> None:
     """Walks the methods of custom monitors."""
-    definitions, instances = way.client.monitor_definitions, way.client.monitor_instances
     stated: dict[str, Any] = {"metrics": [MonitorMetricRequest(name="sensitivity")], "tags": [MonitorTagRequest(name="region")]}
     patch = [JsonPatchOperation(op="replace", path="/description", value="patched")]
     for name, own in (("", "custom"), (" (fairness)", "fairness")):
-        way.refuses(f"monitor_definitions.update{name}", lambda own=own: definitions.update(own, name=own, **stated))
-        way.refuses(f"monitor_definitions.patch{name}", lambda own=own: definitions.patch(own, patch))
-        way.refuses(f"monitor_definitions.delete{name}", lambda own=own: definitions.delete(own))
-    way.refuses("monitor_definitions.add", lambda: definitions.add(name="model performance", **stated))
+        way.refuses(f"monitor_definitions.update{name}", own, name=own, **stated)
+        way.refuses(f"monitor_definitions.patch{name}", own, patch)
+        way.refuses(f"monitor_definitions.delete{name}", own)
+    way.refuses("monitor_definitions.add", name="model performance", **stated)
     wanted = {"monitor_definition_id": "custom", "target": Target(target_type="subscription", target_id=subscription), "parameters": {}}
-    way.refuses("monitor_instances.create (custom)", lambda: instances.create(data_mart_id=mart, **wanted))
+    way.refuses("monitor_instances.create (custom)", data_mart_id=mart, **wanted)
     instance = f"custom.{subscription}"
     posted = [MonitorMeasurementRequest.from_dict({"timestamp": "2026-01-01T00:00:00Z", "metrics": [{"sensitivity": 0.67}]})]
-    way.refuses("monitor_instances.measurements.add", lambda: instances.measurements.add(instance, posted))
+    way.refuses("monitor_instances.measurements.add", instance, posted)
     window = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z", "run_id": "one"}
-    way.refuses("monitor_instances.measurements.list (custom)", lambda: instances.measurements.list(instance, **window))
-    way.refuses("monitor_instances.measurements.get (custom)", lambda: instances.measurements.get(instance, "one"))
-    way.refuses("monitor_instances.show_metrics (custom)", lambda: instances.show_metrics(instance))
-    way.refuses("monitor_instances.list_runs (custom)", lambda: instances.list_runs(instance))
-    way.refuses("monitor_instances.run (custom)", lambda: instances.run(instance))
-    way.refuses("monitor_instances.delete (custom)", lambda: instances.delete(instance))
+    way.refuses("monitor_instances.measurements.list (custom)", instance, **window)
+    way.refuses("monitor_instances.measurements.get (custom)", instance, "one")
+    way.refuses("monitor_instances.show_metrics (custom)", instance)
+    way.refuses("monitor_instances.list_runs (custom)", instance)
+    way.refuses("monitor_instances.run (custom)", instance)
+    way.refuses("monitor_instances.delete (custom)", instance)
 
 
 def _refused_subscriptions(way: Walk, provider: str) -> None:
-    subscriptions = way.client.subscriptions
     with written_archive() as archive:
-        way.refuses(
-            "subscriptions.create_subscription",
-            lambda: subscriptions.create_subscription("batch", ZERO, provider, archive, SPARK, WAREHOUSE, TABLE, TABLE),
-        )
+        way.refuses("subscriptions.create_subscription", "batch", ZERO, provider, archive, SPARK, WAREHOUSE, TABLE, TABLE)
     info = {"label_column": "approved", "prediction": "prediction", "probability": "probability"}
     with tempfile.NamedTemporaryFile(suffix=".csv") as sample:
         sample.write(b"sex,approved\nmale,1\n")
         sample.flush()
         way.refuses(
             "subscriptions.create_subscription_using_training_data",
-            lambda: subscriptions.create_subscription_using_training_data(
-                "batch", ZERO, provider, info, os.fspath(sample.name), SPARK, WAREHOUSE, TABLE, TABLE, TABLE, "self"
-            ),
+            "batch",
+            ZERO,
+            provider,
+            info,
+            os.fspath(sample.name),
+            SPARK,
+            WAREHOUSE,
+            TABLE,
+            TABLE,
+            TABLE,
+            "self",
         )

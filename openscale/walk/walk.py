@@ -49,41 +49,42 @@ def walk(way: Walk, plan: Plan, kind: str) -> None:
     walk_archive(way, provider, add_subscription(client, plan, f"{name} archive", mart, provider).result.metadata.id)
     walk_refusals(way, provider, subscription, payload, fairness)
     walk_custom_monitors(way, mart, subscription)
-    way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())  # noqa: PLW0108
-    way.does("data_sets.delete", lambda: client.data_sets.delete(payload))
-    way.does("monitor_instances.delete", lambda: client.monitor_instances.delete(fairness))
-    way.does("subscriptions.delete", lambda: client.subscriptions.delete(subscription, force=True))
-    way.does("service_providers.delete", lambda: client.service_providers.delete(provider))
-    way.refuses("data_marts.delete", lambda: client.data_marts.delete(mart, force=True))
+    way.does("subscriptions.score", subscription, fields=FEATURES, values=rows()[:2])
+    way.does("data_sets.delete", payload)
+    way.does("monitor_instances.delete", fairness)
+    way.does("subscriptions.delete", subscription, force=True)
+    way.does("service_providers.delete", provider)
+    way.refuses("data_marts.delete", mart, force=True)
 
 
 def _marts(way: Walk) -> str:
     client = way.client
-    way.does("data_marts.list", client.data_marts.list)
-    way.does("data_marts.show", client.data_marts.show)
-    way.does("data_marts.add", lambda: client.data_marts.add(name="walk", internal_database=True, background_mode=True))
+    way.does("data_marts.list")
+    way.does("data_marts.show")
+    way.does("data_marts.add", name="walk", internal_database=True, background_mode=True)
     mart: str = client.data_marts.list().result.data_marts[0].metadata.id
-    way.does("data_marts.get", lambda: client.data_marts.get(mart))
+    way.does("data_marts.get", mart)
     change = [JsonPatchOperation(op="replace", path="/description", value="changed")]
-    way.refuses("data_marts.patch", lambda: client.data_marts.patch(mart, change))
+    way.refuses("data_marts.patch", mart, change)
     return mart
 
 
 def _providers(way: Walk, name: str) -> str:
-    client = way.client
     own = CustomCredentials(url="http://127.0.0.1:9", username="model", password="model")  # noqa: S106 - of no one
     added = way.does(
         "service_providers.add",
-        lambda: client.service_providers.add(
-            name=name, service_type="custom_machine_learning", credentials=own, operational_space_id="production", background_mode=True
-        ),
+        name=name,
+        service_type="custom_machine_learning",
+        credentials=own,
+        operational_space_id="production",
+        background_mode=True,
     )
     provider: str = added.result.metadata.id
-    way.does("service_providers.list", client.service_providers.list)
-    way.does("service_providers.show", client.service_providers.show)
-    way.does("service_providers.get", lambda: client.service_providers.get(provider))
+    way.does("service_providers.list")
+    way.does("service_providers.show")
+    way.does("service_providers.get", provider)
     change = [PatchDocument(op="replace", path="/description", value="changed")]
-    way.does("service_providers.update", lambda: client.service_providers.update(provider, patch_document=change))
+    way.does("service_providers.update", provider, patch_document=change)
     return provider
 
 
@@ -112,42 +113,34 @@ def add_subscription(client: Any, plan: Plan, name: str, mart: str, provider: st
 
 def _subscriptions(way: Walk, plan: Plan, name: str, mart: str, provider: str) -> str:
     client = way.client
-    added = way.does("subscriptions.add", lambda: add_subscription(client, plan, name, mart, provider))
+    added = way.does("subscriptions.add", client, plan, name, mart, provider, call=add_subscription)
     subscription: str = added.result.metadata.id
-    way.does("subscriptions.list", client.subscriptions.list)
-    way.does("subscriptions.show", client.subscriptions.show)
-    way.does("subscriptions.get", lambda: client.subscriptions.get(subscription))
+    way.does("subscriptions.list")
+    way.does("subscriptions.show")
+    way.does("subscriptions.get", subscription)
     change = [PatchDocument(op="replace", path="/asset_properties/label_column", value="approved")]
-    way.does("subscriptions.update", lambda: client.subscriptions.update(subscription, patch_document=change))
+    way.does("subscriptions.update", subscription, patch_document=change)
     data = [{"fields": FEATURES, "values": rows()[:2]}]
-    way.does("subscriptions.schemas", lambda: client.subscriptions.schemas(subscription, input_data=data))
-    way.does("subscriptions.create_feedback_table", lambda: client.subscriptions.create_feedback_table(subscription))
-    way.does("subscriptions.poll_subscription_status", lambda: client.subscriptions.poll_subscription_status(subscription, "", [], 1))
-    way.does("subscriptions.tables", lambda: client.subscriptions.tables(subscription, "feedback", {}))
+    way.does("subscriptions.schemas", subscription, input_data=data)
+    way.does("subscriptions.create_feedback_table", subscription)
+    way.does("subscriptions.poll_subscription_status", subscription, "", [], 1)
+    way.does("subscriptions.tables", subscription, "feedback", {})
     return subscription
 
 
 def _data_sets(way: Walk, subscription: str) -> tuple[str, str]:
-    client = way.client
-    found = way.does(
-        "data_sets.list",
-        lambda: [
-            client.data_sets.list(type=kind, target_target_id=subscription, target_target_type="subscription")
-            .result.data_sets[0]
-            .metadata.id
-            for kind in ("payload_logging", "feedback")
-        ],
-    )
-    way.does("data_sets.show", client.data_sets.show)
-    way.does("data_sets.get", lambda: client.data_sets.get(found[0]))
+    listed = [
+        way.does("data_sets.list", type=kind, target_target_id=subscription, target_target_type="subscription")
+        for kind in ("payload_logging", "feedback")
+    ]
+    payload, feedback = (found.result.data_sets[0].metadata.id for found in listed)
+    way.does("data_sets.show")
+    way.does("data_sets.get", payload)
     target = Target(target_type="subscription", target_id=subscription)
     change = [PatchDocument(op="replace", path="/description", value="changed")]
-    way.does("data_sets.update", lambda: client.data_sets.update(found[0], patch_document=change))
-    way.does(
-        "data_sets.add",
-        lambda: client.data_sets.add(target=target, name="payload", type="payload_logging", data_schema=schema(), data_mart_id=ZERO),
-    )
-    return found[0], found[1]
+    way.does("data_sets.update", payload, patch_document=change)
+    way.does("data_sets.add", target=target, name="payload", type="payload_logging", data_schema=schema(), data_mart_id=ZERO)
+    return payload, feedback
 
 
 def _records(way: Walk, payload: str, feedback: str) -> None:
@@ -159,12 +152,9 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
         response={"fields": ["prediction", "probability"], "values": answers(table)},
         response_time=460,
     )
-    stored = way.does(
-        "data_sets.store_records",
-        lambda: client.data_sets.store_records(data_set_id=payload, request_body=[record], background_mode=True),
-    )
+    stored = way.does("data_sets.store_records", data_set_id=payload, request_body=[record], background_mode=True)
     request = stored.headers["Location"].rsplit("/", 1)[1]
-    way.does("data_sets.get_update_status", lambda: client.data_sets.get_update_status(payload, request))
+    way.does("data_sets.get_update_status", payload, request)
     again = client.data_sets.store_records(data_set_id=payload, request_body=[record], background_mode=True)
     request = again.headers["Location"].rsplit("/", 1)[1]
     state = client.data_sets.get_update_status(payload, request).result.state
@@ -178,14 +168,17 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
     reader = io.BufferedReader(io.BytesIO(text.encode()))
     way.does(
         "data_sets.store_records (CSV)",
-        lambda: client.data_sets.store_records(
-            data_set_id=feedback, request_body=reader, header=True, delimiter=";", csv_max_line_length=8196, background_mode=True
-        ),
+        data_set_id=feedback,
+        request_body=reader,
+        header=True,
+        delimiter=";",
+        csv_max_line_length=8196,
+        background_mode=True,
     )
-    way.does("data_sets.get_list_of_records", lambda: client.data_sets.get_list_of_records(payload, limit=10, output_type="pandas"))
+    way.does("data_sets.get_list_of_records", payload, limit=10, output_type="pandas")
     client.data_sets.get_list_of_records(feedback, limit=10, format="list", output_type="pandas")
     if "filter" in inspect.signature(client.data_sets.get_list_of_records).parameters:
-        way.refuses("data_sets.get_list_of_records (filter)", lambda: client.data_sets.get_list_of_records(payload, filter="sex:eq:female"))
+        way.refuses("data_sets.get_list_of_records (filter)", payload, filter="sex:eq:female")
     distributions, records = Distributions(client), Records(client)
     window = {
         "start": "2026-01-01T00:00:00Z",
@@ -194,17 +187,17 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
         "group": ["sex"],
         "agg": ["count"],
     }
-    way.refuses("data_sets.distributions.add", lambda: distributions.add(payload, **window))
-    way.refuses("data_sets.distributions.get", lambda: distributions.get(payload, "one"))
-    way.refuses("data_sets.distributions.delete", lambda: distributions.delete(payload))
-    way.does("data_sets.records.get", lambda: records.get(payload, f"{call}-1"))
-    way.does("data_sets.records.field", lambda: records.field(payload, f"{call}-1", "sex"))
+    way.refuses("data_sets.distributions.add", payload, **window, call=distributions.add)
+    way.refuses("data_sets.distributions.get", payload, "one", call=distributions.get)
+    way.refuses("data_sets.distributions.delete", payload, call=distributions.delete)
+    way.does("data_sets.records.get", payload, f"{call}-1", call=records.get)
+    way.does("data_sets.records.field", payload, f"{call}-1", "sex", call=records.field)
     change = [PatchDocument(op="replace", path="/values/sex", value="male")]
-    way.refuses("data_sets.records.update", lambda: records.update(payload, f"{call}-1", patch_document=change))
-    way.refuses("data_sets.records.query", lambda: records.query("payload_logging", record_id=[f"{call}-1"]))
-    way.does("data_sets.get_records_count", lambda: client.data_sets.get_records_count(payload))
-    way.does("data_sets.show_records", lambda: client.data_sets.show_records(payload))
-    way.does("data_sets.print_records_schema", lambda: client.data_sets.print_records_schema(payload))
+    way.refuses("data_sets.records.update", payload, f"{call}-1", patch_document=change, call=records.update)
+    way.refuses("data_sets.records.query", "payload_logging", record_id=[f"{call}-1"], call=records.query)
+    way.does("data_sets.get_records_count", payload)
+    way.does("data_sets.show_records", payload)
+    way.does("data_sets.print_records_schema", payload)
 
 
 def walk_discovery(way: Walk, plan: Plan, kind: str) -> None:
@@ -215,17 +208,12 @@ def walk_discovery(way: Walk, plan: Plan, kind: str) -> None:
         name=name, service_type="custom_machine_learning", credentials=CustomCredentials(url=plan.provider_url), background_mode=True
     )
     provider: str = added.result.metadata.id
-    found = way.does(
-        "service_providers.list_assets", lambda: way.client.service_providers.list_assets(ZERO, provider, deployment_id="credit")
-    )
+    found = way.does("service_providers.list_assets", ZERO, provider, deployment_id="credit")
     if [one["metadata"]["guid"] for one in found.result["resources"]] != ["credit"]:
         way.found["service_providers.list_assets"], way.said["service_providers.list_assets"] = BROKEN, str(found.result)
     # Without a space the SDK lists them all here, too; with one it asks Watson Machine Learning.
-    way.does("service_providers.get_deployment_asset", lambda: way.client.service_providers.get_deployment_asset(ZERO, provider, "credit"))
-    way.refuses(
-        "service_providers.list_assets (space)",
-        lambda: way.client.service_providers.list_assets(ZERO, provider, deployment_space_id="space"),
-    )
+    way.does("service_providers.get_deployment_asset", ZERO, provider, "credit")
+    way.refuses("service_providers.list_assets (space)", ZERO, provider, deployment_space_id="space")
     way.client.service_providers.delete(provider)
     way.client = before
 
