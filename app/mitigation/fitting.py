@@ -1,36 +1,47 @@
 """Fits a deployment's profile to payload: predictions and groups, never labels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..checks.donors import describe_missing_field, donors_of_groups
+from ..checks.donors import GroupDonors, describe_missing_field, donors_of_groups, representative_donors
 from ..checks.subject import require_column
 from ..checks.window import BEGINNING
 from ..domain.checks import Span
-from ..domain.deployments import Column, Deployment
+from ..domain.deployments import Column, Deployment, FieldType
 from ..domain.groups import in_order
-from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile
+from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
 from ..domain.training_data import Donors
-from ..domain.values import Scalar
+from ..domain.values import Range, Scalar
 from ..errors import InvalidInput
 from ..records.cells import stored_cells
-from ..records.grouping import ListedGroups, group_records
+from ..records.grouping import Grouping, ListedGroups, group_records, typed_value
 from ..records.outcomes import outcome_codes
 from ..records.scores import Scores, favourable_scores
 from ..store.database.arrow import ArrowReader
 from ..store.records.window import VALUE_PREFIX, WindowQuery, newest_payload
-from .stand_ins import find_stand_ins
 
 HALF = 0.5
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
 NOT_APART = "favourable and unfavourable predictions overlap in their probabilities, so the model does not decide by them alone"
+
+MOST_VALUES = 10
+"""Max reference values that get a copy, those with most records: each is one more copy of every record."""
+MOST_DONORS = 20
+"""Max combinations of correlated features that get a copy, over all reference values."""
+Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
+QUANTILES = 5
+"""Values for a range: the middles of that many parts with equally many records."""
+NO_REFERENCE = "no reference value is listed, and none has been logged"
+NO_DONORS = "the training data keep no record of the reference group, from which copies would take their correlated features"
+UNSEEN = "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,3 +142,59 @@ def _find_cut_off(payload: Payload) -> tuple[CutOff | None, str | None]:
     if below > above:
         return None, NOT_APART
     return CutOff(HALF if below <= HALF <= above else (below + above) / 2, below, above), None
+
+
+def find_stand_ins(
+    grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
+) -> AttributeProfile:
+    """Returns the copies that represent the reference records; `values` are the logged values of the column.
+
+    Shares are by reference records logged; where there were none, reference values count equally. A meta field changes the features
+    correlated with it, to those of its `donors`.
+    """
+    name = grouping.column.name
+    if not is_feature and donors is None:
+        return AttributeProfile(name, (), 0.0, UNSEEN)
+    reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
+    if not reference:
+        return AttributeProfile(name, (), 0.0, NO_REFERENCE)
+    counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][reference].astype(np.float64)
+    shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
+    lows = [value.lo if isinstance(value, Range) else value for value in (grouping.groups[position].value for position in reference)]
+    ranked = sorted(zip(shares.tolist(), reference, lows, strict=True), key=lambda one: (-one[0], *in_order(one[2])))[:MOST_VALUES]
+    kept = [(share, position) for share, position, _ in ranked if share > 0]
+
+    most_donors = max(MOST_DONORS // len(kept), 1)
+    stand_ins, represented, covered = [], 0.0, 0.0
+    for share, position in kept:
+        label = grouping.groups[position].label
+        if donors is None:
+            represented, covered = represented + share, covered + share
+            stand_ins += [StandIn(label, changes, share * part) for changes, part in _pick_values(grouping, position, values)]
+            continue
+        lent = representative_donors(donors[position], most_donors)
+        represented += share if lent.combinations else 0.0
+        covered += share * lent.covered
+        stand_ins += [StandIn(label, tuple(changes.items()), share * part) for part, changes in lent.combinations]
+    if not represented:
+        return AttributeProfile(name, (), 0.0, NO_DONORS)
+    # Groups without a donor have no stand-in: the shares of the others add up to 1.
+    return AttributeProfile(name, tuple(replace(one, share=one.share / represented) for one in stand_ins), covered)
+
+
+def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
+    value, column = grouping.groups[position].value, grouping.column
+    if not isinstance(value, Range):
+        return [(((column.name, typed_value(value, column.type)),), 1.0)]
+    logged = values.filter(pa.array(grouping.codes == position)).to_numpy()
+    middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    if len(logged):
+        found = np.quantile(logged, middles, method="inverted_cdf")
+    else:
+        # Of a range of which no value has been logged, evenly spread values; whole numbers must not leave it by rounding.
+        found = value.lo + middles * (value.hi - value.lo)
+        if column.type is FieldType.INTEGER:
+            found = np.clip(np.round(found), np.ceil(value.lo), np.floor(value.hi))
+    distinct, times = np.unique(found, return_counts=True)
+    parts = zip(distinct.tolist(), times.tolist(), strict=True)
+    return [(((column.name, typed_value(one, column.type)),), count / QUANTILES) for one, count in parts]

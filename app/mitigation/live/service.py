@@ -14,6 +14,8 @@ from ...clock import monotonic_seconds
 from ...domain.records import Prediction
 from ...errors import InvalidInput, NotFound, ScoringFailed, Unavailable
 from ...ingest import Ingestion
+from ...ingest.cells import CellRefused, probability, scalar
+from ...ingest.checked import CheckedPayload
 from ...payloads.answers import Answer
 from ...scoring.live import LiveModel, LiveModels
 from ...security.principals import Principal
@@ -22,7 +24,6 @@ from ...telemetry.metrics import debiased_records
 from .answers import DebiasedAnswers, LiveAnswer, write_answer
 from .cases import Case, Roles, copy_rows, decide, find_roles, find_waiting, open_cases, pick_early_copies, split_answers
 from .debiasing import Debiased, Debiasing
-from .logged import build_payload
 from .plan import ActivePlan, ActivePlans
 from .requests import Asked, read_asked
 
@@ -190,3 +191,40 @@ async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, d
     else:
         await asyncio.to_thread(decide, plan, waiting, answers)
     return None
+
+
+def build_payload(plan: ActivePlan, asked: Asked, own: Sequence[Prediction], debiased: Sequence[Debiased]) -> CheckedPayload:
+    """Returns the records as they are stored, with both outcomes."""
+    check = plan.records.prediction
+    try:
+        predictions = [check(one.prediction) for one in own]
+    except CellRefused as error:
+        raise ScoringFailed(f"The model's endpoint gave a prediction that this deployment cannot have: it {error}.") from error
+    probabilities = [list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in own]
+    count = len(asked)
+    return CheckedPayload(
+        sent=count,
+        indexes=list(range(count)),
+        ids=asked.ids,
+        times=[None] * count,
+        features=list(asked.features),
+        meta=list(asked.meta),
+        labels=[None if one.label is None else scalar(one.label) for one in own],
+        predictions=predictions,
+        probabilities=[None if one is None else probability(one) for one in probabilities],
+        debiased=[
+            {
+                "prediction": one.answer.prediction,
+                "probability": one.answer.probability,
+                "label": one.answer.label,
+                "changed": one.changed,
+                "changed_by": one.changed_by,
+                "debiasing": one.debiasing.value,
+                "mode": plan.settings.mode.value,
+                "settings_version": plan.settings.version,
+                "profile_version": plan.profile.version,
+                "bias_detector_version": plan.detector_version,
+            }
+            for one in debiased
+        ],
+    )

@@ -3,9 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
 from sqlalchemy.orm import Session
 
+from ...batch.flags import FLAGS
 from ...checks.evidence import CheckEvidence
+from ...checks.feedback import PROBABILITY
 from ...checks.further import Further
 from ...checks.labelled import Labelled
 from ...checks.measuring import measure_table
@@ -16,22 +20,24 @@ from ...checks.tabulation import Tabulated, revisions_of
 from ...clock import utc_now
 from ...domain.checks import DataSet
 from ...domain.comparisons import Comparison
-from ...domain.mitigation import AttributeProfile, Profile
+from ...domain.mitigation import AttributeProfile, FlaggedRecord, Profile
 from ...metrics.groups import as_groups
 from ...metrics.tables import DebiasedCells
 from ...store.database.arrow import ArrowReader, arrow_reader
 from ...store.database.engine import Database
 from ...store.mitigation.bias_detectors import NewDetector, store_detectors
 from ...store.records.flagged_records import clear_flags, keep_flags_of, store_flagged
+from ..fitting import Goal, Payload, fit_to
 from ..profiles import current_profile
 from ..rule import Judge
-from .flagging import Flags, flag_records, is_flagged_already
-from .flagging_files import flag_records_in_files
+from .flagging import Flags, describe_flags, find_changed, flag_records, is_flagged_already
 from .labels import KnownCopies, LabelTables, tabulate_labels
 from .marking import detect
 from .treated import TreatedWindow, treat_window
 
 NOTHING_FITTED = "nothing was fitted for it yet"
+
+NOT_FITTED = "nothing was fitted for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +166,36 @@ def _count_changes(one: _Attribute) -> dict[str, object]:
     if treated.profile.reason is not None:
         counts["reason"] = treated.profile.reason
     return counts
+
+
+def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
+    """Returns the monitored records whose outcome would be another with a reference value, as a table to be written."""
+    if not evidence.copies:
+        return Further()
+    window, mitigation = evidence.window, subject.mitigation
+    goal = Goal(deployment=subject.deployment, monitor=subject.monitor, settings=mitigation, donors=subject.donors, basis="")
+    profile = fit_to(goal, Payload.of(goal, window.rows, window.values()), now=utc_now())
+    judge, everything = Judge.of(subject.monitor.outcomes, profile), np.ones(len(window), dtype=np.bool_)
+    flags: list[FlaggedRecord] = []
+    positions: list[int] = []
+    counts: dict[str, int] = {}
+    for copies in evidence.copies:
+        name = copies.grouping.column.name
+        fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOT_FITTED)
+        treated = treat_window(copies, evidence.outcomes, fitted, judge, mitigation.mode)
+        changed = find_changed(treated, everything)
+        own = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()
+        flags += describe_flags(subject, window, treated, changed, own)
+        positions += changed.tolist()
+        counts[name] = len(changed)
+    return Further(details={"flagged_records": counts}, flagged=_to_table(subject, evidence, flags, positions))
+
+
+def _to_table(subject: Subject, evidence: CheckEvidence, flags: list[FlaggedRecord], positions: list[int]) -> pa.Table:
+    columns = {name: [getattr(one, name, None) for one in flags] for name in FLAGS.names}
+    columns["record_id"] = evidence.window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
+    columns["scored_at"] = [one.logged_at for one in flags]
+    columns["gap"] = [None if one.own_score is None or one.reference_score is None else one.gap for one in flags]
+    columns["check_id"] = [subject.check.id] * len(flags)
+    order = [("gap", "descending"), ("record_id", "ascending"), ("attribute", "ascending")]
+    return pa.table(columns, FLAGS).sort_by(order)

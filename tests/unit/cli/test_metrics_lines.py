@@ -59,7 +59,7 @@ def test_a_longer_line_is_found_in_a_packed_file_too(tmp_path: Path) -> None:
 
 
 def test_a_longer_line_is_found_behind_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.metrics_lines.BLOCK_BYTES", 64)
+    monkeypatch.setattr("app.cli.metrics_files.BLOCK_BYTES", 64)
     (tmp_path / "rows.csv").write_text(HEADER + ROWS + "7,woman,1\n" + ROWS)
 
     with pytest.raises(InvalidInput, match=r"line 102 of rows\.csv has 3 values"):
