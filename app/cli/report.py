@@ -94,8 +94,7 @@ def report(
     with refuse_errors():
         if (file is None) == (deployment is None):
             raise InvalidInput.of("from_csv", "must name a file, or --deployment a deployment; one of the two")
-        if output is None and form is Format.PDF and sys.stdout.isatty():
-            raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
+        _require_output(output, form)
         if output is not None and file is not None:
             check_target(output, file)
         mappings = () if categories is None else read_mappings(categories)
@@ -107,11 +106,20 @@ def report(
             outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [])
             compared = ComparedOptions(reference or [], control or [], mappings, least_share)
             content = report_file(file, attribute or [], preset, outcomes, compared, form=form)
-        if output is not None:
-            write_bytes(content, output)
-            return
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+        _write(content, output)
+
+
+def _require_output(output: Path | None, form: Format) -> None:
+    if output is None and form is Format.PDF and sys.stdout.isatty():
+        raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
+
+
+def _write(content: bytes, output: Path | None) -> None:
+    if output is not None:
+        write_bytes(content, output)
+    else:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
 
 
 def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
@@ -163,14 +171,9 @@ def kept(
             for line in list_kept(deployment):
                 typer.echo(line)
             return
-        if output is None and form is Format.PDF and sys.stdout.isatty():
-            raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
+        _require_output(output, form)
         content = read_kept(deployment, report_id, form.value)
-        if output is not None:
-            write_bytes(content, output)
-            return
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+        _write(content, output)
 
 
 @command.command()

@@ -11,7 +11,7 @@ from ..errors import FieldProblem
 from .deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .display_names import display_name_problems
 from .monitors import Monitor, MonitoredAttribute
-from .repeated_rules import check_bounds, check_names
+from .repeated_rules import check_bounds, check_names, number_problem
 from .ruled_attributes import rule_problems
 from .stored_forms import stored_form_problem
 from .texts import TOGETHER, name_problem
@@ -32,7 +32,6 @@ MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
 INTERSECTION_SIZES = (2, 3)
 SUGGESTED = 3
-_INT64 = 2**63
 
 _FITTING = {
     FieldType.STRING: (str,),
@@ -78,7 +77,7 @@ def monitor_problems(
         bounds = f"min_records ({monitor.min_records}) and {MAX_RECORDS:,}"
         found.append(FieldProblem("max_records", f"must be between {bounds}, found {monitor.max_records}"))
     found += check_bounds("draws", monitor.draws, MAX_DRAWS)
-    if not -_INT64 <= monitor.seed < _INT64:
+    if number_problem(monitor.seed):
         found.append(FieldProblem("seed", "must be a signed 64-bit integer"))
     evidence = monitor.evidence
     if evidence.person is not None and schema.column(evidence.person) is None:
@@ -314,9 +313,7 @@ def _find_problem(value: GroupValue) -> str | None:
         return f"lo {canonical(value.lo)} is above hi {canonical(value.hi)}" if value.lo > value.hi else None
     if isinstance(value, str):
         return name_problem(value)
-    if isinstance(value, int):
-        return None if -_INT64 <= value < _INT64 else "must be a signed 64-bit integer"
-    return None if math.isfinite(value) else "must be a finite number"
+    return number_problem(value)
 
 
 def _check_overlap(place: str, others: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:

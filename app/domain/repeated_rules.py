@@ -1,8 +1,11 @@
 """Rules that several kinds of configuration follow: the names of a list, the bounds of a number."""
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ..errors import FieldProblem
+
+_INT64 = 2**63
 
 
 def check_names(place: str, names: Sequence[str], known: Collection[str], describe_unknown: Callable[[str], str]) -> Iterator[FieldProblem]:
@@ -23,3 +26,10 @@ def check_names(place: str, names: Sequence[str], known: Collection[str], descri
 def check_bounds(place: str, number: int, most: int) -> list[FieldProblem]:
     """Returns the problem of a number that is not between 1 and `most`."""
     return [] if 1 <= number <= most else [FieldProblem(place, f"must be between 1 and {most:,}, found {number}")]
+
+
+def number_problem(value: float) -> str | None:
+    """Returns the problem of a number that is to be stored."""
+    if isinstance(value, int):
+        return None if -_INT64 <= value < _INT64 else "must be a signed 64-bit integer"
+    return None if math.isfinite(value) else "must be a finite number"

@@ -10,9 +10,9 @@ from ..domain.deployments import Deployment
 from ..domain.mitigation import MitigationSettings, Profile
 from ..domain.mitigation_rules import mitigated_attributes
 from ..domain.monitors import Monitor
-from ..domain.values import GroupValue, Range
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
+from ..store.deployments.monitors import list_values
 from ..store.mitigation.mitigation import newest_profile, store_profile
 from ..store.people.activities import record_activity
 from ..store.training.correlations import donor_digests_of, donors_of
@@ -58,12 +58,12 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
         # Without `classes` as before they existed, so that fitted profiles stay.
         "outputs": {name: value for name, value in msgspec.to_builtins(deployment.outputs).items() if name != "classes" or value},
         "schema_version": deployment.schema.version,
-        "outcomes": [_write_values(monitor.outcomes.favourable), _write_values(monitor.outcomes.unfavourable)],
+        "outcomes": [list_values(monitor.outcomes.favourable), list_values(monitor.outcomes.unfavourable)],
         "attributes": [
             [
                 attribute.feature,
-                _write_values(attribute.monitored),
-                None if attribute.reference is None else _write_values(attribute.reference),
+                list_values(attribute.monitored),
+                None if attribute.reference is None else list_values(attribute.reference),
                 [*attribute.correlated_features, donor_digests.get(attribute.feature)],
             ]
             for attribute in monitor.attributes
@@ -86,7 +86,3 @@ def _fit(database: Database, deployment: Deployment, monitor: Monitor, settings:
 
 def _list_correlated(monitor: Monitor) -> list[str]:
     return [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-
-
-def _write_values(values: tuple[GroupValue, ...]) -> list[object]:
-    return [[value.lo, value.hi] if isinstance(value, Range) else value for value in values]

@@ -8,6 +8,7 @@ from itertools import islice
 
 from ..domain.deployments import Column, Deployment, FieldType, ProblemType
 from ..domain.monitors import Monitor
+from ..domain.repeated_rules import number_problem
 from ..domain.stored_forms import stored_form_problem
 from ..domain.texts import character_problem
 from ..domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
@@ -23,7 +24,6 @@ _FITTING: dict[FieldType, tuple[type, ...]] = {
     FieldType.INTEGER: (int,),
     FieldType.NUMBER: (int, float),
 }
-_INT64 = 2**63
 
 
 def process_distributions(
@@ -110,9 +110,7 @@ def _bounds_problem(value: GroupValue) -> str | None:
         return "lo is above hi" if value.lo > value.hi else None
     if isinstance(value, str):
         return character_problem(value) or (f"must have at most {LONGEST_VALUE} characters" if len(value) > LONGEST_VALUE else None)
-    if isinstance(value, int):
-        return None if -_INT64 <= value < _INT64 else "must be a signed 64-bit integer"
-    return None if math.isfinite(value) else "must be a finite number"
+    return number_problem(value)
 
 
 def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
