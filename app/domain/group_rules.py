@@ -99,7 +99,7 @@ class FoundBy:
 
     @property
     def words(self) -> str:
-        """What a reader of the group's figures must know."""
+        """The search in words, for readers of the group's figures."""
         return f"found by a search among {self.subsets:,} groups (p = {self.p_value:.3f})"
 
 

@@ -27,7 +27,7 @@ class GroupWords:
 
     @property
     def favourable(self) -> str:
-        """What records of a group do: `are rated No Risk`."""
+        """The favourable outcome as a verb: `are rated No Risk`."""
         return "get the favourable outcome" if self.names.favourable is None else f"are {self.names.favourable}"
 
     def label(self, attribute: str, group: str) -> str:

@@ -48,5 +48,5 @@ class Prediction:
 
     @property
     def outcome_value(self) -> Scalar:
-        """What the outcome lists are compared with: the label if there is one, else the prediction."""
+        """The label if there is one, else the prediction: outcome lists are compared with it."""
         return self.prediction if self.label is None else self.label

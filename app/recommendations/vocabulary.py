@@ -28,7 +28,7 @@ def read_kind(kind: Kind) -> KindRow:
 
 
 KINDS = tuple(map(read_kind, Kind))
-"""In the order in which a column that could be several is taken."""
+"""The first of several that a column could be is taken."""
 
 _OF_ANY_KIND = read_words("any_kind")
 

@@ -3,7 +3,7 @@
 MAX_FILE_BYTES = 512 * 1024 * 1024
 
 MAX_DISTRIBUTION_BYTES = 16 * 1024 * 1024
-"""Of a ready distribution, which is read as a whole."""
+"""Max bytes of a ready distribution, which is read as a whole."""
 
 MAX_RECORDS = 10_000_000
 """Max rows of a file. A Parquet file of a few bytes can hold any number of them."""

@@ -17,7 +17,7 @@ from .entries import FEEDBACK, KINDS, PAIR, Entry
 from .transport import Answer, Transport
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
-"""Of a request's body; the service takes 64 MiB."""
+"""Max bytes of a request's body; the service takes 64 MiB."""
 
 WARN_SECONDS = 60.0
 

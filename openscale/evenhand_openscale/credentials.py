@@ -13,7 +13,7 @@ TOKEN_GIVERS: Mapping[str, tuple[str, str]] = {
     "cpd": ("cpd_key", "/icp4d-api/v1/authorize"),
     "mcsp": ("mcsp_key", "/siusermgr/api/1.0/apikeys/token"),
 }
-"""By the provider's `auth_provider`: the kind of credentials, and the path at which the service gives a token for an API key."""
+"""Kind of credentials, and path of the tokens for an API key, by the provider's `auth_provider`."""
 
 
 def credentials_json(stated: Mapping[str, Any] | None) -> Json | None:

@@ -15,7 +15,7 @@ LOGGED, COPIES, COUNTERFACTUAL, LABELLED, MITIGATED = "payload", "payload_pertur
 TOGETHER = " × "
 
 RATIOS: Mapping[str, str] = {LOGGED: "disparate_impact", COPIES: "openscale_fairness", MITIGATED: "disparate_impact_after"}
-"""By data, the ratio of a group to the reference. Its details have the counts of both."""
+"""Ratio of a group to the reference, by data. Its details have the counts of both."""
 
 FAIRNESS_KEYS = ("openscale_fairness", "disparate_impact", *DIFFERENCES)
 

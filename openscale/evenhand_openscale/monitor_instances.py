@@ -85,7 +85,7 @@ class Instance:
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What is stored of it."""
+        """Its stored facts."""
         return self.subscription.instances.get(self.kind, {})
 
     @property

@@ -41,12 +41,12 @@ class Subscription:
 
     @property
     def entity(self) -> Mapping[str, Any]:
-        """What the subscription adds."""
+        """Facts that the subscription adds."""
         return {} if self.fact is None else self.fact.entity
 
     @property
     def instances(self) -> Mapping[str, Json]:
-        """What is kept of monitor instances, by definition."""
+        """Facts of monitor instances, by definition."""
         instances: Mapping[str, Json] = self.entity.get("instances", {})
         return instances
 

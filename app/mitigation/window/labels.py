@@ -19,7 +19,7 @@ from ..rule import UNKNOWN, BoolArray, substitute
 from .treated import TreatedWindow, find_counted_references, find_monitored, find_outcomes_as_reference
 
 NO_RECORD = -1
-"""Of a label that came with features of its own: no copies were scored."""
+"""Record number of a label that came with features of its own: no copies were scored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""What mitigation would have changed in the window, from outcomes that the check knows already, without a call of the model."""
+"""Changes that mitigation would have made in the window, from outcomes that the check knows, without a call of the model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
