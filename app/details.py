@@ -1,4 +1,4 @@
-"""Details of a figure: the groups, counts and cautions that show how it was computed. Only this module knows their names in JSON."""
+"""Details of a figure: the groups, counts and cautions that show how it was computed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -16,12 +16,10 @@ Counts: TypeAlias = Mapping[str, float | None]
 class Details:
     """Origin of one figure; a field that is None is absent.
 
-    A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`; these are names for people. `counts` are
-    those of the subject, `monitored_counts` and `reference_counts` those of the two sides. Two groups furthest apart were chosen from
-    `chosen_from` groups. The
-    fields from `groups` to `value_without_small_groups` describe figures across all groups; `smallest_group` is a label. The fields from
-    `rate` to `subgroup_of_groups` compare a found subgroup with all records. `caution` continues a sentence about the figure ("It …").
-    `others` are members that this release does not know and that are not numbers; they are kept as they are.
+    A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`, the two
+    furthest apart of `chosen_from` groups. `groups` to `value_without_small_groups` describe figures across
+    all groups; `rate` to `subgroup_of_groups` compare a found subgroup with all records. `caution` continues
+    "It …". `others` are members that this release does not know and that are not numbers.
     """
 
     formula: str | None = None
@@ -57,7 +55,7 @@ class Details:
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Details":
-        """Returns the details that `to_json` wrote, in this release or another. An unknown member that is a number becomes a count."""
+        """Details that `to_json` wrote, in any release; an unknown member that is a number becomes a count."""
         known: dict[str, Any] = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
         others: dict[str, object] = {}
@@ -78,16 +76,12 @@ class Details:
         )
 
     def changed(self, **changes: object) -> "Details":
-        """Returns a copy with other values of these fields, as `dataclasses.replace` does in three times the time.
-
-        Raises:
-            TypeError: a name is not a field's.
-        """
+        """A copy with other values, in a third of the time of `dataclasses.replace`."""
         values: dict[str, Any] = dict(zip(_NAMES, _READ_ALL(self), strict=True))
         return Details(**values | changes)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the members that are stored and that the API answers with, in the order in which Postgres keeps them."""
+        """Stored members, in the order in which Postgres keeps them."""
         members = {name: value for name, own in _FIELDS.items() if (value := getattr(self, own)) is not None}
         members |= {**self.counts, **self.others}
         for side in SIDES:
@@ -97,11 +91,11 @@ class Details:
         return _order_as_jsonb(members)
 
     def name_of(self, side: Side) -> str | None:
-        """Returns the name of the group on that side."""
+        """Name of the group on that side."""
         return self.monitored if side == "monitored" else self.reference
 
     def counts_of(self, side: Side) -> Counts:
-        """Returns the counts of the group on that side."""
+        """Counts of the group on that side."""
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
 
@@ -113,9 +107,9 @@ _FIELDS: Mapping[str, str] = {
     for one in fields(Details)
     if one.name not in {"counts", "monitored_counts", "reference_counts", "others"}
 }
-"""Fields by the name of their member in JSON. The members of the other four fields have no fixed names."""
+"""Fields by their name in JSON, without the four whose members have no fixed names."""
 
 
 def _order_as_jsonb(members: Mapping[str, Any]) -> dict[str, Any]:
-    # JSONB keeps shorter names first, then compares bytes: a figure from memory reads as the same figure from the database.
+    # JSONB keeps shorter names first, then compares bytes.
     return dict(sorted(members.items(), key=lambda member: (len(member[0].encode()), member[0].encode())))

@@ -1,10 +1,10 @@
-"""Entry point of a face: a distribution of its own that answers the programs of another product, and speaks REST v1 inside the process.
+"""Entry point of a face: a distribution that answers the programs of another product by calls of REST v1.
 
-A face imports nothing of this package. Its package is named in `FACES`; where it is installed, the service calls its function `mount` with
-an `Entry` and gets a `Face`. An address of the face passes the same layers as every other: request id and log, audit, gate, bounds of
-bodies. Then its application answers by calls of REST v1, which are made as the caller of the request and leave no second line in the log
-or the audit. A face may never call REST v1 within a transaction of its own: enough of them at once would wait for each other's connections.
-What a face must find again it stores in `openscale_facts`, by SQL of its own; the secrets in it are sealed with the others.
+Where a package of `FACES` is installed, its `mount` is called with an `Entry` and returns a `Face`. Requests
+pass the same layers as all others; then calls of REST v1 are made as the caller and leave no second line in
+the log or the audit. A face must not call REST v1 within a transaction: enough of them at once would wait for
+each other's connections. What it stores is in `openscale_facts`; the secrets in it are sealed with the
+others.
 """
 
 import asyncio
@@ -34,7 +34,6 @@ from .web import problems
 from .web.access import IS_INNER
 
 FACES = ("evenhand_openscale",)
-"""Packages that are mounted where they are installed."""
 
 OUTGOING_SECONDS = 20.0
 MAX_OUTGOING_BYTES = 4 * 2**20
@@ -49,9 +48,9 @@ Result = TypeVar("Result")
 class Face:
     """A mounted face.
 
-    `app` answers the addresses that begin with `prefixes`. Those in `open_paths` need no key: they log in. `is_upload` tells requests whose
-    body the face passes on to REST v1, which bounds and counts it. `wrap` is put around the whole service, and sees every answer to the
-    face's addresses, refusals of the gate included.
+    `app` answers addresses that begin with `prefixes`; `open_paths` need no key. `is_upload` tells requests
+    whose body REST v1 bounds and counts. `wrap` is put around the whole service, and sees refusals of the
+    gate, too.
     """
 
     app: ASGIApp
@@ -63,14 +62,14 @@ class Face:
 
 @dataclass(slots=True)
 class CallAnswer:
-    """A whole answer of REST v1. One of 400 and above is a problem document."""
+    """An answer of REST v1; one of 400 and above is a problem document."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
 
     def json(self) -> Any:  # noqa: ANN401 - JSON
-        """Returns the body; None where there is none."""
+        """Body; None where there is none."""
         return json.loads(self.body) if self.body else None
 
     async def receive(self, message: Message) -> None:
@@ -92,11 +91,11 @@ class Entry:
         self._whole: ASGIApp | None = None
 
     def connect(self, *, api: ASGIApp, ingestion: ASGIApp, whole: ASGIApp) -> None:
-        """Sets the applications that calls go to: the API beneath the gate, the ingestion routes, and the whole service."""
+        """Sets the applications of calls: the API beneath the gate, the ingestion routes, and the whole service."""
         self._api, self._ingestion, self._whole = api, ingestion, whole
 
     def install(self, app: FastAPI) -> None:
-        """Makes a face's application answer errors with problem documents, as REST v1 does."""
+        """Answers errors of the application with problem documents, as REST v1 does."""
         problems.install(app)
 
     async def call(
@@ -109,10 +108,10 @@ class Entry:
         content: bytes | Receive = b"",
         headers: Mapping[str, str] | None = None,
     ) -> CallAnswer:
-        """Returns the answer of REST v1 to a request in the name of another one.
+        """Answer of REST v1 to a request in the name of another one.
 
-        `path` is percent-encoded. `content` is the body, or the `receive` of the outer request, whose body is then passed on as it comes.
-        A request that needed no key is not let in by itself: its calls pass the gate with the `authorization` in `headers`.
+        `path` is percent-encoded. `content` is the body, or the `receive` of the outer request. Calls for a
+        request that needed no key pass the gate with the `authorization` in `headers`.
         """
         state = request.scope["state"]
         is_let_in = "principal" in state
@@ -147,7 +146,7 @@ class Entry:
         return answer
 
     async def transact(self, work: Callable[[Session], Result]) -> Result:
-        """Returns what `work` returns within one transaction, in a thread. `work` must not call REST v1."""
+        """Result of `work` within one transaction, in a thread. `work` must not call REST v1."""
 
         def run() -> Result:
             with self._services.database.transaction() as session:
@@ -157,16 +156,16 @@ class Entry:
             return await asyncio.to_thread(run)
 
     def seal(self, session: Session, plain: bytes) -> bytes:
-        """Returns a secret encrypted, to be stored by this transaction."""
+        """Encrypts a secret that this transaction stores."""
         begin_sealing(session)
         return self._services.secret_box.seal(plain)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Returns a secret in plain."""
+        """A secret in plain."""
         return self._services.secret_box.unseal(sealed)
 
     async def outgoing(self, url: str, *, field: str, credentials: Mapping[str, Any] | None, headers: Mapping[str, str]) -> bytes:
-        """Returns the body that another service answers to GET, under the operator's rules for addresses.
+        """Body that another service answers to GET, under the operator's rules for addresses.
 
         `credentials` are those of an endpoint in REST v1. `field` names the address in a refusal.
 
@@ -195,7 +194,7 @@ class Entry:
 
 
 def mount_face(services: Services) -> tuple[Face, Entry] | None:
-    """Returns the face that is installed, and its entry, which is to be connected; None where none is."""
+    """The installed face and its entry, not yet connected; None where none is installed."""
     name = next((name for name in FACES if find_spec(name) is not None), None)
     if name is None:
         return None
@@ -205,11 +204,10 @@ def mount_face(services: Services) -> tuple[Face, Entry] | None:
 
 
 async def _exchange(credentials: Credentials | None, transport: httpx.AsyncBaseTransport) -> Credentials | None:
-    """Returns the credentials to send: a token where the stated ones are exchanged for one."""
     if credentials is None or not credentials.kind.has_token_url:
         return credentials
     source = TokenSource(credentials)
-    # A new one: the token that is kept may have been revoked, and this question is rare.
+    # A new one: the token that is kept may have been revoked.
     source.forget(source.known() or "")
     token = await source.token(transport)
     if isinstance(token, CallFailure):

@@ -1,4 +1,4 @@
-"""The composition root: builds one web application from settings, services and routes."""
+"""Builds one web application from settings, services and routes."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -137,17 +137,17 @@ _ROUTERS = (
 
 
 BODIES_AT_ONCE, BODIES_OF_KEY = 64, 16
-"""Max bodies of full size in memory at the same time, in total and of one key; the ingestion routes count theirs apart."""
+"""Max bodies of full size in memory at once, in total and of one key, not counting those of ingestion."""
 
 MAX_FORM_BYTES = 65_536
-"""Max bytes of a form that is sent to the pages, to log in or out, by people we do not know yet."""
+"""Max bytes of a form sent to the pages, which people send before they have logged in."""
 
 
 def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
-    """Returns the service on a migrated database: `database_url`, or the one in the settings. Its lifespan starts and stops the services.
+    """Service on a migrated database: `database_url`, or the one in the settings.
 
     Raises:
-        SetupError: no database is named, or something in the settings cannot be used.
+        SetupError: no database is named, or a setting cannot be used.
     """
     # Before anything is opened: what is open would have to be closed again.
     if not database_url and settings.database_url is None:
@@ -190,7 +190,6 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
 
 @cache
 def _create_api() -> FastAPI:
-    """Returns the application of the API. It holds no state, so a process needs one: building its routes takes a tenth of a second."""
     api = FastAPI(
         title="Evenhand",
         docs_url=None,
@@ -207,12 +206,12 @@ def _create_api() -> FastAPI:
 
 
 def stores_records(scope: Scope) -> bool:
-    """Returns whether the request stores records or answers for a model, like the ingestion routes: no audit event for each of them."""
+    """Whether the request stores records or answers for a model, which is not audited."""
     return is_live_request(scope)
 
 
 class Faces:
-    """The APIs and the pages at one address, which give each request the services. It also takes the messages of the lifespan."""
+    """The APIs and the pages at one address."""
 
     def __init__(self, api: ASGIApp, pages: ASGIApp, services: Services, *, face: Face | None) -> None:
         self._api = api
@@ -222,7 +221,7 @@ class Faces:
         self._started = Router(lifespan=_lifespan(services))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on to the API or the pages, by its path."""
+        """Passes the request on to the API or the pages."""
         if scope["type"] == "lifespan":
             await self._started(scope, receive, send)
             return
@@ -238,7 +237,7 @@ class Faces:
 
 
 def app_from_environment() -> ASGIApp:
-    """Returns the service with the settings of the environment: `uvicorn --factory app.main:app_from_environment`."""
+    """Service of the environment: `uvicorn --factory app.main:app_from_environment`."""
     settings = load_settings()
     configure_logging(settings.log_level)
     return create_app(settings)

@@ -1,4 +1,4 @@
-"""Turns and room that callers share fairly, each identified by a name: a key, an address."""
+"""Turns and room that callers (a key, an address) share fairly."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -9,7 +9,7 @@ from .errors import Unavailable
 
 
 class Turns:
-    """Limits the number of workers at once. Callers take turns, however much one of them asks for. Belongs to one event loop."""
+    """Limits the number of workers at once, callers taking turns. Belongs to one event loop."""
 
     def __init__(
         self, at_once: int, *, busy: str, waiting: int = 10_000, waiting_each: int = 10_000, wait_seconds: float | None = None
@@ -23,7 +23,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[None]:
-        """Waits for a turn, and holds it until the block ends.
+        """Holds a turn until the block ends.
 
         Raises:
             Unavailable: too many are waiting, in total or of this caller, or the wait took too long.
@@ -49,7 +49,7 @@ class Turns:
                 await place
         except BaseException as error:
             if place.done() and not place.cancelled():
-                self._pass_on()  # the turn came at that very moment
+                self._pass_on()
             elif place in (waiting := self._queues.get(caller, deque())):
                 waiting.remove(place)
                 if not waiting:
@@ -67,7 +67,6 @@ class Turns:
             if not place.done():
                 place.set_result(None)
                 return
-        # Nobody waits: the turn is free again.
         self._free += 1
 
 
@@ -83,7 +82,7 @@ class Room:
         self._all = 0
 
     def take(self, caller: str, amount: int) -> None:
-        """Adds an amount, even if `require` would refuse it; `give_back` removes it in either case."""
+        """Adds an amount, even if `require` would refuse it; call `give_back` in either case."""
         self._all += amount
         self._taken[caller] += amount
 
@@ -92,14 +91,13 @@ class Room:
         self._all -= amount
         self._taken[caller] -= amount
         if not self._taken[caller]:
-            # Otherwise every caller that ever came would stay in memory.
             del self._taken[caller]
 
     def require(self, caller: str) -> None:
-        """Returns if the amounts in use are within the bounds.
+        """Refuses amounts in use that exceed the bounds.
 
         Raises:
-            Unavailable: they are not, in total or for this caller.
+            Unavailable: they do, in total or of this caller.
         """
         if self._taken[caller] > self._each:
             raise Unavailable(self._busy_each)

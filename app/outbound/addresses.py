@@ -1,4 +1,4 @@
-"""Facts about IP addresses: those never called, and those that contain another. Has no allow-list."""
+"""Facts about IP addresses: those never called, and those that contain another."""
 
 import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -40,7 +40,6 @@ METADATA_NAMES = frozenset(
         "instance-data.ec2.internal",
     }
 )
-"""Names of metadata services, wherever they resolve to."""
 
 _EMBEDS_IPV4: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
@@ -56,18 +55,18 @@ _TEREDO = IPv6Network("2001::/32")
 
 
 def refusal_of(address: Address) -> str | None:
-    """Returns why an address is never called ("a link-local address"), or None; an IPv4 address wrapped in it counts too."""
+    """Why an address, or an IPv4 address wrapped in it, is never called ("a link-local address"), or None."""
     meant = (address, *_embedded(address))
     return next((what for what, networks in _NEVER if any(each in network for each in meant for network in networks)), None)
 
 
 def is_private(address: Address) -> bool:
-    """Returns whether an address is not of the public internet: loopback, a private or shared network, or one that wraps such an IPv4."""
+    """Whether an address, or an IPv4 address wrapped in it, is not of the public internet."""
     return any(not each.is_global for each in (*_embedded(address), *([] if _embedded(address) else [address])))
 
 
 def address_of(name: str) -> Address | None:
-    """Returns the address that a host is, or None for a name or an odd spelling."""
+    """Address that a host is, or None for a name or an odd spelling."""
     try:
         return ip_address(name)
     except ValueError:
@@ -75,7 +74,7 @@ def address_of(name: str) -> Address | None:
 
 
 def network_of(entry: str) -> Network | None:
-    """Returns the network of an address or CIDR block, host bits ignored; None for anything else."""
+    """Network of an address or CIDR block, host bits ignored; None for anything else."""
     try:
         return ip_network(entry, strict=False)
     except ValueError:
@@ -83,8 +82,8 @@ def network_of(entry: str) -> Network | None:
 
 
 def is_odd_ipv4(name: str) -> bool:
-    """Returns whether resolvers would read the name as an IPv4 address, though it is not spelled like one."""
-    # Resolvers also read 0x7f.1, 2130706433 and 0177.0.0.1 as addresses.
+    """Whether resolvers would read the name as an IPv4 address, though it is not spelled like one."""
+    # Such as 0x7f.1, 2130706433 and 0177.0.0.1.
     try:
         socket.inet_aton(name)
     except (OSError, UnicodeEncodeError, ValueError):

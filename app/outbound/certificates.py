@@ -1,4 +1,4 @@
-"""An endpoint's own authority and client certificate: checked, described, and given to TLS. Connects nothing."""
+"""An endpoint's own authority and client certificate: checked, described, and given to TLS."""
 
 import os
 import ssl
@@ -17,21 +17,21 @@ from ..domain.deployments import EndpointTls
 from ..errors import FieldProblem, ScoringFailed
 
 MAX_PEM_BYTES = 100_000
-"""Max bytes of one PEM text; a certificate takes about 2,000."""
+"""A certificate takes about 2,000."""
 
 _PLACE = "endpoint.tls"
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """Public facts of certificates. `expires_at` is the first moment at which one of them is no longer valid."""
+    """`expires_at` is the first moment at which one of the certificates is no longer valid."""
 
     subjects: tuple[str, ...]
     expires_at: datetime
 
 
 def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
-    """Returns the faults of an endpoint's certificates and key, without quoting any of them."""
+    """Faults of an endpoint's certificates and key, none of which is quoted."""
     found = []
     if not url.lower().startswith("https://"):
         found.append(FieldProblem(_PLACE, "is for endpoints whose URL begins with https://; leave it out, or change endpoint.url"))
@@ -52,7 +52,7 @@ def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
 
 
 def describe_certificates(text: str) -> CertificateFacts | None:
-    """Returns the facts of the certificates in a PEM text; None if it is empty or cannot be read."""
+    """Facts of the certificates in a PEM text; None if it is empty or cannot be read."""
     certificates, _ = _read_certificates(text)
     if not certificates:
         return None
@@ -61,21 +61,22 @@ def describe_certificates(text: str) -> CertificateFacts | None:
 
 
 def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
-    """Lets `context` trust the authority, and show the certificate to servers that ask for one.
+    """Lets `context` trust the authority, and show the certificate to servers.
 
     Raises:
-        ScoringFailed: a text cannot be used, for instance because the TLS library of this machine refuses a key that short.
+        ScoringFailed: a text cannot be used, for instance because this machine's TLS refuses a key that
+            short.
     """
     try:
         if tls.authority:
             context.load_verify_locations(cadata=tls.authority)
-            # An authority between the root and the server is enough, as it is in newer versions of Python.
+            # An authority between the root and the server is enough, as in newer versions of Python.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-            # From 3.13 on, Python refuses authorities without a key identifier, as many of companies are. The user names this one.
+            # From 3.13 on, Python refuses authorities without a key identifier, as many of companies are.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if tls.certificate:
             with _as_file(f"{tls.certificate}\n{tls.key}\n") as path:
-                # Without a password of ours OpenSSL would ask for one on the terminal.
+                # Without a password OpenSSL would ask for one on the terminal.
                 context.load_cert_chain(path, password="")
     except (ssl.SSLError, ValueError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
@@ -84,7 +85,7 @@ def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    # Python's ssl reads a certificate from a file only. Where the system has files in memory, the key never touches a disk.
+    # Python's ssl reads a certificate from a file only; in memory, where possible, the key never touches a disk.
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("endpoint-certificate", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -99,7 +100,6 @@ def _as_file(text: str) -> Iterator[str]:
 
 
 def _read_certificates(text: str) -> tuple[Sequence[x509.Certificate], str | None]:
-    """Returns the certificates of a PEM text, and what is wrong with it."""
     if not text:
         return [], None
     if problem := _size_problem(text):

@@ -11,7 +11,7 @@ _REDACTED = "[redacted]"
 
 
 def header_of(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
-    """Returns the header that authenticates a request; empty without credentials, or where it takes a token.
+    """Header that authenticates a request; none without credentials, or where it takes a token.
 
     Raises:
         ScoringFailed: the credentials hold characters that a header cannot carry.
@@ -30,19 +30,19 @@ def header_of(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
 
 
 def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
-    """Returns a header as it goes on the wire.
+    """A header as it goes on the wire.
 
     Raises:
         ScoringFailed: it holds characters that a header cannot carry.
     """
-    # A line break in it would begin a header of the secret's own.
+    # A line break would begin a header of the secret's own.
     if not name or any(ord(character) < ord(" ") or ord(character) == 0x7F for character in name + value):  # noqa: PLR2004 - DEL
         raise ScoringFailed("The endpoint's credentials hold characters that an HTTP header cannot carry; set them again.")
     return name.encode(), value.encode()
 
 
 def redacted(text: str, credentials: Credentials | None) -> str:
-    """Returns `text` without the secret, in any encoding in which a server may have echoed it."""
+    """`text` without the secret, in any encoding in which a server may have echoed it."""
     if credentials is None or not credentials.secret:
         return text
     secret = credentials.secret
@@ -50,19 +50,19 @@ def redacted(text: str, credentials: Credentials | None) -> str:
     encoded = {base64.b64encode(plain.encode()).decode() for plain in (secret, pair)}
     url_safe = {base64.urlsafe_b64encode(plain.encode()).decode() for plain in (secret, pair)}
     escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret), quote(secret, safe="")}
-    # Longest first, so that no form is left half removed where one holds another.
+    # Longest first: one form may hold another.
     for form in sorted({secret, *encoded, *url_safe, *escaped}, key=len, reverse=True):
         text = text.replace(form, _REDACTED)
     return text
 
 
 def redacted_of(text: str, endpoint: Endpoint) -> str:
-    """Returns `text` without any secret of the endpoint: its credentials and the values of its headers."""
+    """`text` without the endpoint's credentials and values of headers."""
     for name, value in sorted(endpoint.headers.items(), key=lambda each: len(each[1]), reverse=True):
         text = redacted(text, Credentials(kind=CredentialsKind.HEADER, name=name, secret=value))
     return redacted(text, endpoint.credentials)
 
 
 def bearer_of(token: str | None) -> Credentials | None:
-    """Returns a token as credentials."""
+    """A token as credentials."""
     return None if token is None else Credentials(kind=CredentialsKind.BEARER, secret=token)

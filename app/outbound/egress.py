@@ -1,8 +1,8 @@
-"""The rule for the addresses that may be called. Decides only; `transport.py` resolves, checks here and connects.
+"""The rule for the addresses that may be called; `transport.py` applies it to resolved addresses.
 
-Models live on loopback and in private networks, so those are allowed while the service itself listens on loopback only. As soon as
-others can reach it, such addresses need the operator's allow-list. Link-local and cloud metadata addresses never hold a
-model but hand out credentials, so no allow-list opens them, in no spelling and in no IPv6 wrapping.
+Loopback and private networks are allowed while the service listens on loopback only; then they need the
+operator's allow-list. Link-local and metadata addresses hand out credentials, so no allow-list opens them, in
+no spelling or IPv6 wrapping.
 """
 
 import re
@@ -21,12 +21,11 @@ _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0
 
 @dataclass(frozen=True, slots=True)
 class EgressPolicy:
-    """The allowed addresses. `names` and `networks` both empty: all but those never called, and but private ones if `exposed_on` is set.
+    """The allowed addresses; `model_prefixes` are those of MLflow models that may be loaded.
 
-    Otherwise the endpoint's host must be one of `names` exactly (no wildcard; any allowed address is then accepted), or the
-    address connected to must lie in one of `networks`. `exposed_on` is the address at which other machines reach the service.
-
-    `model_prefixes` are those of MLflow models that may be loaded; empty: none may.
+    `names` and `networks` both empty: all but those never called, and but private ones if `exposed_on`, the
+    address at which other machines reach the service, is set. Otherwise the host must be one of `names`
+    exactly, or the address must lie in one of `networks`.
     """
 
     names: frozenset[str] = frozenset()
@@ -36,7 +35,7 @@ class EgressPolicy:
 
     @classmethod
     def of(cls, entries: Iterable[str], *, exposed_on: str | None = None, model_prefixes: tuple[str, ...] = ()) -> "EgressPolicy":
-        """Returns the policy of an allow-list: exact host names, IP addresses and CIDR blocks.
+        """Policy of exact host names, IP addresses and CIDR blocks.
 
         Raises:
             SetupError: an entry is none of these.
@@ -58,20 +57,20 @@ class EgressPolicy:
 
     @property
     def is_open(self) -> bool:
-        """Returns whether no allow-list is set."""
+        """Whether no allow-list is set."""
         return not self.names and not self.networks
 
     @property
     def shows_answers(self) -> bool:
-        """Returns whether errors may quote a host's answer: it is on the allow-list, or only this machine reads them."""
+        """Whether errors may quote a host's answer: it is on the allow-list, or only this machine reads them."""
         return self.exposed_on is None or not self.is_open
 
     def check_host(self, host: str) -> None:
-        """Refuses a host by its spelling alone; nothing is resolved.
+        """Refuses a host by its spelling alone.
 
         Raises:
-            EndpointRefused: a metadata name, an odd spelling of an address, an address never called or not on the list, or a
-                name that is not on a list of names only.
+            EndpointRefused: a metadata name, an odd spelling, an address never called or not listed, or a
+                name where only names are listed.
         """
         name = _bare(host)
         address = address_of(name)
@@ -124,23 +123,23 @@ OPEN = EgressPolicy()
 
 
 def check_url(url: str, policy: EgressPolicy) -> None:
-    """Refuses an endpoint's URL at configuration time, by its text alone; the addresses of a name are checked at every connection.
+    """Refuses a URL by its text alone; the addresses of a name are checked at every connection.
 
     Raises:
-        EndpointRefused: not http or https, no host, a user or password or fragment in it, or a host that is not allowed.
+        EndpointRefused: `parse_url` refuses it, or the host is not allowed.
     """
     policy.check_host(parse_url(url).raw_host.decode("ascii"))
 
 
 def parse_url(url: str) -> httpx.URL:
-    """Returns the URL as the HTTP client will read it: one parser, so that the host checked is the host called.
+    """URL as the HTTP client reads it, so that the host checked is the host called.
 
     Raises:
         EndpointRefused: not an absolute http or https URL without user, password and fragment.
     """
     try:
         parsed = httpx.URL(url)
-        host = parsed.host  # read here, because only reading it decodes an international name
+        host = parsed.host  # only reading it decodes an international name
     except httpx.InvalidURL as error:
         raise EndpointRefused(f"The endpoint's URL cannot be read: {error}.") from error
     except UnicodeError as error:

@@ -1,4 +1,4 @@
-"""Failed requests to models and receivers of alerts: the sentence for people, and whether to try again. Sends nothing."""
+"""Failed requests to models and receivers of alerts: the sentence for people, and whether to try again."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _LOOK_AT_MODEL = "Look at the model server and its log, then check again."
 _SHOWN_CHARACTERS = 200
 
 _EXCERPT = re.compile(r' Its answer began: ".*"\.', re.DOTALL)
-"""An excerpt as `excerpt` writes it; greedy, because the answer may hold the same words."""
+"""Greedy, because the answer may hold the same words."""
 
 
 _CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
@@ -38,7 +38,7 @@ _CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFailure:
-    """One failed attempt. `what` continues "The model's endpoint HOST …"; `answer` is the server's answer, if it sent one.
+    """One failed attempt. `what` continues "The model's endpoint HOST …".
 
     `is_of_records`: the server took the request, but not its records.
     """
@@ -53,7 +53,7 @@ class CallFailure:
 
 
 def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> CallFailure:
-    """Returns the failure for a status other than 2xx."""
+    """Failure for a status other than 2xx."""
     status = response.status_code
     what = f"answered {status} {responses.get(status, '')}".rstrip()
     if response.has_redirect_location:
@@ -71,7 +71,7 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
 
 
 def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
-    """Returns the failure for a request without a complete answer; `by_tls`: it went to an https address."""
+    """Failure for a request without a complete answer; `by_tls`: it went to an https address."""
     reason = str(error) or type(error).__name__
     if complaint := _find_certificate_complaint(error):
         return CallFailure(
@@ -99,7 +99,7 @@ def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> Call
 
 
 def slow(timeout_seconds: float) -> CallFailure:
-    """Returns the failure of an attempt that took too long."""
+    """Failure of an attempt that took too long."""
     return CallFailure(
         what=f"did not answer within {round(timeout_seconds, 3):g} seconds",
         advice="Give the endpoint a longer time-out or a smaller page size, or look at the model server.",
@@ -108,7 +108,7 @@ def slow(timeout_seconds: float) -> CallFailure:
 
 
 def late(seconds: float) -> CallFailure:
-    """Returns the failure of an attempt for which the caller had less time left than the endpoint is given."""
+    """Failure where the caller had less time left than the endpoint is given."""
     return CallFailure(
         what=f"did not answer within the {round(seconds, 3):g} seconds that were left",
         advice="Allow the request more time, or look at the model server.",
@@ -117,7 +117,7 @@ def late(seconds: float) -> CallFailure:
 
 
 def crowded() -> CallFailure:
-    """Returns the failure of a request whose turn would not have come in time."""
+    """Failure where the turn would not have come in time."""
     return CallFailure(
         what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come too late",
         advice="Give the endpoint a higher rate limit, or the request more time.",
@@ -125,12 +125,12 @@ def crowded() -> CallFailure:
 
 
 def oversized(limit: int) -> CallFailure:
-    """Returns the failure of an answer that was not read to its end."""
+    """Failure of an answer that was not read to its end."""
     return CallFailure(what=f"answered more than {limit // 2**20} MiB for one page", advice="Give the endpoint a smaller page size.")
 
 
 def excerpt(text: str) -> str:
-    """Returns the beginning of a server's answer as a sentence of its own, on one line; empty where it sent nothing."""
+    """Beginning of a server's answer as a sentence on one line; empty where it sent nothing."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     if not line:
         return ""
@@ -138,12 +138,11 @@ def excerpt(text: str) -> str:
 
 
 def without_excerpt(text: str) -> str:
-    """Returns a sentence about a failure without the server's own words, for the log."""
+    """A sentence about a failure without the server's own words, for the log."""
     return _EXCERPT.sub("", text)
 
 
 def _find_system_message(error: BaseException | None) -> str | None:
-    """Returns the system's own words ("Connection refused"), from under the layers that say only that it failed."""
     found = None
     while error is not None:
         if isinstance(error, OSError) and error.strerror and not isinstance(error, socket.gaierror):
@@ -154,9 +153,8 @@ def _find_system_message(error: BaseException | None) -> str | None:
 
 
 def _find_certificate_complaint(error: BaseException | None) -> str | None:
-    """Returns the server's alert about the certificate that it was shown, or about a missing one."""
     while error is not None:
-        # By TLS 1.3 a server says so after the handshake, so it comes with the first answer.
+        # By TLS 1.3 a server says so after the handshake, with the first answer.
         if isinstance(error, ssl.SSLError) and error.reason and "ALERT" in error.reason and _CERTIFICATE_ALERT.search(error.reason):
             return error.reason.lower().replace("_", " ")
         error = error.__cause__ or error.__context__

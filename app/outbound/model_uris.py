@@ -1,4 +1,4 @@
-"""The rule for the MLflow models that may be loaded, which executes their code. Decides only; loads nothing."""
+"""The rule for the MLflow models that may be loaded, which executes their code."""
 
 import os
 import re
@@ -13,11 +13,11 @@ _REGISTERED = re.compile(r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#
 _REGISTRY = "models:/"
 
 MAX_FILES = 10_000
-"""Max files and folders of a model, so that a whole disk is not walked before it is refused."""
+"""Max files and folders of a model."""
 
 
 def check_model(uri: str, prefixes: Sequence[str]) -> str:
-    """Returns the URI as it is to be loaded: of a folder, the path without links. Whether a model is there does not matter.
+    """URI as it is to be loaded: of a folder, the path without links, whether or not a model is there.
 
     Raises:
         EndpointRefused: it is of no form that is loaded, or not within the operator's prefixes.
@@ -44,10 +44,11 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
 
 
 def check_files(uri: str, prefixes: Sequence[str]) -> str:
-    """Returns the same for a model that is about to be loaded: the links in its folder are looked at, too.
+    """The same for a model about to be loaded: the links in its folder are checked, too.
 
     Raises:
-        EndpointRefused: as `check_model`, a link leads out of the allowed folders, or the folder is none of one model.
+        EndpointRefused: as `check_model`, or a link leads out of the allowed folders, or there are too many
+            files.
     """
     found = check_model(uri, prefixes)
     if found.startswith(_REGISTRY):
@@ -75,7 +76,6 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
 
 
 def _list(folder: Path) -> Iterator[Path]:
-    """Yields what is in the folder, in no order; nothing if it cannot be read, which loading says."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             yield Path(entry.path)

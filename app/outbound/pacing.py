@@ -1,4 +1,4 @@
-"""Times at which the next request may go out: rate limit, back-off, Retry-After. Sends nothing."""
+"""Times at which the next request may go out: rate limit, back-off, Retry-After."""
 
 import asyncio
 import math
@@ -11,14 +11,14 @@ from email.utils import parsedate_to_datetime
 from ..clock import utc_now
 
 LONGEST_WAIT_SECONDS = 30.0
-"""Max seconds of a wait, for back-off and Retry-After alike; the next attempt then shows whether it was enough."""
+"""Max wait, for back-off and Retry-After alike."""
 
 _FIRST_BACKOFF_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The clocks and the sleep of a client, so that tests can replace time."""
+    """The clocks and the sleep of a client, replaced in tests."""
 
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -26,7 +26,7 @@ class Timing:
 
 
 class Pacer:
-    """Spaces the requests of one client evenly: at most `requests_per_second`, without bursts; None means no limit."""
+    """Spaces the requests of one client evenly, without bursts; None means no limit."""
 
     def __init__(self, requests_per_second: float | None, timing: Timing) -> None:
         self._spacing = 0.0 if requests_per_second is None else 1.0 / requests_per_second
@@ -34,7 +34,7 @@ class Pacer:
         self._free_at = 0.0
 
     async def turn(self, deadline: float = math.inf) -> bool:
-        """Waits for a turn and returns True: the caller may send one request. Returns False at once if no turn comes before `deadline`."""
+        """Waits for a turn; returns False at once if none comes before `deadline`."""
         now = self._timing.monotonic()
         mine = max(now, self._free_at)
         if mine >= deadline:
@@ -45,21 +45,21 @@ class Pacer:
         return True
 
     def hold(self, seconds: float) -> None:
-        """Stops all requests for that many seconds, because the endpoint asked for a pause."""
+        """Stops all requests for that many seconds."""
         self._free_at = max(self._free_at, self._timing.monotonic() + seconds)
 
 
 def backoff_seconds(attempt: int, page: int) -> float:
-    """Returns the wait after failed attempt number `attempt` (from 1): 0.5 s doubling, times 0.5 to 1.
+    """Wait after failed attempt number `attempt` (from 1): 0.5 s doubling, times 0.5 to 1.
 
-    The factor depends on page and attempt only: pages that failed together do not return together, and every run waits the same times.
+    The factor depends on page and attempt only: failed pages spread, and every run waits the same times.
     """
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
     return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS))
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """Returns the seconds that a Retry-After header asks for, as a number or a date, between 0 and the longest wait; None if unreadable."""
+    """Seconds that a Retry-After header (a number or a date) asks for, 0 to the longest wait; None if unreadable."""
     if value is None:
         return None
     text = value.strip()

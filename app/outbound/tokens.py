@@ -1,7 +1,4 @@
-"""Access tokens for credentials that are no token themselves: fetched, kept until they expire, and fetched again when refused.
-
-Those of OAuth 2 clients (RFC 6749, section 4.4), and those that IBM's services give for an API key.
-"""
+"""Access tokens of OAuth 2 clients (RFC 6749, section 4.4) and for API keys of IBM, kept until they expire or are refused."""
 
 import asyncio
 import base64
@@ -45,7 +42,7 @@ class _Token:
 
 
 _kept: dict[Credentials, _Token] = {}
-"""The tokens of this process: checks of one deployment follow each other in clients of their own."""
+"""Of this process: checks of one deployment follow each other in clients of their own."""
 
 
 class TokenSource:
@@ -56,13 +53,12 @@ class TokenSource:
         self._fetching = asyncio.Lock()
 
     async def token(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
-        """Returns a token that has not expired, or why there is none; `transport` decides the allowed addresses."""
-        # One at a time: pages that start together need one token.
+        """A token that has not expired, or why there is none."""
         async with self._fetching:
             return self.current() or await self._fetch(transport)
 
     def current(self) -> str | None:
-        """Returns the token that has not expired, if there is one."""
+        """The token that has not expired, if there is one."""
         found = _kept.get(self._credentials)
         return found.text if found is not None and monotonic_seconds() < found.renewed_at else None
 
@@ -73,7 +69,7 @@ class TokenSource:
             del _kept[self._credentials]
 
     def known(self) -> str | None:
-        """Returns the token that is kept, to remove it from messages."""
+        """The token that is kept, to remove it from messages."""
         found = _kept.get(self._credentials)
         return None if found is None else found.text
 
@@ -93,7 +89,7 @@ class TokenSource:
             failure = failure_of_error(error)
             return CallFailure(what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass)
         if not response.is_success:
-            # Its words are not quoted: some servers repeat what they were sent.
+            # Not quoted: some servers repeat what they were sent.
             failure = failure_of_status(response, b"", quotes=False)
             return CallFailure(what=f"{where} {failure.what}", advice=_ADVICE, may_pass=failure.may_pass, retry_after=failure.retry_after)
         try:
@@ -112,7 +108,6 @@ class TokenSource:
 
 
 def _request_of(one: Credentials, url: httpx.URL) -> httpx.Request:
-    """Returns the request for a token, as the kind of the credentials has it."""
     headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "evenhand"}
     match one.kind:
         case CredentialsKind.CPD_KEY:
@@ -122,7 +117,7 @@ def _request_of(one: Credentials, url: httpx.URL) -> httpx.Request:
         case CredentialsKind.IAM_KEY:
             form = {"grant_type": "urn:ibm:params:oauth:grant-type:apikey", "response_type": "cloud_iam", "apikey": one.secret}
         case _:
-            # By RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
+            # RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
             pair = base64.b64encode(f"{quote_plus(one.name)}:{quote_plus(one.secret)}".encode()).decode()
             headers["Authorization"] = f"Basic {pair}"
             form = {"grant_type": "client_credentials", **({"scope": one.scope} if one.scope else {})}

@@ -1,7 +1,6 @@
-"""Connects to models and receivers of alerts: resolves a name, checks its address by the policy, and connects to the same address.
+"""Resolves a name, checks its address by the policy, and connects to the same address; TLS verifies the host.
 
-A name is resolved once per connection and never again without the policy, so a name server that changes its answer gains
-nothing. TLS still names and verifies the host.
+A name is resolved once per connection, so a name server that changes its answer gains nothing.
 """
 
 import asyncio
@@ -23,20 +22,19 @@ from .certificates import add_certificates
 from .egress import EgressPolicy
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
-"""Resolves host and port to addresses, in the order in which they should be tried."""
+"""Addresses of a host and port, in the order in which they should be tried."""
 
 KEPT_ALIVE_SECONDS = 30.0
-"""Seconds after which an unused connection is closed."""
 
 _LAST_STATUS = 599
 _BEGINNING = b"HTTP/"
 _IS_ANSWERED = "is_answered"
 _IS_READABLE = "is_readable"
-"""Information that httpcore asks a connection for before it is used again; if true, the connection is closed."""
+"""httpcore asks a connection for this before it is used again; if true, the connection is closed."""
 
 
 async def resolve(host: str, port: int) -> list[Address]:
-    """Returns the addresses of a host by the system's resolver.
+    """Addresses of a host by the system's resolver.
 
     Raises:
         OSError: the name has no address, or no name server answers.
@@ -46,12 +44,6 @@ async def resolve(host: str, port: int) -> list[Address]:
 
 
 async def _resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, port: int) -> list[Address]:
-    """Returns the addresses of a host that the policy allows; a name with allowed and refused addresses is called at the allowed ones.
-
-    Raises:
-        EndpointRefused: the policy allows none of them.
-        OSError: the name could not be resolved.
-    """
     policy.check_host(host)
     literal = address_of(host)
     try:
@@ -74,9 +66,9 @@ async def _resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, 
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
-    """Connections of HTTP/1.1 that are kept between requests; each goes to an address that `policy` has allowed.
+    """Kept connections of HTTP/1.1, without a proxy, to addresses that `policy` has allowed.
 
-    No proxy is used. `connections` bounds those open at once. `tls` is an endpoint's own authority and certificate.
+    `connections` bounds those open at once. `tls` is an endpoint's own authority and certificate.
 
     Raises:
         ScoringFailed: its PEM texts cannot be used.
@@ -92,7 +84,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Returns the answer, whose body is still to be read; it must be closed, whether that was read or not.
+        """Answer whose body is still to be read; it must be closed in any case.
 
         Raises:
             httpx.TransportError: there is no answer.
@@ -138,11 +130,10 @@ class _Body(httpx.AsyncByteStream):
 
 @contextmanager
 def _errors_of_httpx() -> Iterator[None]:
-    """Raises httpcore's errors as those of httpx, which have the same names."""
     try:
         yield
     except ssl.SSLError as error:
-        # The server's alert, for instance about a client certificate. httpcore lets it through as it is, unlike other errors.
+        # The server's alert, which httpcore does not wrap.
         raise httpx.ReadError(str(error)) from error
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.UnsupportedProtocol) as error:
         raise getattr(httpx, type(error).__name__)(str(error)) from error
@@ -178,7 +169,7 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
 class _WatchedStream(httpcore.AsyncNetworkStream):
     """A connection that tells whether what was read after a request begins an answer (`_IS_ANSWERED`).
 
-    A server may send a second answer right after the first. httpcore keeps it, and would give it to the next request.
+    A server may send a second answer right after the first, which httpcore would give to the next request.
     """
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
@@ -216,7 +207,7 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
 
 
 def _holds_more(tls: ssl.SSLObject) -> bool:
-    """Returns whether TLS holds bytes that came with the last ones read; the socket does not know of them. Takes one of them."""
+    """Whether TLS holds bytes that came with the last ones read; takes one of them."""
     try:
         return bool(tls.read(1))
     except ssl.SSLWantReadError:
@@ -227,12 +218,12 @@ def _holds_more(tls: ssl.SSLObject) -> bool:
 
 @lru_cache(maxsize=64)
 def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
-    """Returns the context of an endpoint's connections, the same one for the same PEM texts.
+    """Context of an endpoint's connections.
 
     Raises:
-        ScoringFailed: they cannot be used.
+        ScoringFailed: its PEM texts cannot be used.
     """
-    # Reads SSL_CERT_FILE and SSL_CERT_DIR, by which operators trust their own authority; loading takes some 20 ms.
+    # Reads SSL_CERT_FILE and SSL_CERT_DIR, by which operators trust their own authority; takes some 20 ms.
     context = httpx.create_ssl_context(trust_env=True)
     if tls is not None:
         add_certificates(context, tls)

@@ -1,4 +1,4 @@
-"""Log-in with a user name and password, for pages and programs alike: attempts take turns, and failures are counted."""
+"""Log-in with a user name and password, for pages and programs alike."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from .open import Services
 
 
 async def log_in_with_password(services: Services, name: str, password: str, *, address: str, client: str) -> str:
-    """Returns a new session's token for the user of that name. `client` is the part of the address that attempts are counted by.
+    """A new session's token. `client` is the part of the address that attempts are counted by.
 
     Raises:
         Unauthenticated: the name or the password is wrong, or the user is disabled.

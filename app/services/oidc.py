@@ -29,13 +29,12 @@ CONNECTIONS = 4
 """Max connections to the issuer."""
 
 AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
-"""Max log-ins of which the issuer is asked at the same time, that wait, and that wait of one address."""
+"""Max log-ins under way at the issuer, that wait, and that wait of one address."""
 
 _CLOCKS_DIFFER = timedelta(seconds=LEEWAY_SECONDS)
-"""Time for which a token is accepted after its end."""
 
 _LONGEST_NOTICE = timedelta(days=366)
-"""Max time for which it is remembered that a notice of a log-out came."""
+"""Max time for which a notice of a log-out is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +67,16 @@ class OidcLogIns:
 
     @property
     def issuer(self) -> Issuer:
-        """Returns the issuer."""
+        """Issuer."""
         return self._issuer
 
     @property
     def lasts(self) -> int:
-        """Returns the seconds of a session."""
+        """Seconds of a session."""
         return int(self._configuration.session.total_seconds())
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
-        """Returns the issuer's address to go to, and the text of the cookie that ends the log-in.
+        """The issuer's address to go to, and the text of the cookie that ends the log-in.
 
         Raises:
             Unavailable: the issuer does not answer.
@@ -96,10 +95,11 @@ class OidcLogIns:
         return _with_query(found.authorization_endpoint, asked), pending.seal(wanted, self._box)
 
     async def end(self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str) -> tuple[str, str]:
-        """Returns a new session's token, and the path to continue at.
+        """A new session's token, and the path to continue at.
 
         Raises:
-            Unauthenticated: the answer is not that of a log-in of this browser, or the issuer does not vouch for it.
+            Unauthenticated: the answer is not that of a log-in of this browser, or the issuer does not vouch
+                for it.
             Forbidden: the issuer's claims give no role.
             Unavailable: the issuer does not answer.
         """
@@ -129,12 +129,12 @@ class OidcLogIns:
             identity = identify(claims, self._configuration, for_pages=True)
             return await asyncio.to_thread(self._start_session, identity, facts, address), wanted.next
         except Forbidden:
-            # Sessions of a role that was taken away since must not outlast this.
+            # Sessions of a role that was taken away must not outlast this.
             await asyncio.to_thread(self._end_sessions, str(claims["sub"]))
             raise
 
     async def end_session_address(self, token: str) -> str | None:
-        """Returns the issuer's address that ends the log-in there; None if it has none, or the session was not begun there."""
+        """The issuer's address that ends the log-in there; None if it has none, or the session was not begun there."""
         with_hint = await asyncio.to_thread(self._id_token_of, token)
         if with_hint is None:
             return None
@@ -150,14 +150,13 @@ class OidcLogIns:
         """Ends all sessions of the person whose log-out the issuer reports; each notice is accepted once.
 
         Raises:
-            Unauthenticated: it is not a notice of the issuer to this service, is not valid now, or came before.
+            Unauthenticated: it is not a notice to this service, is not valid now, or came before.
             Unavailable: the issuer's keys are not known, and it does not answer.
         """
         try:
             async with self._turns.turn(client):
                 claims = await self._issuer.verify(logout_token, audience=self._configuration.client_id)
                 jti = require_logout_token(claims)
-                # A time beyond all calendars must not become a fault of ours.
                 left = min(_LONGEST_NOTICE.total_seconds(), claims["exp"] - utc_now().timestamp())
                 lasts = timedelta(seconds=max(0.0, left)) + _CLOCKS_DIFFER
                 await asyncio.to_thread(self._end_reported, str(claims["sub"]), jti, lasts, address)
@@ -167,7 +166,7 @@ class OidcLogIns:
 
     def _end_reported(self, subject: str, jti: str, lasts: timedelta, address: str) -> None:
         with self._database.transaction() as session:
-            # With a mark, so that it is never equal to the state of a log-in.
+            # With a mark, so that it never equals the state of a log-in.
             if not use_state(session, hashlib.sha256(f"log-out {jti}".encode()).digest(), lasts=lasts):
                 raise Unauthenticated("This notice of a log-out came before.")
             user = users.find_of_issuer(session, self._configuration.issuer, subject)
@@ -195,7 +194,7 @@ class OidcLogIns:
 
 
 def make_transport() -> PinnedTransport:
-    """Returns connections to the issuer. The operator names it, so only metadata services are refused."""
+    """Connections to the issuer. The operator names it, so only metadata services are refused."""
     return PinnedTransport(EgressPolicy(), connections=CONNECTIONS)
 
 

@@ -1,4 +1,4 @@
-"""The resources that one service process keeps open: created once by the composition root, passed to whatever needs them."""
+"""The resources that one service process keeps open."""
 
 import asyncio
 from dataclasses import dataclass
@@ -33,16 +33,16 @@ from ..turns import Room, Turns
 from .oidc import OidcLogIns, make_transport
 
 REQUESTS_AT_ONCE = 16
-"""Max requests that hold a connection at the same time; the rest of the pool's 20 serve key look-ups and readiness."""
+"""Max requests that hold a connection at once; the rest of the pool's 20 serve key look-ups and readiness."""
 
 UPLOADS_AT_ONCE = 4
-"""Max files of training data received or read at the same time; each needs disk space for its body and a processor for its rows."""
+"""Max files of training data received or read at once; each needs disk space and a processor."""
 
 UPLOADS_OF_KEY = 2
-"""Max uploads at the same time of one key or user."""
+"""Max uploads at once of one key or user."""
 
 LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
-"""Max passwords waiting to be compared, in total and from one address; addresses take turns, so none can keep the others waiting."""
+"""Max passwords waiting to be compared, in total and from one address."""
 
 log = structlog.get_logger("evenhand.services")
 
@@ -70,7 +70,7 @@ class Services:
     uploads: Room
 
     async def start(self) -> None:
-        """Starts the background work. A database that does not answer yet is not an error: it is waited for, and shows as not ready.
+        """Starts the background work; waits in it for a database that does not answer yet.
 
         Raises:
             SetupError: stored credentials were encrypted with another secret key.
@@ -103,10 +103,11 @@ class Services:
 
 
 def open_services(settings: Settings, database_url: str) -> Services:
-    """Builds the services on a migrated database. Connects nothing yet.
+    """Builds the services on a migrated database; connects nothing yet.
 
     Raises:
-        SetupError: the address, the secret key, the allow-list of endpoints or the mail server cannot be used.
+        SetupError: the address, the secret key, the allow-list of endpoints or the mail server cannot be
+            used.
     """
     policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due

@@ -1,1 +1,1 @@
-"""Operations only: structured logs without secrets, and counters for Prometheus. Fairness numbers live in `metrics`."""
+"""Operations only: structured logs without secrets, and counters for Prometheus."""

@@ -1,7 +1,7 @@
 """Files in which processes count together, with their disk space taken before it is written to.
 
-prometheus_client maps sparse files into memory. On a full disk the first write to a page that has no space yet would end the process with
-SIGBUS, in the middle of a request.
+prometheus_client maps sparse files: on a full disk, the first write to a new page would end the process with
+SIGBUS.
 """
 
 import errno
@@ -13,10 +13,10 @@ import structlog
 from prometheus_client import mmap_dict, multiprocess, values
 
 FIRST_BYTES: Final = 1 << 16
-"""Bytes that a file of counters begins with; it doubles when they are used up."""
+"""It doubles when they are used up."""
 
 _HEAD_BYTES: Final = 4
-"""Bytes at the beginning of such a file, which say how many are used."""
+"""These say how many bytes are used."""
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
@@ -24,7 +24,7 @@ log = structlog.get_logger("evenhand.telemetry")
 
 
 class AllocatedDict(mmap_dict.MmapedDict):
-    """A file of counters without holes. Where there is no space for more, further counters of this process stay in its memory."""
+    """A file of counters without holes; where there is no space, further counters stay in this process's memory."""
 
     def __init__(self, filename: str, read_mode: bool = False) -> None:  # noqa: FBT001, FBT002 - the library's signature
         self._own: dict[str, tuple[float, float]] = {}
@@ -42,17 +42,14 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
     @staticmethod
     def read_all_values_from_file(filename: str) -> Iterator[tuple[str, float, float, int]]:
-        """Returns every counter of a file with its value, time stamp and place; none of a file that has got no space.
-
-        A full disk leaves it empty, and so does the end of a process that has just created it.
-        """
+        """Every counter of a file with its value, time stamp and place; none of a file without space or just created."""
         if os.stat(filename).st_size < _HEAD_BYTES:  # noqa: PTH116 - as above
             return iter(())
         found: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(filename)  # type: ignore[no-untyped-call]
         return found
 
     def read_value(self, key: str) -> tuple[float, float]:
-        """Returns value and time stamp of a counter; 0 of a new one."""
+        """Value and time stamp of a counter; 0 of a new one."""
         if not self._has_place(key):
             return self._own.setdefault(key, (0.0, 0.0))
         found: tuple[float, float] = super().read_value(key)  # type: ignore[no-untyped-call]
@@ -99,20 +96,13 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
 
 def allocate_before_writing() -> None:
-    """Makes every counter of this process that is created from here on live in an allocated file, where files are shared at all.
-
-    All processes' files are read likewise.
-    """
+    """Puts every counter created from here on into an allocated file, where files are shared at all."""
     values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
     multiprocess.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
 
 
 def _allocate(descriptor: int, size: int) -> None:
-    """Takes the disk space of the file's first `size` bytes, as zeros.
-
-    Raises:
-        OSError: there is not enough.
-    """
+    """Takes the disk space of the file's first `size` bytes, as zeros."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return

@@ -20,7 +20,7 @@ class _Quiet(WSGIRequestHandler):
 
 @contextmanager
 def counters_served(host: str, port: int) -> Iterator[int]:
-    """Answers `GET /metrics` at the address until the block ends; yields the port. With port 0 it does not listen.
+    """Answers `GET /metrics` until the block ends; yields the port. With port 0 it does not listen.
 
     Raises:
         SetupError: it cannot listen there.
@@ -34,7 +34,7 @@ def counters_served(host: str, port: int) -> Iterator[int]:
         raise SetupError(
             f"The worker cannot listen on {host}:{port} for its counters: {error}. Set EVENHAND_METRICS_HOST or EVENHAND_METRICS_PORT."
         ) from error
-    # A daemon: a scrape that hangs must not keep the worker from ending.
+    # A scrape that hangs must not keep the worker from ending.
     thread = threading.Thread(target=server.serve_forever, name="counters", daemon=True)
     thread.start()
     log.info("counters_served", host=host, port=server.server_port)

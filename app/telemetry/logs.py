@@ -1,4 +1,4 @@
-"""Writes one JSON object per line to standard error, from structlog and from libraries that use `logging` alike."""
+"""Writes one JSON object per line to standard error, from structlog and `logging` alike."""
 
 import logging
 import sys
@@ -11,12 +11,12 @@ from .traces import add_trace_id
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
-# These log once per request, per statement or per job; we log the relevant part ourselves.
+# These log once per request, per statement or per job.
 QUIET = ("httpx", "httpcore", "apscheduler", "alembic", "python_multipart", "uvicorn.access")
 
 
 def configure_logging(level: str) -> None:
-    """Logs from `level` on, for the whole process. Standard output stays free for the output of commands.
+    """Logs from `level` on; standard output stays free for commands.
 
     Raises:
         InvalidInput: no such level.
@@ -35,7 +35,7 @@ def configure_logging(level: str) -> None:
         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
         _drop_colours,
         structlog.processors.format_exc_info,
-        mask_secrets,  # after tracebacks have become text: an exception's message may hold a secret
+        mask_secrets,  # last: an exception's message may hold a secret
         structlog.processors.JSONRenderer(default=str),
     ]
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_build_shared(), processors=processors))
@@ -48,13 +48,13 @@ def configure_logging(level: str) -> None:
 
 
 def bind_request_id(request_id: str) -> None:
-    """Adds `request_id` to every line logged from here on in this request's context."""
+    """Adds `request_id` to every later line of this request's context."""
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=request_id)
 
 
 def _is_no_warning(record: logging.LogRecord) -> bool:
-    """Drops uvicorn's warnings, each of which is about one bad request: a flood of those would be a flood of the log."""
+    """Drops uvicorn's warnings, each of which is about one bad request: a flood of those would fill the log."""
     return record.levelno != logging.WARNING
 
 
@@ -70,5 +70,5 @@ def _build_shared() -> list[structlog.typing.Processor]:
 
 
 def _drop_colours(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    event.pop("color_message", None)  # uvicorn logs every message twice, the second time with colours for terminals
+    event.pop("color_message", None)  # the message again, with colours for terminals
     return event

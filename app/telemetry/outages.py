@@ -1,4 +1,4 @@
-"""Log lines about something that is away: one when that begins, one a minute with a count, and one when it is back."""
+"""Log lines about an outage: one at its beginning, one a minute with a count, one at its end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +8,10 @@ import structlog
 from ..clock import monotonic_seconds
 
 REPEAT_SECONDS = 60.0
-"""Min seconds between two lines about one outage."""
 
 
 class OutageLog:
-    """Counts the failures of one thing, and writes few lines about many of them. `away` and `back` are the names of its events."""
+    """`away` and `back` are the names of the events."""
 
     def __init__(self, away: str, back: str, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._away = away

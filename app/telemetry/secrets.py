@@ -16,12 +16,12 @@ _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE
 
 
 def mask_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Replaces every secret in `event` by `***`, at any depth; a structlog processor."""
+    """Replaces every secret in `event` by `***`, at any depth."""
     return {name: _mask(name, value) for name, value in event.items()}
 
 
 def without_secrets(text: str) -> str:
-    """Returns `text` with API keys, signing secrets, passwords and tokens in URLs and authorization values masked."""
+    """`text` with API keys, signing secrets, passwords and tokens in URLs and authorization values masked."""
     text = _API_KEY.sub(rf"\1{MASK}", text)
     text = _SIGNING_SECRET.sub(rf"\1{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\1:{MASK}@", text)

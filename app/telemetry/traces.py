@@ -1,7 +1,7 @@
-"""Traces in the form of OpenTelemetry: a request, the check that it asks for, and each call of the model. Off unless a collector is named.
+"""Traces of OpenTelemetry: a request, its check, and each call of the model. Off unless a collector is named.
 
-The standard variables configure them (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER` and others). The tracer is our own and not the
-library's global one: the web framework would else send spans as well, with paths, which hold the ids of records.
+The standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER`, …) configure them. The tracer is
+not the library's global one, with which the web framework would send paths, which hold ids of records.
 """
 
 import os
@@ -21,7 +21,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 Attributes: TypeAlias = Mapping[str, str | int | bool]
 
 COLLECTOR_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-"""Variables that name a collector; with one of them, traces are on."""
+"""With one of these variables, traces are on."""
 
 _PROTOCOL_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL: Final = "http/protobuf"
@@ -34,7 +34,7 @@ log = structlog.get_logger("evenhand.telemetry")
 
 @dataclass(slots=True)
 class _Tracing:
-    """The tracer of this process; one that does nothing while traces are off."""
+    """The tracer does nothing while traces are off."""
 
     tracer: Tracer = field(default_factory=NoOpTracer)
     is_on: bool = False
@@ -45,9 +45,9 @@ _tracing = _Tracing()
 
 @contextmanager
 def tracing(process: str, *, version: str) -> Iterator[None]:
-    """Sends the spans of this process to the collector that the environment names until the block ends; does nothing if it names none.
+    """Sends spans until the block ends, if the environment names a collector. `process` is `api` or `worker`.
 
-    `process` is `api` or `worker`. Spans wait in memory, 2,048 at most; others are dropped while the collector is away.
+    At most 2,048 spans wait in memory; others are dropped while the collector is away.
     """
     why_not = _reason_not_to_send()
     if why_not is not None:
@@ -55,7 +55,7 @@ def tracing(process: str, *, version: str) -> Iterator[None]:
             log.warning("traces_off", reason=why_not)
         yield
         return
-    # Loaded only here: most installations send no traces, and these take a fifth of a second.
+    # Loaded only here: these take a fifth of a second.
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - above
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
@@ -76,7 +76,7 @@ def tracing(process: str, *, version: str) -> Iterator[None]:
 
 @contextmanager
 def request_span(sent: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
-    """Makes a span of a request with these headers, part of the caller's trace if they name one. See `describe_span`."""
+    """Span of a request with these headers, part of the caller's trace if they name one."""
     if not _tracing.is_on:
         yield
         return
@@ -86,7 +86,7 @@ def request_span(sent: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
 
 @contextmanager
 def check_span(traceparent: str | None, attributes: Attributes) -> Iterator[None]:
-    """Makes a span of a check, part of the trace of the request that asked for it."""
+    """Span of a check, part of the trace of the request that asked for it."""
     if not _tracing.is_on:
         yield
         return
@@ -97,7 +97,7 @@ def check_span(traceparent: str | None, attributes: Attributes) -> Iterator[None
 
 @dataclass(slots=True)
 class ModelCall:
-    """One request to a model. `headers` tell the model the place in the trace; they are empty while traces are off."""
+    """One request to a model. `headers` tell the model the place in the trace; empty while traces are off."""
 
     headers: Headers = field(default_factory=list)
     status: int | None = None
@@ -106,7 +106,7 @@ class ModelCall:
 
 @contextmanager
 def model_span(host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes, bytes]] | None = None) -> Iterator[ModelCall]:
-    """Makes a span of one request to a model, part of the current trace, or of the one that the headers `sent` of a caller name.
+    """Span of one request to a model, part of the current trace, or of that of a caller's headers `sent`.
 
     The caller sets `status` and `has_failed` before the block ends.
     """
@@ -147,14 +147,14 @@ def describe_span(attributes: Mapping[str, str | int | bool | None], *, name: st
 
 
 def current_traceparent() -> str | None:
-    """Returns the current place in a trace as text (W3C Trace Context), to be stored with work that is done later; None outside of one."""
+    """Current place in a trace as text (W3C Trace Context); None outside of one."""
     carrier: dict[str, str] = {}
     _PLACE.inject(carrier)
     return carrier.get("traceparent")
 
 
 def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Adds `trace_id` to a line that is logged inside a span; a structlog processor."""
+    """Adds `trace_id` to a line that is logged inside a span."""
     context = trace.get_current_span().get_span_context()
     if context.is_valid:
         event["trace_id"] = trace.format_trace_id(context.trace_id)
@@ -162,13 +162,13 @@ def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def with_place(headers: Headers, call: ModelCall) -> Headers:
-    """Returns a caller's headers with the place of the call in place of the caller's own; as they are while traces are off."""
+    """A caller's headers with the place of the call in place of the caller's own."""
     return [*(one for one in headers if one[0] not in _PLACE_HEADERS), *call.headers] if call.headers else headers
 
 
 @contextmanager
 def _span(name: str, kind: SpanKind, *, parent: Context | None, attributes: Attributes) -> Iterator[None]:
-    # Messages of exceptions are left out: they may quote a model's answer.
+    # Messages of exceptions may quote a model's answer.
     with _tracing.tracer.start_as_current_span(
         name, context=parent, kind=kind, attributes=dict(attributes), record_exception=False, set_status_on_exception=False
     ) as span:
@@ -186,7 +186,7 @@ def _parent_of(sent: Iterable[tuple[bytes, bytes]]) -> Context:
 
 
 def _reason_not_to_send() -> str | None:
-    """Returns None if spans are to be sent, else the reason; an empty one where nobody asked for it."""
+    """None if spans are to be sent, else the reason; an empty one where nobody asked for it."""
     asked = any(os.environ.get(name) for name in COLLECTOR_VARIABLES)
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
     if not asked or exporter == "none" or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
