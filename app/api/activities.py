@@ -1,4 +1,4 @@
-"""Routes of activities, the record of who changed what. The routes that change something write it, in the same transaction."""
+"""Routes of activities, the record of who changed what."""
 
 from typing import Annotated
 

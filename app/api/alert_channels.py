@@ -1,4 +1,4 @@
-"""Routes of alert channels: set, list, read, delete, test, and the notifications. The worker sends; these only write to its queue."""
+"""Routes of alert channels and notifications, which the worker sends."""
 
 from typing import Annotated
 
@@ -43,7 +43,7 @@ NotificationId = Annotated[
 
 
 def channel_of(_principal: WholeManager, session: SessionIn, channel_id: ChannelId) -> Channel:
-    """Returns the channel in the address."""
+    """Channel in the address."""
     return get_channel(session, channel_id)
 
 
@@ -81,7 +81,7 @@ def put_alert_channel(
         action = "alert_channel.created" if before is None else "alert_channel.changed"
         details = {"name": stored.name, "kind": stored.kind.value, "host": stored.host, "to": list(stored.to)}
         record_activity(session, principal.actor, action, subject=channel_id, details=details)
-    # A secret is shown once, and only if it was made here.
+    # Shown once, and only if it was made here.
     secret = with_any.secret if content.secret is None else None
     not_sent = sum(one.alerts for one in unsent(session) if one.channel_id == channel_id)
     return StoredAlertChannelOut.from_object(stored, secret=secret, open_alerts_not_sent=not_sent)

@@ -9,18 +9,18 @@ from ..domain.alerts import AlertState, RuleKind
 from ..store.alerts.alerts import OpenAlerts
 
 MOST_DEPLOYMENTS = 500
-"""Max deployments with a series of their own: those with the most alerts. The others are added up."""
+"""Those with the most alerts have a series of their own; the others are added up."""
 
 OTHERS = "(others)"
-"""The label of all other deployments. No id of a deployment looks like this."""
+"""No id of a deployment looks like this."""
 
 _STATES = {AlertState.OPEN: "unacknowledged", AlertState.ACKNOWLEDGED: "acknowledged"}
 
 
 def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
-    """Returns at most `MOST_DEPLOYMENTS` + 1 deployments, times the kinds of rules, times two states.
+    """At most (`MOST_DEPLOYMENTS` + 1) × kinds of rules × two states; a deployment without an alert has none.
 
-    A deployment without an alert has no series. The others always have, even of 0, so that the name is never absent.
+    The others always have series, even of 0, so that the name is never absent.
     """
     gauge = GaugeMetricFamily("evenhand_alerts", "Alerts that are not over.", labels=["deployment", "kind", "state"])
     totals = Counter[str]()

@@ -1,4 +1,4 @@
-"""Routes of the work on alerts: who is assigned, comments, and acknowledging several at once."""
+"""Routes of the work on alerts: assigning, comments, and acknowledging several at once."""
 
 from typing import Annotated
 

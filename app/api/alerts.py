@@ -1,4 +1,4 @@
-"""Routes of alerts: of all deployments, of one, acknowledging one, and closing one."""
+"""Routes of alerts: lists, acknowledging, and closing."""
 
 from typing import Annotated
 

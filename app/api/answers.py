@@ -20,22 +20,22 @@ PROBLEM_SCHEMA = "#/components/schemas/Problem"
 
 
 def problems(*errors: type[EvenhandError]) -> Answers:
-    """Returns the answers that every route with a key can give (401, 403, 422, 503), and those of `errors`."""
+    """Answers of every route with a key (401, 403, 422, 503), and those of `errors`."""
     return answers(Unauthenticated, Forbidden, InvalidInput, Unavailable, *errors)
 
 
 def problems_with_body(*errors: type[EvenhandError]) -> Answers:
-    """Returns the answers of `problems` for a route that takes a JSON body (413, 415)."""
+    """`problems` of a route that takes a JSON body (413, 415)."""
     return problems(TooLarge, UnsupportedMediaType, *errors)
 
 
 def problems_of_deployment(*errors: type[EvenhandError]) -> Answers:
-    """Returns the answers of `problems` for a route beneath one deployment (404)."""
+    """`problems` of a route beneath one deployment (404)."""
     return problems(NotFound, *errors)
 
 
 def answers(*errors: type[EvenhandError]) -> Answers:
-    """Returns one entry of `responses` per error."""
+    """One entry of `responses` per error."""
     entries: Answers = {}
     for error in errors:
         kind = KINDS[error]

@@ -1,4 +1,4 @@
-"""The route that says what came in for a deployment, by hour and source, and what did not."""
+"""The route of what came in for a deployment, by hour and source, and what did not."""
 
 from typing import Annotated
 
@@ -13,7 +13,6 @@ from .schemas.ingestion import IngestionOut
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/ingestion", tags=["records"])
 
 MAX_HOURS = KEPT.days * 24
-"""Max hours of one answer: as many as are kept."""
 
 Hours = Annotated[int, Query(ge=1, le=MAX_HOURS, description="Number of hours, the present one included.")]
 

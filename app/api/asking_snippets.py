@@ -1,7 +1,4 @@
-"""Code that asks a model in its deployment's own payload format and logs the answer with the Python client.
-
-The place of the prediction in the answer is found by writing an answer in that format with values that occur nowhere else.
-"""
+"""Code that asks a model in its deployment's own payload format and logs the answer with the Python client."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -15,12 +12,12 @@ from ..payloads.codec import JSON, Asking
 from ..payloads.registry import codec_of
 
 _MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875390625}
-"""Values by output that represent it in a written answer. They are exact in binary, so that no format changes them."""
+"""Written into an answer to find the place of each output. Exact in binary, so that no format changes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnippetRow:
-    """One record with an example of its answer: `prediction` and, where the deployment has them, `probability` and `label`."""
+    """One record with an example of its answer."""
 
     id: str
     features: Mapping[str, Scalar]
@@ -37,7 +34,7 @@ class AskingSnippet:
 
 
 def write_asking(deployment: Deployment, row: SnippetRow, *, base_url: str, key: str, write: Callable[[Any], str]) -> AskingSnippet | None:
-    """Returns the code; None without an endpoint, and for formats whose bodies are not JSON or cannot carry the row.
+    """Code; None without an endpoint, and for formats whose bodies are not JSON or cannot carry the row.
 
     `write` spells a value in Python; `key` is the variable that holds the API key.
     """

@@ -1,4 +1,4 @@
-"""Routes of attributions: their cost, request, list, read, cancel, delete. They only write to the queue; the worker asks the model."""
+"""Routes of attributions; the worker asks the model."""
 
 from typing import Annotated
 

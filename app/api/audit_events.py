@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1/audit-events", tags=["activity"])
 def wanted_events(
     *, actor: OfActor = None, action: OfAction = None, deployment_id: OfDeployment = None, since: Moment = None, until: Moment = None
 ) -> AuditFilter:
-    """Returns the events that an address asks for.
+    """Events that an address asks for.
 
     Raises:
         InvalidInput: a time that cannot be expressed in UTC.

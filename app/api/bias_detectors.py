@@ -1,4 +1,4 @@
-"""The route of bias detectors: their trainings, the records used, and their quality. Checks train them."""
+"""The route of bias detectors: their trainings, the records used, and their quality."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The changes of a deployment or of its settings, as activities keep them: old and new values, never a secret."""
+"""Changes as activities keep them: old and new values, never a secret."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,7 +18,7 @@ _OF_MONITOR = {"version", *MonitorIn.model_fields}
 
 
 def definition_changes(before: Definition | None, after: Definition | None) -> dict[str, Any]:
-    """Returns the differences between two definitions of a deployment; of its credentials only that they were set or changed."""
+    """Differences of two definitions; of the credentials only that they were set or changed."""
     old, new = _definition_facts(before), _definition_facts(after)
     if old and new and new["endpoint"] and new["endpoint"]["credentials"] and _find_credentials(before) != _find_credentials(after):
         # Both sides say "set" otherwise, and a new password would be no change.
@@ -36,17 +36,17 @@ def definition_changes(before: Definition | None, after: Definition | None) -> d
 
 
 def monitor_changes(before: Monitor | None, after: Monitor | None) -> dict[str, Any]:
-    """Returns the differences between two configurations of a fairness monitor, their versions included."""
+    """Differences of two fairness monitors, their versions included."""
     return changes_between(_monitor_facts(before), _monitor_facts(after))
 
 
 def settings_changes(before: MitigationSettings, after: MitigationSettings) -> dict[str, Any]:
-    """Returns the differences between two settings of mitigation, their versions included."""
+    """Differences of two settings of mitigation, their versions included."""
     return changes_between(_settings_facts(before), _settings_facts(after))
 
 
 def training_data_changes(before: TrainingSummary | None, after: TrainingSummary | None) -> dict[str, Any]:
-    """Returns the differences between two uploads, as far as a few words can give them."""
+    """Differences of two uploads, as far as a few words can give them."""
     return changes_between(_summary_facts(before), _summary_facts(after))
 
 
@@ -67,7 +67,6 @@ def _find_headers(definition: Definition | None) -> Mapping[str, str]:
 
 
 def _find_tls(definition: Definition | None) -> Mapping[str, str]:
-    """Returns the PEM texts that there are."""
     tls = definition.endpoint.tls if definition and definition.endpoint else None
     return {} if tls is None else {part: text for part, text in asdict(tls).items() if text}
 

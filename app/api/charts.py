@@ -35,7 +35,7 @@ from .measurements import Text, require_metric
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
 LONGEST = timedelta(days=366)
-"""Max range of a series without a roll-up: a year of hourly points."""
+"""Max range of a series without a roll-up."""
 
 Form: TypeAlias = Literal["svg", "png", "csv"]
 Part: TypeAlias = Literal["groups", "sub_ranges", "with_copies"]
@@ -72,7 +72,7 @@ class TimeRange:
 
 
 def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None) -> TimeRange:
-    """Returns the range, at most a year unless it is rolled up; without `since`, the year before `until`.
+    """Range, at most a year unless rolled up; by default the year before `until`.
 
     Raises:
         InvalidInput: it is longer, or a time cannot be expressed in UTC.
@@ -98,10 +98,10 @@ def chosen_series(
     data: DataSet = DataSet.PAYLOAD,
     attribute: Annotated[Text, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
 ) -> Series:
-    """Returns the series that an address asks for.
+    """Series that an address asks for.
 
     Raises:
-        InvalidInput: an unknown metric, one that the data do not have, or one that checks do not store, without a roll-up.
+        InvalidInput: an unknown metric, or one that the data do not have, or that checks do not store.
     """
     require_metric(metric, data)
     if not CATALOGUE[metric].is_stored and wanted.rollup is None:
@@ -111,12 +111,12 @@ def chosen_series(
 
 
 def chosen_volume(deployment: ReadableDeployment, session: SessionIn, wanted: RangeIn) -> tuple[Volume, ...]:
-    """Returns the volumes that an address asks for."""
+    """Volumes that an address asks for."""
     return volume_of(session, deployment.no, wanted.since, wanted.until, wanted.rollup)
 
 
 def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
-    """Returns the view of the check.
+    """View of the check.
 
     Raises:
         NotFound: the deployment has no such check.
@@ -129,7 +129,7 @@ def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: Ch
 
 
 def words_of(deployment: ReadableDeployment, session: SessionIn) -> GroupWords:
-    """Returns the deployment's words for its groups, which pictures show; tables have the labels."""
+    """The deployment's words for its groups, which pictures show; tables have the labels."""
     return GroupWords.of(monitor_of(session, deployment.no))
 
 
@@ -142,7 +142,7 @@ AttributeIn = Annotated[Text, Query(description="Left out: the first one.")]
 def alerts_of_series(
     deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], wanted: RangeIn, now: NowIn
 ) -> list[Alert]:
-    """Returns the alerts about the metric and data of that series that were opened in the range."""
+    """Alerts about the metric and data of that series that were opened in the range."""
     since = wanted.since or datetime.min.replace(tzinfo=UTC)
     found = alerts_between(session, deployment.no, Span(start=since, end=wanted.until or now), metric=series.metric, data=series.data)
     return [alert for alert in found if alert.opened_at >= since]

@@ -1,4 +1,4 @@
-"""Routes of checks: request, list, read, cancel. They only write to the queue; the worker runs the checks in it."""
+"""Routes of checks, which the worker runs."""
 
 from dataclasses import replace
 from typing import Annotated

@@ -20,7 +20,7 @@ Place = TypeVar("Place")
 
 @dataclass(frozen=True, slots=True)
 class CsvPiece(Generic[Item, Place]):
-    """Items that were read at once. `next_place` is where the next ones begin; None at the end. A piece may be empty and have a next."""
+    """Items that were read at once; None in `next_place` is the end. A piece may be empty and have a next."""
 
     items: Sequence[Item]
     next_place: Place | None
@@ -37,21 +37,21 @@ class CsvExport(ABC, Generic[Item, Place]):
 
     @abstractmethod
     def header(self) -> Sequence[str]:
-        """Returns the names of the columns."""
+        """Names of the columns."""
 
     @abstractmethod
     def rows(self, items: Sequence[Item]) -> Iterable[Sequence[str]]:
-        """Returns the rows of these items."""
+        """Rows of these items."""
 
     @abstractmethod
     def read_after(self, place: Place, limit: int) -> CsvPiece[Item, Place]:
-        """Returns at most `limit` items after that place, read in a transaction of their own."""
+        """At most `limit` items after that place, read in a transaction of their own."""
 
 
 async def stream_csv(
     export: CsvExport[Item, Place], first: CsvPiece[Item, Place], *, turns: asyncio.Semaphore, limit: int | None = None
 ) -> AsyncIterator[bytes]:
-    """Yields the CSV in pieces, each read by itself: a slow reader holds neither a connection nor a snapshot of the database."""
+    """Yields the CSV in pieces: a slow reader holds neither a connection nor a snapshot of the database."""
 
     def write(items: Sequence[Item]) -> bytes:
         return csv_lines(export.rows(items))

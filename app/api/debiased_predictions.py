@@ -1,4 +1,4 @@
-"""The route that scores records by the deployment's own model and adds debiased predictions to its answers."""
+"""The route that scores records by the deployment's own model and debiases its answers."""
 
 import re
 from typing import Annotated
@@ -30,7 +30,7 @@ _bodies = Bodies()
 
 
 def is_live_request(scope: Scope) -> bool:
-    """Returns whether the request's body is read here, with the limits of the ingestion routes."""
+    """Whether the request's body is read here, with the limits of ingestion."""
     return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
 
 
@@ -76,7 +76,7 @@ async def predict_debiased(
         live = LiveRequest(body=body, encoding=encoding, payload_format=payload_format, began=began, timeout_seconds=timeout_seconds)
         answer = await services.mitigation.answer(deployment_id, live, caller=principal, now=now)
     finally:
-        # Only now: the body is in memory until the answer is computed.
+        # The body is in memory until the answer is computed.
         _bodies.done(body, principal.actor)
     headers = {} if answer.facts is None else {FACTS_HEADER: answer.facts}
     return Response(answer.body, media_type=answer.media_type, headers=headers)

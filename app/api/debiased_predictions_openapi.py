@@ -1,4 +1,4 @@
-"""The OpenAPI entries of the debiased endpoint's bodies, which are read and written without schemas for speed."""
+"""The OpenAPI entries of the debiased endpoint's bodies, which have no schemas for speed."""
 
 from ..domain.mitigation import ONLY_DIRECT, Mode
 from ..domain.values import Scalar
@@ -24,7 +24,6 @@ _FEATURES: dict[str, Scalar] = {"Age": 33, "Sex": "female", "Owner": True}
 _FIELDS, _VALUES = list(_FEATURES), [list(_FEATURES.values())]
 
 OTHER_MEDIA = tuple(sorted({row.codec.content_type for row in PayloadFormat} - {JSON}))
-"""Content types of bodies in payload formats that are not JSON."""
 
 _OWN_FORMAT: Schema = {
     "description": "A request in another payload format: that of the deployment's endpoint, or the one that the parameter names"
@@ -103,7 +102,7 @@ _EXAMPLE_LOGGED = {"ids": ["019b2f6c8a1c"], "logged": {STORED: 1, DUPLICATE: 0, 
 
 
 def _build_answer_schemas() -> list[Schema]:
-    """Returns a schema for each set of members that answers have; answers of the same members differ in their items."""
+    """Answers of the same members share a schema."""
     members: dict[tuple[str, ...], list[dict[str, Schema]]] = {}
     for form in FORMS:
         schema = form.answer_schema()

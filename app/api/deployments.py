@@ -1,4 +1,4 @@
-"""Routes of deployments: create, list, read, change, delete."""
+"""Routes of deployments."""
 
 import re
 import secrets
@@ -136,17 +136,16 @@ def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, 
 
 
 def _make_id(name: str) -> str:
-    """Returns an id made of the name and a few random characters."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:48].strip("-")
-    # Random, so that two deployments of one name get two ids; a name of other scripts leaves no slug.
+    # Two deployments of one name get two ids; a name of other scripts leaves no slug.
     return f"{slug or 'deployment'}-{secrets.token_hex(4)}"
 
 
 def checked_definition(definition: Definition, services: Services, others: Sequence[FieldProblem] = ()) -> Definition:
-    """Returns the definition, if it may be stored.
+    """Definition, if it may be stored.
 
     Raises:
-        InvalidInput: it may not; names everything wrong with it, and `others`, the problems found before.
+        InvalidInput: names everything wrong with it, and `others`.
     """
     found = definition_problems(definition)
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
@@ -188,7 +187,7 @@ def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch
     """Refuses to send stored credentials to another origin: a caller who may change the address would get to know them."""
     if before is None or after is None or patch.endpoint is None or before.url == after.url:
         return []
-    # Scheme and port count: the stored secret must not go from https to http, nor to another service of the host.
+    # Not from https to http, nor to another service of the host.
     if _parse_origin(after.url) in (None, _parse_origin(before.url)):
         return []
     message = "must be sent again (or null) when the endpoint moves to another scheme, host or port"
@@ -202,7 +201,7 @@ def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch
 
 
 def _parse_origin(url: str) -> tuple[str, str, int | None] | None:
-    """Returns the origin of a URL; None where the URL cannot be read, which is a problem by itself."""
+    """Origin of a URL; None where the URL cannot be read."""
     try:
         parsed = parse_url(url)
     except EndpointRefused:

@@ -1,7 +1,4 @@
-"""The API's documentation page: Swagger UI from an installed package, so that it works without any network but this service.
-
-Every file of it needs a key; a browser asks for the key in its own log-in prompt (see `gate.py`).
-"""
+"""The API's documentation page: Swagger UI from an installed package. Every file of it needs a key."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -61,13 +58,13 @@ _ASSETS: Mapping[str, tuple[bytes, str]] = MappingProxyType(
 
 @router.get("/docs")
 async def docs(_principal: AnyKey) -> HTMLResponse:
-    """Returns the page."""
+    """Page."""
     return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _CONTENT_POLICY})
 
 
 @router.get("/docs/{name}")
 async def docs_asset(name: str, request: Request, _principal: AnyKey) -> Response:
-    """Returns a file of the page."""
+    """A file of the page."""
     if name not in _ASSETS:
         raise NotFound("file of the documentation", name)
     content, media_type = _ASSETS[name]
@@ -76,5 +73,5 @@ async def docs_asset(name: str, request: Request, _principal: AnyKey) -> Respons
 
 @router.get("/openapi.json")
 def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
-    """Returns the OpenAPI document."""
+    """OpenAPI document."""
     return JSONResponse(request.app.openapi())

@@ -1,4 +1,4 @@
-"""Routes that try a model's endpoint: of a stored deployment, or of one that is about to be created. Nothing is stored."""
+"""Routes that try the endpoint of a deployment, stored or about to be created. Nothing is stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -114,11 +114,7 @@ def _build_question(
 
 
 def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Rows:
-    """Returns the records' values in the order of the columns, as they would be stored.
-
-    Raises:
-        InvalidInput: values do not fit the columns; names each.
-    """
+    """The records' values in the order of the columns, as they would be stored."""
     known = {column.name for column in columns}
     problems: list[FieldProblem] = []
     for index, record in enumerate(records):
@@ -126,7 +122,7 @@ def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) 
         unknown = [name for name in record if name not in known]
         problems += [FieldProblem(f"{place}.{printable(name):.200}", "is not a feature of the deployment") for name in unknown]
         for column in columns:
-            # One column at a time, so that the answer names every fault and not just the first.
+            # By column, so that the answer names every fault.
             own = {name: value for name, value in record.items() if name == column.name}
             try:
                 Columns.of(place, (column,), required=True).cells(own)

@@ -1,7 +1,7 @@
-"""The routes of events about calls: CloudEvents of KServe and Seldon, and the address that Azure's collector is pointed at.
+"""Events about calls: CloudEvents of KServe and Seldon, and the address that Azure's collector calls.
 
-Plain ASGI in front of the rest of the API. Their senders do not send again, and some stop at an error: once the key and the deployment are
-known, the answer is always 200, and says what was not used and why.
+Senders do not send again, and some stop at an error: once the key and the deployment are known, the answer is
+always 200, and says what was not used and why.
 """
 
 import uuid
@@ -27,7 +27,7 @@ from .known_callers import KnownCallers, read_header, read_user_name
 EVENTS = "events"
 
 AZURE_PATH = "/modeldata/log"
-"""Address that Azure's collector calls; the user name in its URL is the deployment's id."""
+"""The user name in the URL is the deployment's id."""
 
 MAX_REASONS = 10
 """Max reasons that one answer lists."""
@@ -77,7 +77,7 @@ class EventRoutes:
         try:
             body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
             try:
-                # A sender that gets an error may stop for good, so an event beyond a limit is ignored, and counted with the reason.
+                # A sender that gets an error may stop for good: what is beyond a limit is ignored and counted.
                 self._limits.admit_request(principal.actor, len(body))
                 headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
                 found = read_events(headers, body, now=now)
@@ -98,7 +98,7 @@ class EventRoutes:
 
 
 def _find_deployment(scope: Scope) -> str | None:
-    """Returns the deployment that a request is about; empty where it names none, None where it is of another route."""
+    """Deployment of a request; empty where it names none, None where it is of another route."""
     path: str = scope["path"]
     if path == AZURE_PATH:
         return read_user_name(scope)

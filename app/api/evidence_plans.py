@@ -1,4 +1,4 @@
-"""Routes of planning: how soon a given unfairness would be found, for the monitor that is set and for one that is not yet."""
+"""Routes of planning: how soon a given unfairness would be found."""
 
 from typing import Annotated
 

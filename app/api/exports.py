@@ -7,21 +7,20 @@ from ..store.people.activities import record_activity
 from ..web.access import ReadableDeployment, Reader, SessionIn
 
 _FILES = frozenset({"csv", "html", "pdf", "json"})
-"""The forms that are files; pictures and specifications are parts of pages."""
+"""Pictures and specifications are parts of pages."""
 
 _MAX_QUERY = 200
-"""Max characters of a query that are kept."""
 
 
 def exported(what: str) -> Dependency:
-    """Returns a dependency of a route that sends a file: notes who fetched it, in the transaction that reads it.
+    """A dependency of a route that sends a file: notes who fetched it, in the transaction that reads it.
 
     A file of single records needs `READS_RECORDS` before it.
     """
 
     def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
         form = request.path_params.get("form", "csv")
-        # In the transaction of the export: a file that cannot be noted is not sent.
+        # A file that cannot be noted is not sent.
         if form in _FILES:
             check_id: str | None = request.path_params.get("check_id")
             details = {"form": form, "query": str(request.query_params)[:_MAX_QUERY]}

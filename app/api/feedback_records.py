@@ -1,4 +1,4 @@
-"""Routes that read ground-truth labels: a list, and one. They are logged in `ingestion.py`."""
+"""Routes that read ground-truth labels."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""Figures as CSV for people, who open it in a spreadsheet: a text that looks like a formula gets an apostrophe before it."""
+"""Figures as CSV for spreadsheets: a text that looks like a formula gets an apostrophe before it."""
 
 from collections.abc import Iterable
 
@@ -16,11 +16,11 @@ class CsvDownload(Response):
 
 
 def csv_file(twin: Twin, name: str) -> CsvDownload:
-    """Returns the table as an answer that browsers store under `name`, which is made of ids and fixed words only."""
+    """Table stored by browsers under `name`, which is made of ids and fixed words only."""
     content = csv_lines([list(map(harmless, twin.columns)), *text_rows(twin.rows)])
     return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})
 
 
 def text_rows(rows: Iterable[tuple[Cell, ...]]) -> Iterable[list[str]]:
-    """Returns the rows as texts, none of which a spreadsheet takes for a formula; an absent cell is empty."""
+    """Rows as texts, none of which a spreadsheet takes for a formula; an absent cell is empty."""
     return ([write_cell(cell) for cell in row] for row in rows)

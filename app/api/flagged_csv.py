@@ -1,7 +1,7 @@
-"""Flagged records as lines of a CSV that comes back as feedback: one line per flag, and an empty column for the label.
+"""Flagged records as a CSV that comes back as feedback: one line per flag, and an empty column for the label.
 
-A text that a spreadsheet would take for a formula gets an apostrophe before it, unless the caller asks for the texts as they were
-logged. The id never gets one, because feedback finds its record by it.
+Texts that look like a formula get an apostrophe before them, unless the caller wants them raw. The id never
+does, because feedback finds its record by it.
 """
 
 import csv
@@ -24,9 +24,9 @@ _FLAG_COLUMNS = (
 
 
 def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """Returns the names of the columns. Those of the record keep theirs; if one of ours is taken, it gets another name.
+    """Names of the columns; if the record has one of our names, ours is changed.
 
-    The id is called as `POST …/feedback-records` reads it. `is_raw` keeps names that a spreadsheet would take for formulas.
+    The id is called as `POST …/feedback-records` reads it.
     """
     columns = [column.name for column in (*schema.features, *schema.meta)]
     taken = set(columns)
@@ -36,17 +36,14 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
-    """Returns the rows as CSV in UTF-8."""
+    """Rows as CSV in UTF-8."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()
 
 
 def csv_row(found: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """Returns the cells of one flag, in the columns of `schema`; a column that the record was logged without is empty.
-
-    `is_raw` keeps texts that a spreadsheet would take for formulas.
-    """
+    """Cells of one flag, in the columns of `schema`; a column that the record was logged without is empty."""
     flag = found.flag
     values = dict(zip((column.name for column in found.schema.features), found.features, strict=True))
     values |= dict(zip((column.name for column in found.schema.meta), found.meta, strict=True))
@@ -61,7 +58,7 @@ def csv_row(found: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False
 
 
 def take_free_name(taken: set[str], *names: str) -> str:
-    """Returns the first of the names that is free, or else one made of the first, and adds it to those taken."""
+    """First of the names that is free, or else one made of the first; adds it to those taken."""
     name = next((name for name in names if name not in taken), f"flagged_{names[0]}")
     while name in taken:
         name = f"flagged_{name}"
@@ -70,7 +67,7 @@ def take_free_name(taken: set[str], *names: str) -> str:
 
 
 def write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a record holds
-    """Returns the text of a cell; texts as they were logged with `is_raw`, else harmless to a spreadsheet."""
+    """Text of a cell, harmless to a spreadsheet unless `is_raw`."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Routes of the records most in need of a second look: a list in pages, and a CSV for adding labels."""
+"""Routes of the records most in need of a second look: a list, and a CSV for adding labels."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -36,8 +36,6 @@ Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """A `FlagPlace` as a cursor holds it."""
-
     # JSON keeps every digit of a float, so that the place compares equal to the stored one.
     gap: Annotated[float, msgspec.Meta(ge=0)]
     record_no: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -46,8 +44,6 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class _FlagExport(CsvExport[FlaggedPayload, FlagPlace]):
-    """The flagged records that a filter lets through."""
-
     services: Services
     deployment: Deployment
     wanted: FlaggedFilter
@@ -67,7 +63,7 @@ class _FlagExport(CsvExport[FlaggedPayload, FlagPlace]):
 def read_piece(
     session: Session, deployment_no: int, wanted: FlaggedFilter, after: FlagPlace | None, limit: int
 ) -> CsvPiece[FlaggedPayload, FlagPlace]:
-    """Returns the next flags after that position."""
+    """Next flags after that position."""
     items = flagged_page(session, deployment_no, wanted, after=after, limit=limit).items
     return CsvPiece(items, items[-1].place if items else None)
 
@@ -84,7 +80,7 @@ def wanted_flags(
         Text, Query(description="What this revision of the model said when it was asked again. Left out: the deployment's present one.")
     ] = None,
 ) -> FlaggedFilter:
-    """Returns the filter of an address, for one model revision at a time: a new model treats the same records differently.
+    """Filter of an address, for one model revision: a new model treats the same records differently.
 
     Raises:
         InvalidInput: a time that cannot be expressed in UTC.
@@ -100,7 +96,7 @@ def wanted_flags(
 
 
 def read_flag_cursor(cursor: PlaceCursor = None) -> FlagPlace | None:
-    """Returns the place after which the page begins; None for the first page.
+    """Place after which the page begins; None for the first page.
 
     Raises:
         InvalidInput: the cursor was not made by this service.
@@ -158,7 +154,7 @@ def export_flagged_records(
     There, rows with an empty label are refused one by one, and the others stored. One request takes at most 10,000 rows. A text that
     a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set; the id never has.
     """
-    # Read before the answer begins: a fault is still a problem document and no broken CSV.
+    # Before the answer begins: a fault is still a problem document and no broken CSV.
     first = read_piece(session, deployment.no, wanted, None, PIECE if limit is None else min(limit, PIECE))
     export = _FlagExport(services, deployment, wanted, raw)
     headers = {"Content-Disposition": f'attachment; filename="{deployment.id}-flagged-records.csv"'}

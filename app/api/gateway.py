@@ -1,7 +1,7 @@
-"""The gateway's route: a caller's request goes to the model as it is, the model's answer comes back as it is, and both are logged.
+"""The gateway's route: passes a call to the model and its answer back as they are, and logs both.
 
-Plain ASGI in front of the rest of the API, like the ingestion routes and for the same reason. The record is kept on disk before the
-answer is sent, and stored afterwards; while the database is away, known callers of known deployments still get answers.
+The record is on disk before the answer is sent, and stored afterwards; while the database is away, known
+callers of known deployments still get answers.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ RECORD_ID = b"evenhand-record-id"
 """Header with the id of the call's record; of several records, `{id}-1` is the first."""
 
 MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
-"""Max bytes of an answer that is logged. A larger one is passed on as it comes, and counted as not received."""
+"""A larger answer is passed on as it comes, and counted as not received."""
 
 _TEMPLATE = f"{PREFIX}{{deployment_id}}/{PREDICTIONS}"
 _SUCCESS = range(200, 300)
@@ -46,15 +46,13 @@ _SAFE: Headers = [(name.encode(), value.encode()) for name, value in SAFE_HEADER
 
 _PROCESS = os.urandom(8).hex()
 _calls = itertools.count()
-"""Counter for the ids of this process' calls: as unique as random ones, without a system call for each."""
+"""For ids of this process's calls, without a system call for each."""
 
 log = structlog.get_logger("evenhand.http")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
-    """One call of a model, as the caller sent it."""
-
     plan: CallPlan
     model: ForwardedModel
     record_id: str
@@ -105,11 +103,11 @@ class GatewayRoute:
             await self._forward(deployment_id, request_id, scope, receive, send_counted)
         except EvenhandError as error:
             if status:
-                raise  # closes the connection: the answer has begun and cannot be completed
+                raise  # closes the connection: the answer has begun
             await problem_response(error, request_id)(scope, receive, send_counted)
         except ClientGone:
             return
-        except Exception:  # the last line of defence: an unforeseen error is logged once, and answered
+        except Exception:  # an unforeseen error is logged once, and answered
             log.exception("request failed", method=scope["method"], route=_TEMPLATE, request_id=request_id)
             if status:
                 raise  # as above
@@ -128,7 +126,7 @@ class GatewayRoute:
         record_id = read_record_id(scope, RECORD_ID) or request_id
         body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
         try:
-            # Before the model is called: a caller beyond its rate learns when to come back, and the model is spared.
+            # Before the model is called: a caller beyond its rate must spare the model.
             self._limits.admit_rate(principal.actor)
             headers = pick_request_headers(scope["headers"])
             call = _Call(plan=plan, model=model, record_id=record_id, headers=headers, body=body, actor=principal.actor)
@@ -137,7 +135,6 @@ class GatewayRoute:
             self._bodies.done(body, principal.actor)
 
     async def _call(self, call: _Call, send: Send) -> None:
-        """Passes the request on and the answer back, and keeps both."""
         limit = call.model.endpoint.timeout_seconds
         try:
             async with asyncio.timeout(limit) as clock, call.model.answer(call.headers, call.body) as response:
@@ -176,7 +173,7 @@ class GatewayRoute:
         size = len(call.body) + len(answer)
         if is_whole and self._may_store(call, size):
             is_kept = self._gateway.keep(entry, call.plan)
-            # Its records are counted when they are read, after the answer, so a call counts as one.
+            # Its records are counted when they are read, after the answer: here a call counts as one.
             self._limits.note_stored(call.actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
         else:
             self._gateway.lose(entry, call.plan)

@@ -52,7 +52,7 @@ _LOG_AZURE = """The address that the `azureml-ai-monitoring` package calls. Set 
 
 
 def gateway_paths() -> dict[str, Any]:
-    """Returns the three path items."""
+    """Three path items."""
     return {
         f"{PREFIX}{{deployment_id}}/{PREDICTIONS}": {"post": _describe_predictions()},
         f"{PREFIX}{{deployment_id}}/{EVENTS}": {"post": _describe_events("logEvents", "Log calls by events", _LOG_EVENTS, [_DEPLOYMENT])},

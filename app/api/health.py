@@ -53,7 +53,7 @@ def ready(services: ServicesIn) -> HealthOut:
 
 
 def whole_reader(principal: Reader) -> Principal:
-    """Returns a caller who may read about the whole installation."""
+    """A caller who may read about the whole installation."""
     principal.require(Permission.READ)
     return principal
 
@@ -68,7 +68,7 @@ def whole_reader(principal: Reader) -> Principal:
 def metrics(_principal: Annotated[Principal, Depends(whole_reader)], session: SessionIn, now: NowIn) -> Response:
     """Returns operations numbers in Prometheus' text form: requests, records, checks, model calls, and the present queue."""
     text, content_type = exposition()
-    # A registry of this request: the global one would keep the numbers of the first.
+    # Of this request: the global registry would keep the numbers of the first.
     gauges = CollectorRegistry(auto_describe=False)
     gauges.register(_Gauges(vitals(session, now)))
     return Response(text + generate_latest(gauges), media_type=content_type)

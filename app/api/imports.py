@@ -1,4 +1,4 @@
-"""The route that takes a file of records as its body, in any layout that the command line imports."""
+"""The route that takes a file of records in any layout that the command line imports."""
 
 import asyncio
 from collections import Counter
@@ -38,7 +38,7 @@ from .uploads import media_type_of, spooled
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
 
 MAX_IMPORT_BYTES: Final = 256 * 1024 * 1024
-"""Max bytes of an uploaded file; `evenhand import` takes files of any size."""
+"""`evenhand import` takes files of any size."""
 
 MAX_PROBLEMS: Final = 100
 """Max rejected rows that the refusal of a file lists."""
@@ -115,7 +115,7 @@ class _Sink:
     unread: Counter[RejectedPart] = field(default_factory=Counter)
 
     def send(self, body: bytes) -> Receipt:
-        """Stores a native body of historical records; returns their receipt."""
+        """Stores a native body of historical records."""
         request = LogRequest(body=body, actor=self.actor, historical=True, source=RecordSource.IMPORT)
         ingestion = self.services.ingestion
         log = ingestion.log_feedback if self.kind is LogKind.FEEDBACK else ingestion.log_payload

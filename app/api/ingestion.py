@@ -1,8 +1,7 @@
 """The two hot routes: payload and feedback records, straight from the server's bytes to the ingestion service.
 
-Plain ASGI in front of the rest of the API, because a framework's route costs more than the durable write that follows. Clients
-see the same (keys, request ids, problem documents, headers) as everywhere else. These routes log failures of ours only: a line
-per request would cost as much as storing its record.
+Plain ASGI, because a framework's route costs more than the durable write. Only failures of ours are logged: a
+line per request would cost as much as storing its record.
 """
 
 import itertools
@@ -45,13 +44,13 @@ PARAMETERS: Mapping[str, Mapping[str, bool]] = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
     FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
 }
-"""The query parameters of each route; True would mean that it may be repeated."""
+"""By route; True would mean that it may be repeated."""
 
 SOURCE_HEADER = b"evenhand-source"
-"""Header by which programs of ours name themselves, so that the ingestion page can count their records apart."""
+"""Programs of ours name themselves in it, so that their records are counted apart."""
 
 _MOST_ERRORS = 100
-"""Max rejections in the `errors` of a problem document; the receipt in the same document has all."""
+"""The receipt in the same document has all."""
 
 _JSON = ("", "application/json")
 _CSV = "text/csv"
@@ -61,15 +60,13 @@ log = structlog.get_logger("evenhand.http")
 
 _PROCESS = os.urandom(8).hex()
 _requests = itertools.count()
-"""Counter for the ids of this process' requests: as unique as random ones, without a system call for each."""
+"""For ids of this process's requests, without a system call for each."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """One of the two routes. `parameters` are those of its query; none may be repeated."""
-
     name: str
     template: str
     log: Callable[..., Awaitable[Receipt]]
@@ -113,7 +110,6 @@ class IngestionRoutes:
         if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
             deployment_id, _, rest = path[len(PREFIX) :].partition("/")
             route = self._routes.get(rest)
-            # Records are read like everything else.
             if route is not None and scope["method"] == "POST":
                 await self._respond(route, deployment_id, scope, receive, send)
                 return
@@ -121,7 +117,7 @@ class IngestionRoutes:
 
     async def _respond(self, route: _Route, deployment_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         began = monotonic_seconds()
-        # Of a header that is sent twice the last counts; names are lower-case by the ASGI standard.
+        # Of a header that is sent twice the last counts.
         headers: dict[bytes, bytes] = dict(scope["headers"])
         sent_id = headers.get(b"x-request-id", b"").decode("latin-1")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else f"{_PROCESS}{next(_requests):016x}"
@@ -131,7 +127,7 @@ class IngestionRoutes:
             answer = _adopt(problem_response(error, request_id))
         except ClientGone:
             return
-        except Exception:  # the last line of defence: an unforeseen error is logged once, and answered
+        except Exception:  # an unforeseen error is logged once, and answered
             log.exception("request failed", method=scope["method"], route=route.template, request_id=request_id)
             answer = _adopt(unexpected_response(request_id))
         answer_headers = [
@@ -141,7 +137,7 @@ class IngestionRoutes:
             *answer.headers,
         ]
         if answer.status != HTTPStatus.OK:
-            answer_headers += _FIXED_HEADERS  # a receipt holds nothing that a browser could misread, and each header costs time
+            answer_headers += _FIXED_HEADERS  # nothing that a browser could misread, and each header costs time
         await send({"type": "http.response.start", "status": answer.status, "headers": answer_headers})
         await send({"type": "http.response.body", "body": answer.body})
         _count_request(route, scope["method"], answer.status, monotonic_seconds() - began)
@@ -179,7 +175,7 @@ class IngestionRoutes:
 
 
 def receipt_members(receipt: Receipt) -> dict[str, Any]:
-    """Returns a receipt as the JSON object that clients get."""
+    """A receipt as the JSON object that clients get."""
     return {
         "sent": receipt.accepted + receipt.duplicate + receipt.rejected,
         "accepted": receipt.accepted,
@@ -194,7 +190,7 @@ _ALL_ACCEPTED = b'{"sent":%d,"accepted":%d,"duplicate":0,"rejected":0,"rejection
 
 
 def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
-    """Returns 200 if anything is stored now; if nothing is, a problem, so that a wholly refused request never looks like a success."""
+    """200 if anything is stored; a wholly refused request must never look like a success."""
     if receipt.accepted and not receipt.duplicate and not receipt.rejected:
         return _Answer(200, _ALL_ACCEPTED % (receipt.accepted, receipt.accepted))
     members = receipt_members(receipt)
@@ -262,7 +258,7 @@ _timers: dict[str, Any] = {}
 
 
 def _count_request(route: _Route, method: str, status: int, seconds: float) -> None:
-    # Looking up a labelled counter costs more than counting, so each is looked up once.
+    # Looking up a labelled counter costs more than counting.
     counter = _counters.get((route.name, method, status))
     if counter is None:
         counter = _counters[route.name, method, status] = http_requests.labels(method, route.template, str(status))

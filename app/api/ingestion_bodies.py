@@ -1,4 +1,4 @@
-"""Bounded reading of the bodies of ingestion requests: of one body, of those of one key, and of all that are in memory together."""
+"""Bounded reading of the bodies of ingestion requests: of one body, of those of one key, and of all in memory."""
 
 from starlette.types import Message, Receive
 
@@ -7,14 +7,14 @@ from ..ingest.limits import MAX_BODY_BYTES
 from ..turns import Room
 
 BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
-"""Max bytes of bodies that are being received or processed; more are refused."""
+"""Max bytes of bodies that are being received or processed."""
 
 BYTES_OF_KEY = 2 * MAX_BODY_BYTES
-"""Max bytes of such bodies of one key: however slowly it sends, the others have room."""
+"""Max bytes of one key: however slowly it sends, the others have room."""
 
 
 class ClientGone(Exception):
-    """The client closed the connection before its body was complete; there is no client left to answer."""
+    """The client closed the connection before its body was complete; there is no one left to answer."""
 
 
 class Bodies:
@@ -29,7 +29,7 @@ class Bodies:
         )
 
     async def read(self, receive: Receive, announced: bytes, actor: str) -> bytes:
-        """Returns the whole body, still compressed if sent so. It counts until it is given to `done`; `announced` is its Content-Length.
+        """Body as sent, which counts until `done`; `announced` is its Content-Length.
 
         Raises:
             TooLarge: it is larger than a body may be.
@@ -57,7 +57,7 @@ class Bodies:
                 more = message.get("more_body", False)
                 if more:
                     message = await receive()
-        # Cancellation as well: bytes that are never given back would shut the key out until a restart.
+        # Cancellation as well: bytes never given back would shut the key out until a restart.
         except BaseException:
             self._room.give_back(actor, size)
             raise

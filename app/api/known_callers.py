@@ -1,4 +1,4 @@
-"""Callers of routes that answer without the database: those that it knew are known while it is away."""
+"""Callers of routes that answer without the database."""
 
 import base64
 import binascii
@@ -16,14 +16,14 @@ from ..web.middleware import SANE_REQUEST_ID
 
 
 class KnownCallers:
-    """The callers of one process. Belongs to one event loop."""
+    """The callers that the database knew, by process. Belongs to one event loop."""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
         self._callers: LastAnswers[bytes, Principal] = LastAnswers()
 
     async def require_logger(self, scope: Scope) -> Principal:
-        """Returns the caller, who may log.
+        """Caller, who may log.
 
         Raises:
             Unauthenticated, Forbidden: the key is unknown, or may not log.
@@ -31,10 +31,10 @@ class KnownCallers:
         """
         authorization = read_header(scope, b"authorization") or None
         require_own_page(scope, authorization)
-        # By a hash: the keys themselves are nowhere in memory for longer than a request.
+        # By a hash: the keys themselves are in memory for no longer than a request.
         key = hashlib.sha256((authorization or "").encode()).digest()
         principal = await self._callers.ask(key, lambda: self._authenticator.authenticate_async(authorization))
-        # The answer may be an old one, from before the database was away.
+        # The answer may be from before the database was away.
         if principal.expires_at is not None and principal.expires_at <= utc_now():
             raise Unauthenticated("This API key or token has expired.")
         principal.require_role(Permission.LOG)
@@ -42,13 +42,13 @@ class KnownCallers:
 
 
 def read_header(scope: Scope, name: bytes) -> str:
-    """Returns a header as text; empty where it was not sent, the last of several."""
+    """A header as text; empty where it was not sent, the last of several."""
     found = [value for key, value in scope["headers"] if key == name]
     return found[-1].decode("latin-1") if found else ""
 
 
 def read_user_name(scope: Scope) -> str:
-    """Returns the user name of HTTP Basic; empty where there is none."""
+    """User name of HTTP Basic; empty where there is none."""
     scheme, _, rest = read_header(scope, b"authorization").partition(" ")
     if scheme.lower() != "basic":
         return ""
@@ -59,7 +59,7 @@ def read_user_name(scope: Scope) -> str:
 
 
 def read_record_id(scope: Scope, name: bytes) -> str:
-    """Returns the id that the caller gives the record in that header; empty if it gives none.
+    """Id that the caller gives the record in that header; empty if it gives none.
 
     Raises:
         InvalidInput: it is longer than an id, or has characters that a header cannot send back.

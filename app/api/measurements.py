@@ -1,4 +1,4 @@
-"""Routes of measurements: series as they were measured, and rolled up over days, weeks and months."""
+"""Routes of measurements: as measured, and rolled up over days, weeks and months."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -27,7 +27,7 @@ from .schemas.measurements import SeriesEvidenceOut, SeriesMeasurementOut, Serie
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
 
 MOST_TABLES = 20_000
-"""Max hours times tables that one roll-up reads: a year of hourly checks of two attributes with some room."""
+"""Max hours × tables of one roll-up: a year of hourly checks of two attributes with some room."""
 
 MOST_METRICS = 100
 
@@ -43,7 +43,7 @@ def filter_figures(
     attribute: Text = None,
     group: Text = None,
 ) -> SeriesFilter:
-    """Returns the filter of figures that an address asks for.
+    """Filter of figures that an address asks for.
 
     Raises:
         InvalidInput: an unknown metric, or one that the data do not have.
@@ -61,7 +61,7 @@ FilteredFigures = Annotated[SeriesFilter, Depends(filter_figures)]
 
 
 def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment = None) -> SeriesFilter:
-    """Returns the filter of a series that an address asks for.
+    """Filter of a series that an address asks for.
 
     Raises:
         InvalidInput: a time that cannot be expressed in UTC.
@@ -70,10 +70,10 @@ def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment 
 
 
 def require_metric(metric: str, data: DataSet | None) -> None:
-    """Raises unless the metric exists, and on the data where they are named.
+    """Refuses a metric that does not exist, or not on these data.
 
     Raises:
-        InvalidInput: it does not; names the data that have it.
+        InvalidInput: names the data that have it.
     """
     if metric not in CATALOGUE:
         raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))

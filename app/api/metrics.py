@@ -1,4 +1,4 @@
-"""Routes of the catalogue of metrics, the same for every deployment."""
+"""Routes of the catalogue of metrics."""
 
 from typing import Annotated
 

@@ -30,7 +30,7 @@ SenderId = Annotated[
 
 
 def read_hour_cursor(cursor: PlaceCursor = None) -> datetime | None:
-    """Returns the hour after which the page begins; None for the first.
+    """Hour after which the page begins; None for the first.
 
     Raises:
         InvalidInput: the cursor was not made by this service.
@@ -74,11 +74,7 @@ def list_missing_records(
 
 
 def _require_hours(totals: list[MissingTotals], now: datetime) -> None:
-    """Returns if each hour is a whole one, plausible, and there once.
-
-    Raises:
-        InvalidInput: one is not.
-    """
+    """Refuses hours that are not whole, plausible, and there once."""
     hours = Counter(one.hour for one in totals)
     problems = []
     for index, one in enumerate(totals):

@@ -1,4 +1,4 @@
-"""Routes of a deployment's mitigation: its settings, and the profiles fitted for it."""
+"""Routes of a deployment's mitigation: its settings and profiles."""
 
 from typing import Annotated
 
@@ -90,7 +90,7 @@ def fit_mitigation_profile(
 
     Debiased answers and checks use it from then on. It reads predictions and groups, never labels.
     """
-    # A transaction of its own, over before the fit: it takes seconds and needs its own connection.
+    # Over before the fit, which takes seconds and needs its own connection.
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = _require_monitor(monitor_of(session, deployment.no), deployment)

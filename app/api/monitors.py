@@ -1,4 +1,4 @@
-"""Routes of a deployment's fairness monitor: set, read, watch both sides, delete."""
+"""Routes of a deployment's fairness monitor."""
 
 from typing import Annotated
 

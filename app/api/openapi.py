@@ -1,4 +1,4 @@
-"""The OpenAPI document: the routes that FastAPI knows, and the rest (ingestion routes, keys, the problem schema)."""
+"""The OpenAPI document: the routes that FastAPI knows, and the rest."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -54,9 +54,9 @@ _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 
 def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
-    """Makes the application give the whole document. `more_paths` are the path items of routes that FastAPI does not know.
+    """Adds the path items of routes that FastAPI does not know.
 
-    It is put together at the first request for it, since it takes most of a second, and then kept.
+    The document takes most of a second, so it is made at the first request for it.
     """
     app.openapi = cache(partial(_build_document, app, more_paths))  # type: ignore[method-assign]
 
@@ -69,7 +69,7 @@ def _build_document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, An
     unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "serialization"), (TrainingDistributionsIn, "validation")]
     _, schemas = models_json_schema(unknown, ref_template="#/components/schemas/{model}")
     components.setdefault("schemas", {}).update(schemas["$defs"])
-    # FastAPI leaves out members that are null, in examples too, which would then lack members that every answer has.
+    # FastAPI leaves out members that are null, in examples too.
     for model in [*_list_models(In), *_list_models(Out)]:
         extra = model.model_config.get("json_schema_extra")
         if isinstance(extra, dict) and model.__name__ in components["schemas"]:

@@ -19,8 +19,6 @@ Sort = Annotated[OverviewSort, Query(description="`severity`: the most urgent fi
 
 
 class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """An `OverviewPlace` as a cursor holds it, with the sort that it belongs to."""
-
     sort: OverviewSort
     rank: float
     nearness: float
@@ -29,7 +27,7 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
-    """Returns the place after which the page begins; None for the first page.
+    """Place after which the page begins; None for the first page.
 
     Raises:
         InvalidInput: the cursor was not made by this service, or belongs to another sort.
@@ -54,7 +52,7 @@ def wanted_overview(
     text: Annotated[str, Query(max_length=200, description="Only deployments whose name, id or owner contains it.")] = "",
     owner: Annotated[str | None, Query(max_length=200, description="Only deployments of this owner.")] = None,
 ) -> OverviewWanted:
-    """Returns the part of the overview that an address asks for, of the deployments the caller may see."""
+    """Part of the overview that an address asks for, of the deployments the caller may see."""
     return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, owner=owner, only_no=principal.deployment_no, after=after)
 
 

@@ -1,4 +1,4 @@
-"""Route that sends payload records as CSV: those that a filter lets through, in the order and the words of the list."""
+"""Payload records as CSV: those that a filter lets through, in the order and words of the list."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ _OF_THE_LOG = ("logged_at", "scored_at", "model_revision", "prediction", "probab
 
 @dataclass(frozen=True, slots=True)
 class _RecordExport(CsvExport[RecordSummary, RecordPlace | GapPlace]):
-    """The payload records that a filter lets through. Each attribute of the monitor has a column of groups and one of changes."""
+    """Each attribute of the monitor has a column of groups and one of changes."""
 
     services: Services
     deployment: Deployment
@@ -76,7 +76,7 @@ class _RecordExport(CsvExport[RecordSummary, RecordPlace | GapPlace]):
 
 
 def read_piece(session: Session, deployment_no: int, wanted: RecordsWanted) -> RecordPiece:
-    """Returns the next records that fit, from a bounded part of the log; where none of it fits, an empty piece that has a next one."""
+    """Next records that fit, from a bounded part of the log; an empty piece may have a next one."""
     found = records_of(session, deployment_no, wanted)
     return CsvPiece(found.records, found.next_place)
 
@@ -111,7 +111,7 @@ def export_payload_records(
     """
     most = PIECE if limit is None else min(limit, PIECE)
     wanted = replace(filtered, limit=most)
-    # Read before the answer begins: a fault is still a problem document and no broken CSV.
+    # Before the answer begins: a fault is still a problem document and no broken CSV.
     first = read_piece(session, deployment.no, wanted)
     export = _RecordExport(services, deployment, monitor_of(session, deployment.no), wanted, raw)
     headers = {"Content-Disposition": f'attachment; filename="{deployment.id}-payload-records.csv"'}

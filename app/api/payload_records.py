@@ -1,4 +1,4 @@
-"""Routes that read payload records: a list to look through, and one record. They are logged in `ingestion.py`."""
+"""Routes that read payload records: a list to look through, and one record."""
 
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -55,7 +55,7 @@ def filters(
         RecordSort, Query(description="`gap`: the largest gap of the scores of a flag first; records without a flag last, newest first.")
     ] = RecordSort.NEWEST,
 ) -> RecordsWanted:
-    """Returns the filters and the order of an address, in the words of the present monitor."""
+    """Filters and the order of an address, in the words of the present monitor."""
     return RecordsWanted(attribute=attribute, group=group, outcome=outcome, changed=changed, debiased=debiased is not None, sort=sort)
 
 
@@ -68,7 +68,7 @@ def wanted_records(
     limit: Limit = 100,
     cursor: PlaceCursor = None,
 ) -> RecordsWanted:
-    """Returns the records that an address asks for.
+    """Records that an address asks for.
 
     Raises:
         InvalidInput: a time that cannot be expressed in UTC, or a cursor of another list.

@@ -1,4 +1,4 @@
-"""The route that gives the pseudonyms of values, for monitors and searches on protected columns."""
+"""The route that gives the pseudonyms of values of protected columns."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""The route that tries payload records: they are checked as if they were logged, and nothing is stored."""
+"""The route that checks payload records as if they were logged, and stores nothing."""
 
 import json
 from typing import Annotated, Any

@@ -52,7 +52,7 @@ class WantedSheets:
     categories: Annotated[str | None, Query(max_length=MAX_MAPPING_LENGTH, description=CATEGORIES, examples=[EXAMPLE_MAPPING])] = None
 
     def sheets_wanted(self) -> SheetsWanted:
-        """Returns the content as the report has it.
+        """Content as the report has it.
 
         Raises:
             InvalidInput: the categories cannot be used.

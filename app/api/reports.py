@@ -51,7 +51,7 @@ _SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 
 
 def describe_files(*media_types: str) -> Answers:
-    """Returns the answer of a route that sends a report in one of these forms."""
+    """Answer of a route that sends a report in one of these forms."""
     content = {name: {"schema": _SCHEMAS[name]} for name in media_types}
     return {200: {"description": "The report, in the form that the address ends with", "content": content}}
 
@@ -77,8 +77,6 @@ class WantedFile:
 
 @dataclass(frozen=True, slots=True)
 class _MeasurementExport(CsvExport[Point, Point]):
-    """The measurements that a filter lets through."""
-
     services: Services
     deployment: Deployment
     wanted: SeriesFilter
@@ -101,7 +99,7 @@ def _piece_of(points: Sequence[Point]) -> CsvPiece[Point, Point]:
 
 
 def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> Span:
-    """Returns the period; without `until` up to now, without `since` the 30 days before.
+    """Period; without `until` up to now, without `since` the 30 days before.
 
     Raises:
         InvalidInput: it ends before it begins, or a time cannot be expressed in UTC.
@@ -116,13 +114,13 @@ def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> 
 
 
 async def report_turn(principal: Reader, services: ServicesIn) -> AsyncIterator[None]:
-    """Holds a place among the reports that are being made; a request that waits for one takes no thread and no connection."""
+    """Holds a place among the reports being made; a request that waits takes no thread and no connection."""
     async with services.reports.turns.turn(principal.actor):
         yield
 
 
 _MAKES_REPORT = [Depends(report_turn, scope="function"), exported("report")]
-"""Dependencies of a report, in this order: the turn comes before anything that needs a connection."""
+"""In this order: the turn comes before anything that needs a connection."""
 
 
 @router.get(
@@ -213,7 +211,7 @@ def export_measurements(
     deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, wanted: Annotated[SeriesFilter, Depends(wanted_series)]
 ) -> CsvAnswer:
     """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the filters of `GET …/measurements`."""
-    # Read before the answer begins: a fault is still a problem document and no broken CSV.
+    # Before the answer begins: a fault is still a problem document and no broken CSV.
     first = _piece_of(read_points(session, deployment.no, wanted, after_no=0, limit=PIECE))
     name = f'attachment; filename="{deployment.id}-measurements.csv"'
     export = _MeasurementExport(services, deployment, wanted)
@@ -231,17 +229,17 @@ def _write_row(one: Measurement, check_id: str) -> tuple[Cell, ...]:
 
 
 def make_stamp(principal: Principal, now: datetime) -> Made:
-    """Returns who asked for a report, and when."""
+    """Who asked for a report, and when."""
     return Made(at=now.replace(microsecond=0), by=principal.actor, name=principal.name)
 
 
 def name_regulator_file(deployment_id: str, span: Span, preset: str | None) -> str:
-    """Returns the name, without ending, of a file for a regulator: the rule in it keeps files of one period apart."""
+    """Name, without ending, of a file for a regulator: its rule keeps files of one period apart."""
     return f"{deployment_id}-{preset or 'regulator'}-{span.start:%Y%m%d}-{span.end:%Y%m%d}"
 
 
 def send_file(content: bytes, form: str, name: str) -> ReportFile:
-    """Returns the file with the name that a browser keeps it by."""
+    """File with the name that a browser keeps it by."""
     headers = {"Content-Disposition": f'inline; filename="{name}.{form}"'}
     if form == "csv":
         return ReportFile(content, media_type="text/csv; charset=utf-8", headers=headers)

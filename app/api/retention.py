@@ -1,4 +1,4 @@
-"""Routes of retention: the policy of a deployment, its legal hold, and the erasure of a person's records with a receipt."""
+"""Routes of retention: a deployment's policy and legal hold, and the erasure of a person's records."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""An alert in the address of a request, as far as the caller may see it, and the notes that people write on it."""
+"""An alert in the address, as far as the caller may see it, and notes on it."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ AlertId = Annotated[
 
 
 def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:
-    """Returns the alert if the caller sees its deployment; if not, the error is the same as for an alert that does not exist.
+    """Alert if the caller sees its deployment.
 
     Raises:
         NotFound: there is none of that id, as far as the caller knows.
@@ -36,17 +36,17 @@ def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert
 
 
 def readable_alert(principal: Reader, session: SessionIn, alert_id: AlertId) -> Alert:
-    """Returns the alert in the address, if the caller may read it."""
+    """Alert in the address, if the caller may read it."""
     return require_seen(principal, session, alert_id)
 
 
 def handled_alert(principal: Acknowledger, session: SessionIn, alert_id: AlertId) -> Alert:
-    """Returns the alert in the address, if the caller may acknowledge it."""
+    """Alert in the address, if the caller may acknowledge it."""
     return require_seen(principal, session, alert_id)
 
 
 def managed_alert(principal: Manager, session: SessionIn, alert_id: AlertId) -> Alert:
-    """Returns the alert in the address, if the caller may close it."""
+    """Alert in the address, if the caller may close it."""
     return require_seen(principal, session, alert_id)
 
 
@@ -56,7 +56,7 @@ ManagedAlert = Annotated[Alert, Depends(managed_alert)]
 
 
 def check_note(text: str, field: str = "note") -> str:
-    """Returns the text without spaces around it. Line breaks are allowed.
+    """Text without spaces around it; line breaks are allowed.
 
     Raises:
         InvalidInput: it holds other control characters.

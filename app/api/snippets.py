@@ -1,7 +1,7 @@
-"""Code that logs records of one deployment, filled in with its id and its columns. Never holds a key.
+"""Code that logs records of one deployment, filled in with its id and columns. Never holds a key.
 
-Names and values go into the code only through the escaping of its language: JSON in a quoted here-document for the shell, where
-nothing is expanded, and Python's own literals.
+Names and values go in only through the escaping of the language: JSON in a quoted here-document for the
+shell, where nothing is expanded, and Python's own literals.
 """
 
 import json
@@ -19,10 +19,10 @@ from ..store.records.newest import NewestRecord
 from .asking_snippets import SnippetRow, write_asking
 
 RECORDS = "records"
-"""The name of the native form; the others are payload formats."""
+"""The native form; the others are payload formats."""
 
 CLIENT = "client"
-"""The form of code that logs with the Python client, which needs no body."""
+"""The form that logs with the Python client, which needs no body."""
 
 KEY = "EVENHAND_KEY"
 """The environment variable that holds the key."""
@@ -30,12 +30,12 @@ KEY = "EVENHAND_KEY"
 _END = "JSON"
 _LINE = 60
 _EXACT = 2**53
-"""Bound of exact whole numbers: beyond it, the end of a range need not be a whole number that can be logged."""
+"""Beyond it, the end of a range need not be a whole number that can be logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """One piece of code: the records it logs (payload or feedback), the form of its body, its language, and whether it asks the model."""
+    """One piece of code: the records it logs (payload or feedback), the form of its body, and its language."""
 
     logs: str
     form: str
@@ -45,15 +45,15 @@ class Snippet:
 
 
 def example_body(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> dict[str, Any]:
-    """Returns the body that the first snippet sends."""
+    """Body that the first snippet sends."""
     return _Example(deployment, monitor, newest).records("example-1")
 
 
 def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None, *, base_url: str) -> list[Snippet]:
-    """Returns the code for every language. Each logs an id of its own, so that all of them can be tried one after the other.
+    """Code for every language, each with an id of its own, so that all can be tried one after the other.
 
-    The values are those of `newest`, if it has the present columns. A deployment with an endpoint also gets the code that asks its
-    model in its own payload format and logs the answer.
+    The values are those of `newest`, if it has the present columns. Code that asks an endpoint uses its
+    payload format and logs the answer.
     """
     root = f"{base_url.rstrip('/')}/v1/deployments/{deployment.id}"
     payload, feedback = f"{root}/payload-records", f"{root}/feedback-records"
@@ -77,8 +77,6 @@ def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestR
 
 
 class _Example:
-    """Bodies as a client would send them, with values that the deployment and its monitor know."""
-
     def __init__(self, deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> None:
         self._outputs = deployment.outputs
         self._real = newest if newest is not None and newest.has_columns_of(deployment) else None
@@ -92,18 +90,18 @@ class _Example:
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
 
     def records(self, record_id: str) -> dict[str, Any]:
-        """Returns the records in the native form."""
+        """Records in the native form."""
         record: dict[str, Any] = {"id": record_id, "features": self._features}
         if self._meta:
             record["meta"] = self._meta
         return {"records": [record | self._answer()]}
 
     def row(self, record_id: str) -> SnippetRow:
-        """Returns the same record for code that asks the model, or logs with the client."""
+        """Same record for code that asks the model, or logs with the client."""
         return SnippetRow(id=record_id, features=self._features, meta=self._meta, answer=self._answer())
 
     def pair(self, name: str, call: str) -> dict[str, Any]:
-        """Returns the model's request and answer in the payload format of that name."""
+        """The model's request and answer in the payload format of that name."""
         is_first = name == next(iter(LOGGED))
         answer = self._answer()
         table = LoggedTable(
@@ -119,7 +117,7 @@ class _Example:
         return LOGGED[name].write_pair(table, outputs=self._outputs)
 
     def labels(self, record_id: str) -> dict[str, Any]:
-        """Returns the feedback that gives a logged record its label."""
+        """Feedback that gives a logged record its label."""
         return {"records": [{"id": record_id, "label": self._outcome}]}
 
     def _answer(self) -> dict[str, Any]:
@@ -142,7 +140,7 @@ def _choose_cells(columns: Sequence[Column], monitor: Monitor | None) -> dict[st
 
 
 def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
-    """Returns a value that may be sent: one that the monitor names, if it names any; of groups, a label."""
+    """A value that may be sent: one that the monitor names, if it names any; of groups, a label."""
     if column.storage is not None and column.storage.groups:
         return column.storage.groups[0].label if watched is None else str(watched)
     if column.storage is not None:
@@ -153,7 +151,7 @@ def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
         case FieldType.BOOLEAN:
             return watched if isinstance(watched, bool) else True
         case FieldType.INTEGER:
-            # The upper end: the lower one may lie below the first whole number of the range.
+            # The lower end may lie below the first whole number of the range.
             return int(min(watched.hi // 1, _EXACT)) if isinstance(watched, Range) else _choose_number(watched, 1)
         case FieldType.NUMBER:
             return watched.hi if isinstance(watched, Range) else _choose_number(watched, 1.5)
@@ -164,7 +162,6 @@ def _choose_number(watched: Scalar | None, otherwise: float) -> Scalar:
 
 
 def _choose_outcome(deployment: Deployment, monitor: Monitor | None) -> Scalar:
-    """Returns an outcome of the model, in the form that the monitor compares."""
     if monitor is None:
         return 0.5 if deployment.problem_type is ProblemType.REGRESSION else 1
     favourable = monitor.outcomes.favourable[0]
@@ -208,14 +205,13 @@ def _write_python_value(value: Any) -> str:  # noqa: ANN401 - any value of JSON
 
 
 def _spell_json(scalar: Scalar) -> str:
-    """Returns the value as JSON, with invisible characters as escapes."""
-    # Readable for people; a line break or a bidirectional mark inside a value could disguise the code.
+    # A line break or a bidirectional mark inside a value could disguise the code.
     text = json.dumps(scalar, ensure_ascii=False)
     return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in text)
 
 
 def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -> str:  # noqa: ANN401 - any value of JSON
-    """Returns the value over as many lines as it needs; JSON and Python spell only scalars differently."""
+    """Value over as many lines as it needs; JSON and Python spell only scalars differently."""
     if not isinstance(value, dict | list):
         return spell(value)
     inner = indent + "  "

@@ -1,4 +1,4 @@
-"""Routes of a deployment's training data: upload, read, measure, delete."""
+"""Routes of a deployment's training data."""
 
 from collections.abc import Iterator
 from dataclasses import replace

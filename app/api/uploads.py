@@ -21,7 +21,7 @@ IN_MEMORY = 4 * 1024 * 1024
 """Max bytes of a body in memory; larger ones move to the disk."""
 
 SILENCE_SECONDS = 30
-"""Max seconds in which a client may send nothing before its place is given to others."""
+"""A client that sends nothing for longer loses its place."""
 
 UTF_8 = frozenset({"utf-8", "utf8"})
 TEXTS = frozenset({"text/csv", "application/json"})
@@ -30,13 +30,13 @@ _UPLOADS = {"PUT": re.compile(r"/v1/deployments/[^/]+/training-data"), "POST": r
 
 
 def is_upload(scope: Scope) -> bool:
-    """Returns whether the request's body is read by `spooled`, with a limit of its own."""
+    """Whether the request's body is read by `spooled`, with a limit of its own."""
     path = _UPLOADS.get(scope["method"])
     return path is not None and path.fullmatch(scope["path"]) is not None
 
 
 def media_type_of(request: Request) -> str:
-    """Returns the content type that was sent, without its parameters; `` where none was.
+    """Content type that was sent, without its parameters; empty where none was.
 
     Raises:
         UnsupportedMediaType: the body is compressed, or text in another encoding than UTF-8.
@@ -63,7 +63,7 @@ async def spooled(request: Request, *, places: Room, actor: str, max_bytes: int)
         InvalidInput: it never became complete.
         Unavailable: all places are taken, or those of the actor, or the disk is full.
     """
-    # Refused before a byte is read where the length is announced; chunked bodies are counted as they arrive.
+    # Chunked bodies are counted as they arrive.
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
         raise _too_large(max_bytes)

@@ -1,4 +1,4 @@
-"""Routes of users: create, list, change. For admins only."""
+"""Routes of users. For admins only."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Requests that are only checked: everything is done as in a real one, and then rolled back."""
+"""Requests that are only checked: done in full, and then rolled back."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ async def only_validated(
         bool, Query(description="Checks the body in full, answers with what would be stored, and stores nothing.")
     ] = False,
 ) -> bool:
-    """Returns whether the request is only to be checked."""
+    """Whether the request is only to be checked."""
     return validate_only
 
 
@@ -23,8 +23,8 @@ ValidateOnly = Annotated[bool, Depends(only_validated)]
 
 @contextmanager
 def kept_unless(session: Session, validate_only: bool) -> Iterator[None]:  # noqa: FBT001 - what the client said
-    """Rolls back the writes of the block at its end if the request is only to be checked."""
-    # A savepoint: rules of the database are checked, and the transaction of the request stays usable.
+    """Rolls back the writes of the block if the request is only to be checked."""
+    # A savepoint: rules of the database are checked, and the transaction stays usable.
     with session.begin_nested() as attempt:
         yield
         if validate_only:

@@ -1,4 +1,4 @@
-"""Counts of what became of calls, collected in memory and added to the database together with the progress of delivery."""
+"""Counts of what became of calls, collected in memory."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class IntakeCounts:
         received_at: datetime,
         reason: str | None = None,
     ) -> None:
-        """Counts records, or events that became none, in the hour in which they were received."""
+        """Counts records, or events that became none, in the hour of their receipt."""
         if not count:
             return
         key = _Key(deployment_no, hour_of(received_at), source, outcome)
@@ -44,7 +44,7 @@ class IntakeCounts:
             self._reasons[key] = reason[:MAX_REASON_CHARACTERS]
 
     def collected(self) -> list[IntakeCount]:
-        """Returns what is to be stored."""
+        """Counts to be stored."""
         return [
             IntakeCount(
                 deployment_no=key.deployment_no,
@@ -58,6 +58,6 @@ class IntakeCounts:
         ]
 
     def clear(self) -> None:
-        """Forgets everything, because it is stored."""
+        """Forgets the counts, because they are stored."""
         self._counts.clear()
         self._reasons.clear()

@@ -16,22 +16,20 @@ from .spool import Spool
 from .storing import CallStore
 
 BATCH_BYTES = 1024 * 1024
-"""Bytes of entries that are settled together."""
 
 GATHER_SECONDS = 0.25
 """Pause after the first new entry, so that those that follow share its commit."""
 
 HOUSEKEEPING_SECONDS = 1.0
-"""Seconds between two writes to disk that make the spool durable, and two looks for spools of dead processes."""
+"""Interval of making the spool durable and of looking for spools of dead processes."""
 
 SWEEP_SECONDS = 10.0
-"""Seconds between two looks for halves that expire; counts are stored then, too."""
+"""Interval of expiring halves and storing counts."""
 
 STOP_SECONDS = 5.0
-"""Max seconds for which an ending process goes on storing what waits; the next process stores the rest."""
+"""Max time for which an ending process goes on storing."""
 
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
-"""Seconds between attempts while the database is away."""
 
 log = structlog.get_logger("evenhand.spool")
 
@@ -60,7 +58,7 @@ class Delivery:
         self._wake.set()
 
     async def stop(self) -> None:
-        """Stores what waits, if the database answers, for a few seconds; the next process stores the rest."""
+        """Stores what it can in `STOP_SECONDS`; the next process stores the rest."""
         self._stop_by = monotonic_seconds() + STOP_SECONDS
         self._closing.set()
         self._wake.set()
@@ -96,7 +94,7 @@ class Delivery:
                 continue
             try:
                 await self._store.store(entries)
-            except Exception as error:  # whatever is unforeseen: the entries stay on disk, and the next attempt may succeed
+            except Exception as error:  # the entries stay on disk, and the next attempt may succeed
                 if isinstance(error, Unavailable):
                     self._outages.fail(waiting_bytes=self._spool.waiting_bytes, error=str(error))
                 else:
@@ -111,11 +109,10 @@ class Delivery:
                 self._spool.settle()
 
     async def _keep_house(self) -> None:
-        """Makes the spool durable every second, and sweeps from time to time."""
         swept_at = monotonic_seconds()
         while not self._closing.is_set():
             try:
-                # Takes over what dead processes left. Now, too: a process that was killed is followed by this one.
+                # At the start, too: a process that was killed is followed by this one.
                 found = await asyncio.to_thread(self._spool.adopt)
                 if found:
                     self._of_dead.update(path for path in found if (path / FILE).exists())
@@ -133,7 +130,7 @@ class Delivery:
                 pass  # the counts are kept until it answers
             except OSError as error:
                 log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
-            except Exception:  # an error that nobody foresaw must not end the housekeeping of a process that runs for months
+            except Exception:  # must not end the housekeeping of a process that runs for months
                 log.exception("the housekeeping of the spool failed; it is tried again", folder=str(self._spool.folder))
             await self._pause(HOUSEKEEPING_SECONDS)
 

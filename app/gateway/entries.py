@@ -26,7 +26,7 @@ class CallSide(StrEnum):
 
 
 class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
-    """A model's request with its answer. `received_at` and the id of the exchange were fixed at receipt."""
+    """A model's request with its answer; `received_at` and the id of the exchange were fixed at receipt."""
 
     deployment_id: str
     deployment_no: int
@@ -36,7 +36,7 @@ class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
 
 
 class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
-    """A request or an answer that waits for the other half, which has the same `call_id`. `stated_at` is the sender's time, or None."""
+    """A request or an answer that waits for the other half of its `call_id`. `stated_at` is the sender's time."""
 
     deployment_id: str
     deployment_no: int
@@ -57,12 +57,12 @@ _decoder: "msgspec.msgpack.Decoder[Entry]" = msgspec.msgpack.Decoder(Entry)
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """Returns the entry as bytes."""
+    """Entry as bytes."""
     return _encoder.encode(entry)
 
 
 def decode_entry(data: bytes) -> Entry | None:
-    """Returns the entry of these bytes; None, which is logged, where they are of another version."""
+    """Entry of these bytes; None, which is logged, where they are of another version."""
     try:
         return _decoder.decode(data)
     except msgspec.MsgspecError:

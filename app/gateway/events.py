@@ -1,7 +1,4 @@
-"""Events about calls of models, read from what servers send: CloudEvents of KServe and Seldon, and those of Azure's collector.
-
-An event holds one half of a call, the request or the answer. Pure: nothing is stored here.
-"""
+"""Events about calls of models: CloudEvents of KServe and Seldon, and those of Azure's collector."""
 
 import base64
 import binascii
@@ -37,7 +34,7 @@ _ID_ATTRIBUTES = ("requestid", "x-request-id", "xrequestid", "id")
 """Attributes that both halves of a call share, the surest first: only KServe's logger gives both one `id`."""
 
 _OWN_IDS = "io.kserve.inference."
-"""Types of the events of KServe's Python server, each of which has an id of its own: its logger sends others."""
+"""Types of the events of KServe's Python server, each of which has an id of its own."""
 
 
 class EventUnclear(ValueError):
@@ -54,7 +51,7 @@ class ReportedHalf:
     body: CapturedBody
 
     def to_entry(self, deployment: Deployment, *, now: datetime) -> CallHalf:
-        """Returns the half of a call of that deployment as it is kept."""
+        """Half of a call of that deployment as it is kept."""
         return CallHalf(
             deployment_id=deployment.id,
             deployment_no=deployment.no,
@@ -68,7 +65,7 @@ class ReportedHalf:
 
 
 def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> list[ReportedHalf | EventUnclear]:
-    """Returns the halves in a request with these headers (names in lower case), and why others are none.
+    """Halves in a request with these headers (names in lower case), and why others are none.
 
     Raises:
         EventUnclear: the request as a whole cannot be read.
@@ -123,7 +120,7 @@ def _try_half(attributes: Mapping[str, str], body: CapturedBody, now: datetime) 
 
 
 def read_time(text: str, now: datetime) -> datetime | None:
-    """Returns a plausible time, as ISO 8601 or in seconds since 1970; None for anything else."""
+    """A plausible time, as ISO 8601 or in seconds since 1970; None for anything else."""
     try:
         found = datetime.fromtimestamp(int(text), UTC) if text.isdigit() else datetime.fromisoformat(text)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""Passes a request on to a model and its answer back, both as they are. Reads neither, stores nothing."""
+"""Passes a request on to a model and its answer back, both as they are."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -22,7 +22,7 @@ from ..telemetry.traces import model_span, with_place
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 CONNECTIONS = 256
-"""Max connections to one model. The endpoint's `concurrency` is for checks; callers of a gateway bring their own."""
+"""Max connections to one model; the endpoint's `concurrency` is for checks."""
 
 PASSED_ON = frozenset(
     name.encode()
@@ -38,7 +38,7 @@ PASSED_ON = frozenset(
         "baggage",
     )
 )
-"""Headers of a request that reach the model. A list of those that do not would let a caller set what a proxy in front of it trusts."""
+"""A list of those not passed on would let a caller set what a proxy in front of the model trusts."""
 
 PASSED_BACK = frozenset(
     name.encode()
@@ -51,24 +51,24 @@ PASSED_BACK = frozenset(
         "x-model-version",
     )
 )
-"""Headers of an answer that reach the caller, with those of CloudEvents (`ce-…`). Others, such as cookies, would be set for us."""
+"""Others, such as cookies, would be set for us."""
 
 _EVENT_PREFIX = b"ce-"
 
 
 def pick_request_headers(sent: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Returns the headers of a caller that the model gets; names are lower-case."""
+    """Headers of a caller that the model gets; names are lower-case."""
     return [(name, value) for name, value in sent if name in PASSED_ON]
 
 
 def pick_answer_headers(answered: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Returns the headers of a model's answer that the caller gets, names in lower case."""
+    """Headers of a model's answer that the caller gets; names are lower-case."""
     lowered = ((name.lower(), value) for name, value in answered)
     return [(name, value) for name, value in lowered if name in PASSED_BACK or name.startswith(_EVENT_PREFIX)]
 
 
 async def hold_answer(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Returns the answer up to about that size, and whether it is whole."""
+    """Answer up to about that size, and whether it is whole."""
     parts: list[bytes] = []
     size = 0
     async for chunk in chunks:
@@ -93,22 +93,21 @@ class ForwardedModel:
         self._host = self._url.netloc.decode("ascii")
         own = [*header_of(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
         self._own = {name.lower() for name, _ in own}
-        # The answer is logged as well, so it is asked for as it is.
         self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own]
         credentials = endpoint.credentials
         needs_token = credentials is not None and credentials.kind.has_token_url
         self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
         self._policy = policy
         self._resolver = resolver
-        # A transport for each request under way: the pool of one looks through all of its connections and requests for every request.
+        # A transport for each request under way: one pool looks through all connections and requests for each.
         self._free = asyncio.Semaphore(CONNECTIONS)
-        self._idle = [self._connect()]  # the first one now, so that unusable certificates are known at once
+        self._idle = [self._connect()]  # now, so that unusable certificates are known at once
         self._users = 0
         self._is_retired = False
 
     @asynccontextmanager
     async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
-        """Yields the model's answer, whose body is still to be read; `timeout_seconds` is for the caller to keep.
+        """Yields the model's answer, whose body is still to be read; the caller keeps `timeout_seconds`.
 
         Raises:
             EndpointDown: the model did not answer, or broke off.
@@ -147,7 +146,7 @@ class ForwardedModel:
             await self._idle.pop().aclose()
 
     def fault_of(self, failure: CallFailure) -> ScoringFailed:
-        """Returns the error that says what the model did not do."""
+        """Error that says what the model did not do."""
         sentence = redacted_of(f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint)
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
@@ -156,7 +155,6 @@ class ForwardedModel:
 
     @asynccontextmanager
     async def _using_transport(self) -> AsyncIterator[PinnedTransport]:
-        """Yields a transport that nobody else uses, the one that was used last."""
         async with self._free:
             transport = self._idle.pop() if self._idle else self._connect()
             try:
@@ -180,7 +178,6 @@ class ForwardedModel:
         return await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=body))
 
     async def _token(self, tokens: TokenSource) -> str:
-        """Returns the token that is kept, or a new one."""
         if (known := tokens.current()) is not None:
             return known
         async with self._connect() as transport:

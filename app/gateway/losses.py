@@ -18,25 +18,23 @@ from ..store.records.missing_records import put_missing
 FILE = "losses.json"
 
 _KEPT = timedelta(hours=2)
-"""Time for which the totals of an hour stay in memory: more may be added to the same totals."""
+"""Time for which the totals of an hour stay in memory: more may be added to them."""
 
 log = structlog.get_logger("evenhand.spool")
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One deployment in one hour."""
-
     deployment_no: int
     hour: datetime
 
 
 class Losses:
-    """Running totals of one process, under the name of its spool. The event loop adds to them while a thread writes or sends them."""
+    """Running totals of one process, under the name of its spool. Safe for several threads."""
 
     def __init__(self, sender: str) -> None:
         self._sender = sender
-        self._lock = Lock()  # held for moments only, never while the disk or the database is asked
+        self._lock = Lock()  # never held while the disk or the database is asked
         self._totals: dict[_Place, int] = {}
         self._unsent: set[_Place] = set()
         self._is_written = True
@@ -51,11 +49,11 @@ class Losses:
 
     @property
     def has_unsent(self) -> bool:
-        """Returns whether the database lacks a count."""
+        """Whether the database lacks a count."""
         return bool(self._unsent)
 
     def write(self, folder: Path) -> None:
-        """Writes what the database lacks next to the spool, where another process finds it after this one's death.
+        """Writes what the database lacks next to the spool, for the time after this process's death.
 
         Raises:
             OSError: the disk refuses.
@@ -83,7 +81,7 @@ class Losses:
             sent = {place: self._totals[place] for place in self._unsent}
         _store(database, self._sender, sent)
         with self._lock:
-            # A total that grew meanwhile is sent again: totals replace each other, so nothing is counted twice.
+            # A total that grew meanwhile is sent again; totals replace each other.
             self._unsent -= {place for place, count in sent.items() if self._totals[place] == count}
             self._is_written = is_all = not self._unsent
             self._totals = {place: count for place, count in self._totals.items() if place in self._unsent or place.hour > now - _KEPT}

@@ -1,4 +1,4 @@
-"""Pairs the halves of calls: in memory where both come together, else by way of the database, where they wait."""
+"""Pairs the halves of calls: in memory where both come together, else in the database, where they wait."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from ..store.records.call_halves import CallKey, StoredHalf, add_halves, find_ha
 from .entries import CallHalf, CallSide, CallSource, CompleteCall
 
 _SEALED = "sealed "
-"""Beginning of the content encoding of a half whose body is encrypted; no content encoding has a blank."""
+"""Content encoding of a half whose body is encrypted begins so; no real one has a blank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class PairedCalls:
 
 
 def pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) -> PairedCalls:
-    """Returns the calls that these halves complete; the others are stored to wait. Blocks.
+    """Calls that these halves complete; the others are stored to wait. Blocks.
 
-    Of a deployment with protected columns they wait encrypted: a body holds the values that must not be stored.
+    Of a deployment with protected columns they wait encrypted: a body holds values that must not be stored.
 
     Raises:
         SetupError: the key of protected columns was stored with another secret key.
@@ -53,7 +53,7 @@ def pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) 
         )
     alone = [key for key, sides in found.items() if len(sides) < len(CallSide)]
     if alone:
-        # Committed before it is looked for the other half: of two processes that get one each, one sees both.
+        # Committed before the other half is looked for: of two processes that get one each, one sees both.
         with database.transaction() as session:
             keys = Deployments(session, sealer).column_keys({key.deployment_no for key in alone})
             add_halves(session, [_seal(half, keys.get(half.deployment_no)) for key in alone for half in found[key].values()])

@@ -1,4 +1,4 @@
-"""The deployments that callers ask for and their models' connections, read again every second, and kept while the database is away."""
+"""Deployments and their models' connections, read again every second, and kept while the database is away."""
 
 import asyncio
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from .forwarding import ForwardedModel
 from .remembering import LastAnswers
 
 KEPT_SECONDS = 1.0
-"""Max seconds for which a change of an endpoint may go unnoticed while the database answers."""
+"""Max seconds for which a change of an endpoint may go unnoticed."""
 
 MOST_MODELS = 1000
 """Max models whose connections one process keeps."""
@@ -24,9 +24,9 @@ MOST_MODELS = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallPlan:
-    """One state of a deployment. `codec` is that of its endpoint, `model` the connections to it, or why it cannot be called.
+    """One state of a deployment; without an endpoint called by HTTP, `codec` and `model` are None.
 
-    Both are None without an endpoint that is called by HTTP.
+    `model` is the connections, or why it cannot be called.
     """
 
     deployment: Deployment
@@ -34,7 +34,7 @@ class CallPlan:
     model: ForwardedModel | ScoringFailed | None
 
     def require_model(self) -> ForwardedModel:
-        """Returns the model.
+        """Connections to the model.
 
         Raises:
             Conflict: the deployment has no endpoint, or an MLflow model that only checks load.
@@ -65,11 +65,11 @@ class CallPlans:
         self._models: dict[int, ForwardedModel] = {}
 
     async def current(self, deployment_id: str) -> CallPlan:
-        """Returns the deployment's plan, at most `KEPT_SECONDS` old; while the database is away, the last one.
+        """The deployment's plan, at most `KEPT_SECONDS` old; while the database is away, the last one.
 
         Raises:
             NotFound: there is no such deployment.
-            Unavailable: the database does not answer, and has not been asked for this deployment before.
+            Unavailable: the database does not answer, and there is no earlier plan.
         """
         found = self._fresh.get(deployment_id)
         if found is not None and monotonic_seconds() < found[1]:
@@ -106,7 +106,6 @@ class CallPlans:
         return plan
 
     async def _model(self, deployment_no: int, endpoint: Endpoint) -> ForwardedModel | ScoringFailed:
-        """Returns the connections to the endpoint; those to an earlier one of the deployment are closed."""
         kept = self._models.get(deployment_no)
         if kept is not None and kept.endpoint == endpoint:
             return kept
@@ -123,5 +122,5 @@ class CallPlans:
 
     def _end(self, deployment_id: str, task: "asyncio.Task[CallPlan]") -> None:
         if not task.cancelled():
-            task.exception()  # read also where every waiting caller has gone, or asyncio logs it
+            task.exception()  # or asyncio logs it where every waiting caller has gone
         self._running.pop(deployment_id, None)

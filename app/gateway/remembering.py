@@ -1,4 +1,4 @@
-"""Answers of the database that are used again while it does not answer, so that callers of models need not wait for it."""
+"""Answers of the database that are used again while it does not answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -38,7 +38,7 @@ class LastAnswers(Generic[_K, _T]):
         self._known: dict[_K, _Known[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Returns the present answer; the last one where the database does not give one in time.
+        """Present answer; the last one where the database does not give one in time.
 
         Raises:
             Unavailable: there is no earlier answer, or it is too old.

@@ -1,4 +1,4 @@
-"""The gateway of one process: plans, spool and delivery under one roof. The calls themselves are answered in `app/api/gateway.py`."""
+"""The gateway of one process: plans, spool and delivery. `app/api/gateway.py` answers the calls."""
 
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +21,6 @@ from .spool import Spool
 from .storing import CallStore
 
 SPOOL_FOLDER = "spool"
-"""Folder in the data folder."""
 
 
 class Gateway:
@@ -46,7 +45,7 @@ class Gateway:
         await self._plans.stop()
 
     async def plan(self, deployment_id: str) -> CallPlan:
-        """Returns the deployment and its model.
+        """Deployment and its model.
 
         Raises:
             NotFound: there is no such deployment.
@@ -55,7 +54,7 @@ class Gateway:
         return await self._plans.current(deployment_id)
 
     def keep(self, entry: Entry, plan: CallPlan) -> bool:
-        """Keeps an entry, which then is stored even if this process is killed; one that finds no room is counted as lost."""
+        """Keeps an entry, which survives the death of this process; one that finds no room is counted as lost."""
         if self._spool.append(encode_entry(entry)):
             spool_entries.labels("kept").inc()
             self._delivery.wake()
@@ -66,7 +65,7 @@ class Gateway:
     def lose(self, entry: Entry, plan: CallPlan) -> None:
         """Counts the records of an entry that cannot be kept as not received."""
         spool_entries.labels("dropped").inc()
-        # Of an event's call only the answer is counted, or the call would count twice.
+        # Of an event's call only the answer, or the call would count twice.
         if isinstance(entry, CompleteCall):
             self._losses.add(entry.deployment_no, entry.received_at, count_rows(entry, plan.codec, plan))
         elif entry.side == "response":
@@ -78,7 +77,7 @@ class Gateway:
 
 
 def count_rows(call: CompleteCall, codec: Codec | None, plan: CallPlan) -> int:
-    """Returns the number of records in a call; 1 where its request cannot be read."""
+    """Number of records in a call; 1 where its request cannot be read."""
     columns = [column.name for column in plan.deployment.schema.features]
     try:
         table: Table | None = None if codec is None else codec.read_request(call.exchange.request.read(), columns)

@@ -1,8 +1,8 @@
-"""Entries on disk until they are in the database: append-only files of one process, taken over by another once it is dead.
+"""Entries on disk until they are in the database: files of one process, taken over by another once it is dead.
 
-Each process has a folder of its own with a lock that the kernel releases when the process ends, however it ends. An entry is written
-before its call is answered, so it survives the death of the process; the files are made durable (fsync) every second, so that at most the
-last second is lost with the machine. An entry that a crash cut short is the last of its file, and is ignored.
+The kernel releases the lock of a process's folder however it ends. An entry is written before its call is
+answered, so it survives the process; files are made durable (fsync) every second, so that at most that is
+lost with the machine. An entry that a crash cut short is the last of its file, and is ignored.
 """
 
 import fcntl
@@ -34,17 +34,15 @@ log = structlog.get_logger("evenhand.spool")
 
 @dataclass
 class _Segment:
-    """One file: its length, and the length that the reader has passed."""
-
     path: Path
     size: int
     read: int = 0
 
 
 class Spool:
-    """The folder of this process, and those of the dead that it has taken over. Safe for several threads; one reader.
+    """The folder of this process, and those of the dead that it has taken over.
 
-    `folder` is that of this process; `max_bytes` bounds the bytes that wait, taken-over ones included.
+    Safe for several threads, with one reader. `max_bytes` bounds the bytes that wait in all of them.
     """
 
     def __init__(self, root: Path, *, max_bytes: int) -> None:
@@ -63,11 +61,11 @@ class Spool:
 
     @property
     def waiting_bytes(self) -> int:
-        """Returns the bytes that are not settled yet."""
+        """Bytes that are not settled yet."""
         return sum(segment.size for segment in self._segments)
 
     def append(self, entry: bytes) -> bool:
-        """Writes an entry, which then survives the death of this process; returns False where it is full, or the disk refuses."""
+        """Writes an entry, which then survives this process; False where the spool is full, or the disk refuses."""
         data = _HEAD.pack(len(entry), zlib.crc32(entry)) + entry
         with self._lock:
             if self.waiting_bytes + len(data) > self._max_bytes:
@@ -76,7 +74,7 @@ class Spool:
                 segment, descriptor = self._open_segment()
                 written = os.write(descriptor, data)
                 if written < len(data):
-                    # The disk is full. What follows half an entry could not be read.
+                    # What follows half an entry could not be read.
                     os.ftruncate(descriptor, segment.size)
                     return False
             except OSError as error:
@@ -88,7 +86,7 @@ class Spool:
         return True
 
     def take(self, max_bytes: int) -> list[bytes]:
-        """Returns the next entries in the order of writing, about `max_bytes` of them; they wait on disk until `settle`."""
+        """Next entries in the order of writing, about `max_bytes` of them; they wait on disk until `settle`."""
         found: list[bytes] = []
         size = 0
         with self._lock:
@@ -115,7 +113,7 @@ class Spool:
             self._release_emptied()
 
     def sync(self) -> None:
-        """Makes everything written durable, and deletes the file that is being written if all of it is stored; call it from time to time.
+        """Makes everything written durable, and deletes the open file if all of it is stored.
 
         Raises:
             OSError: the disk refuses.
@@ -123,14 +121,14 @@ class Spool:
         with self._lock:
             last = self._segments[-1] if self._segments else None
             if last is not None and self._is_open(last) and self._settled.get(last.path) == last.size:
-                # Personal data does not stay on disk longer than needed, and a restart has nothing to read again.
+                # Personal data does not stay on disk longer than needed.
                 self._segments.pop()
                 last.path.unlink(missing_ok=True)
                 self._close_file()
                 self._is_dirty = False
             files, self._finished = self._finished, []
             if self._is_dirty and self._file is not None:
-                # A copy, because the file may be closed meanwhile: a slow disk must not hold up those that write.
+                # A copy: the file may be closed meanwhile, and a slow disk must not hold up those that write.
                 files.append(os.dup(self._file))
             self._is_dirty = False
         while files:
@@ -156,7 +154,7 @@ class Spool:
             old = [_Segment(file, file.stat().st_size) for file in sorted(path.glob("*.spool"))]
             with self._lock:
                 self._locks[path] = descriptor
-                # Before this process' own: they are older, and its last one is being written.
+                # First: they are older, and the last file of this process is being written.
                 self._segments.extendleft(reversed(old))
             found.append(path)
         return found
@@ -173,7 +171,6 @@ class Spool:
             self._locks.clear()
 
     def _open_segment(self) -> tuple[_Segment, int]:
-        """Returns the file to write to, in the folder of this process, which is made for its first entry."""
         if self.folder not in self._locks:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Locked before it has its name: others take an unlocked folder for that of a dead process.
@@ -199,7 +196,7 @@ class Spool:
         return self._file is not None and segment is self._segments[-1]
 
     def _close_file(self) -> None:
-        """Ends the file that is being written; `sync` makes it durable, which may take long, and closes it."""
+        """Leaves closing the file to `sync`, because making it durable may take long."""
         if self._file is not None:
             self._finished.append(self._file)
             self._file = None
@@ -216,7 +213,7 @@ class Spool:
 
 
 def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
-    """Yields the entries between two places of a file; one that is cut short or damaged ends it."""
+    """Yields the entries between two places of a file, up to one that is cut short or damaged."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -235,7 +232,7 @@ def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _lock_of_dead(path: Path) -> int | None:
-    """Returns the lock of a dead process, now held by this one; None if it lives or another process was faster."""
+    """Lock of a dead process, now held by this one; None if it lives or another process was faster."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

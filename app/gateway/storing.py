@@ -1,4 +1,4 @@
-"""Entries become payload records: complete calls at once, halves when their call is complete. Nothing is stored twice."""
+"""Stores calls, complete or once their halves are, as payload records; none is stored twice."""
 
 import asyncio
 from collections import deque
@@ -29,7 +29,7 @@ MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 """Max halves of one deployment that wait, and max bytes of their bodies; the oldest expire."""
 
 SWEEP_HALVES = 5_000
-"""Number of new halves after which these bounds are enforced; they are, too, every few seconds."""
+"""Number of new halves after which these bounds are enforced at once."""
 
 _EXPIRED = {CallSide.REQUEST: IntakeOutcome.UNPAIRED_REQUEST, CallSide.RESPONSE: IntakeOutcome.UNPAIRED_RESPONSE}
 _MISSING = {
@@ -52,7 +52,7 @@ class CallStore:
         self.counts = IntakeCounts()
 
     async def store(self, entries: Sequence[Entry]) -> None:
-        """Stores entries, after whose durable commit it returns; after an error all of them may be given again.
+        """Stores entries durably; after an error all of them may be given again.
 
         Raises:
             Unavailable: the database does not answer.
@@ -70,7 +70,7 @@ class CallStore:
 
         async def work() -> None:
             while calls:
-                # One call is read in each pass of the event loop: callers of models, who share it, never wait for several.
+                # One call in each pass of the event loop: callers of models never wait for several.
                 async with turn:
                     await asyncio.sleep(0)
                 if calls:

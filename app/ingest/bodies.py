@@ -1,4 +1,4 @@
-"""Decoding of a request's bytes as JSON: decompressed within bounds, read strictly, except for what Python's writers add."""
+"""Decoding of a request's bytes as JSON: decompressed within bounds, read strictly."""
 
 import json
 import zlib
@@ -14,31 +14,31 @@ from .strictness import require_strict_body
 
 _GZIP = zlib.MAX_WBITS | 16
 _MOST_MEMBERS = 16
-"""Max members of one gzip body: writers make one; unpacking thousands of empty ones would cost unbounded time."""
+"""Max members of one gzip body: unpacking thousands of empty ones would cost unbounded time."""
 
 _DECODER = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A body's JSON. `is_plain` says that no text in it can hold a NUL or half a surrogate pair."""
+    """A body's JSON. `is_plain`: no text in it can hold a NUL or half a surrogate pair."""
 
     value: Any
     is_plain: bool
 
 
 def too_large() -> TooLarge:
-    """Returns the error for a body over the limit."""
+    """Error for a body over the limit."""
     return TooLarge(f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records at once.")
 
 
 def decompressed(body: bytes, encoding: str) -> bytes:
-    """Returns the body as it was before its Content-Encoding.
+    """Body as it was before its Content-Encoding; never unpacks more than a request may hold.
 
     Raises:
         UnsupportedMediaType: an encoding other than gzip.
         InvalidInput: it is not gzip, or ends too soon.
-        TooLarge: it holds more than a request may. No more than that is ever unpacked.
+        TooLarge: it holds more than a request may.
     """
     if encoding in ("", "identity"):
         return body
@@ -65,13 +65,13 @@ def decompressed(body: bytes, encoding: str) -> bytes:
 
 
 def require_decodable(body: bytes) -> None:
-    """Returns if the body's JSON, whatever it is, decodes into an amount of memory that is in proportion to honest records.
+    """Refuses JSON that would decode into far more memory than honest records.
 
     Raises:
         TooLarge: it is made of more arrays, objects or values than records are.
     """
     if len(body) <= MAX_CONTAINERS:
-        return  # nor can it hold more of anything
+        return
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
         raise TooLarge(f"The body holds more than {MAX_CONTAINERS:,} arrays and objects (`[` and `{{`). Send fewer records at once.")
     if body.count(b",") > MAX_COMMAS:
@@ -79,7 +79,7 @@ def require_decodable(body: bytes) -> None:
 
 
 def decoded_json(body: bytes) -> Decoded:
-    """Returns the body's JSON. `NaN`, `Infinity` and lone surrogates are let through, to be refused record by record.
+    """The body's JSON. `NaN`, `Infinity` and lone surrogates are let through, to be refused record by record.
 
     Raises:
         InvalidInput: it is not JSON, names a member twice in one object, or holds a number that vanishes.

@@ -1,4 +1,4 @@
-"""Checks of one value of a record against its column. The slow and exact way, which gives the reason of a refusal."""
+"""Checks of one value of a record against its column: the slow and exact way, which gives the reason of a refusal."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from .limits import EARLIEST, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 EXACT = 2**53
-"""The number from which on double precision no longer holds every whole number."""
+"""From here on double precision no longer holds every whole number."""
 _SHOWN_CHARACTERS = 60
 _WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -33,7 +33,7 @@ Check: TypeAlias = Callable[[Json], Any]
 
 
 def number(value: Json) -> int | float:
-    """Returns a finite number of double precision; one without a fraction as an int, so that 1 and 1.0 are stored alike."""
+    """A finite number of double precision; one without a fraction as an int, so that 1 and 1.0 are stored alike."""
     if type(value) not in (int, float):
         raise CellRefused(f"must be a number, found {shown(value)}")
     try:
@@ -46,7 +46,7 @@ def number(value: Json) -> int | float:
 
 
 def integer(value: Json) -> int:
-    """Returns a whole number of 64 bits; `3.0` is one."""
+    """A whole number of 64 bits; `3.0` is one."""
     if type(value) is float and value.is_integer() and abs(value) < EXACT:
         return int(value)
     if type(value) is not int:
@@ -57,7 +57,7 @@ def integer(value: Json) -> int:
 
 
 def string(value: Json) -> str:
-    """Returns a text that Postgres can hold, of a length that people can read."""
+    """A text that Postgres can hold, of a length that people can read."""
     if type(value) is not str:
         raise CellRefused(f"must be text, found {shown(value)}")
     if len(value) > MAX_TEXT:
@@ -72,7 +72,7 @@ def string(value: Json) -> str:
 
 
 def boolean(value: Json) -> bool:
-    """Returns true or false; 0, 1 and text are refused."""
+    """True or false; 0, 1 and text are refused."""
     if type(value) is not bool:
         raise CellRefused(f"must be true or false, found {shown(value)}")
     return value
@@ -87,7 +87,7 @@ CHECKS: dict[FieldType, Check] = {
 
 
 def scalar(value: Json) -> str | int | float | bool:
-    """Returns a class label: text, a number or a boolean."""
+    """A class label: text, a number or a boolean."""
     if type(value) is str:
         return string(value)
     if type(value) is bool:
@@ -100,21 +100,21 @@ def scalar(value: Json) -> str | int | float | bool:
 
 
 def probability(value: Json) -> int | float | list[int | float]:
-    """Returns a number in [0, 1], or an array of them."""
+    """A number in [0, 1], or an array of them."""
     if type(value) is list:
         return [_probability(part) for part in value]
     return _probability(value)
 
 
 def sample_rate(value: Json) -> float | None:
-    """Returns the share of records that is logged; None for 1, where the record represents itself alone."""
+    """Share of records that is logged; None for 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST_SAMPLE_RATE <= value <= 1:
         raise CellRefused(f"must be a number from {LEAST_SAMPLE_RATE:g} to 1, found {shown(value)}")
     return None if value == 1 else float(value)
 
 
 def record_id(value: Json) -> str:
-    """Returns an id of the client's."""
+    """An id of the client's."""
     if type(value) is str and not 1 <= len(value) <= MAX_ID_CHARACTERS:
         raise CellRefused(f"must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value):,}")
     text = string(value)
@@ -124,7 +124,7 @@ def record_id(value: Json) -> str:
 
 
 def moment(value: Json, moments: StatedTimes) -> datetime:
-    """Returns a time with its offset, within plausible bounds."""
+    """A time with its offset, within plausible bounds."""
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")
     try:
@@ -141,12 +141,12 @@ def moment(value: Json, moments: StatedTimes) -> datetime:
 
 
 def tidy(value: float) -> int | float:
-    """Returns the number as it is stored: without a fraction if it has none."""
+    """Number as it is stored: without a fraction if it has none."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 def parse_text(text: str, column_type: FieldType) -> Json:
-    """Returns the value of a text file's cell, for `CHECKS` to check: an empty one is missing, an unreadable one stays text."""
+    """Value of a text file's cell, still to be checked: an empty one is missing, an unreadable one stays text."""
     if text == "":
         return None
     if column_type is FieldType.BOOLEAN:
@@ -157,12 +157,12 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 
 def parse_label(text: str) -> Json:
-    """Returns the label of a text file's cell: a number if it is spelled as in JSON, else text; an empty one is missing."""
+    """Label of a text file's cell: a number if it is spelled as in JSON, else text; an empty one is missing."""
     return (_parse_number(text) if _JSON_NUMBER.fullmatch(text) else text) if text else None
 
 
 def shown(value: Json) -> str:
-    """Returns a value for a message: short, and printable whatever it is."""
+    """A value for a message: short, and printable whatever it is."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The records of one request after checking: the good ones column by column, ready for encoding, and the reasons for the others."""
+"""The records of one request after checking: the good ones column by column, and the reasons for the others."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from ..domain.records import Rejection
 from .cells import CellRefused, Check, Json
 
 Cells: TypeAlias = Sequence[Any]
-"""The values of one record's features or meta fields, in schema order; None where missing."""
+"""Values of one record's features or meta fields, in schema order; None where missing."""
 
 
 class RecordRefused(Exception):
@@ -23,15 +23,15 @@ class RecordRefused(Exception):
         self.reason = reason
 
     def rejection(self, index: int) -> Rejection:
-        """Returns the entry of the receipt."""
+        """Entry of the receipt."""
         return Rejection(index, self.field, self.reason)
 
 
 class Checked(Struct, kw_only=True):
     """Checked records; position i of every list is the same record, `indexes[i]` its position in the request.
 
-    An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a label for the
-    payload record of its id. `source` is counted with them.
+    An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a
+    label for the payload record of its id.
     """
 
     sent: int
@@ -46,17 +46,17 @@ class Checked(Struct, kw_only=True):
 
 
 class CheckedFeedback(Checked, kw_only=True):
-    """Feedback records; times are those of the labels. Predictions and probabilities are the sender's, None where it states none."""
+    """Times are those of the labels. Predictions and probabilities are the sender's, None where it states none."""
 
     predictions: list[Any] = []
     probabilities: list[Any] = []
 
 
 class CheckedPayload(Checked, kw_only=True):
-    """Payload records; times are those of scoring, labels the decoded forms of the predictions.
+    """Times are those of scoring, labels the decoded forms of the predictions.
 
-    `debiased` is the result of mitigation for each, and empty for records that did not go through it. `sample_rates` are the shares that
-    were logged, None for 1, and empty where none was stated.
+    `debiased` is the result of mitigation, empty without it. `sample_rates` are the shares that were logged,
+    None for 1, and empty where none was stated.
     """
 
     predictions: list[Any] = []
@@ -66,7 +66,7 @@ class CheckedPayload(Checked, kw_only=True):
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:
-    """Returns the value to store.
+    """Value to store.
 
     Raises:
         RecordRefused: it does not pass the check.

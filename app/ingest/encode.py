@@ -17,12 +17,12 @@ from .plan import IngestPlan
 def payload_batch(
     checked: CheckedPayload, plan: IngestPlan, moments: StatedTimes, *, ids: Sequence[str], numbers: Sequence[int]
 ) -> PayloadBatch:
-    """Returns the batch to write. `ids` has one per record, `numbers` likewise and ascending; absent times become the receipt's."""
+    """Batch to write. `ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
     no, target = plan.target.no, plan.target
     id_cells = _write_ids(ids)
     times = _write_moments(checked.times, moments.now)
 
-    # The last cells of a line: what mitigation answered, the sample rate, and for historical records the time that places them.
+    # What mitigation answered, the sample rate, and for historical records the time that places them.
     placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
     rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL)
     mitigated: Iterable[str] = json_lines(checked.debiased) if checked.debiased else repeat(NULL)
@@ -67,7 +67,7 @@ def payload_batch(
 def feedback_batch(
     checked: CheckedFeedback, plan: IngestPlan, moments: StatedTimes, *, ids: Sequence[str], numbers: Sequence[int]
 ) -> FeedbackBatch:
-    """Returns the batch of feedback to write, by the same rules. A stated prediction is taken for one of the present model revision."""
+    """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
     no, target = plan.target.no, plan.target
     revision = copy_text(target.model_revision)
     placed = [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)] if moments.historical else repeat("\n")
@@ -106,7 +106,7 @@ def _write_ids(ids: Sequence[str]) -> Sequence[str]:
 
 
 def _write_optional(values: list[Any]) -> list[str]:
-    """Returns JSON cells in which None is SQL's NULL (no other value is the bare word null)."""
+    """JSON cells in which None is SQL's NULL (no other value is the bare word null)."""
     if values.count(None) == len(values):
         return [NULL] * len(values)
     return [NULL if cell == "null" else cell for cell in json_lines(values)]

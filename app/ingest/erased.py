@@ -1,4 +1,4 @@
-"""Records of ids that were erased on request, found before they are stored again."""
+"""Records of ids that were erased on request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ ERASED: Final = "is of a record that was erased on request; it is not stored aga
 
 
 def find_erased(ids: Sequence[str | None], target: Target) -> Mapping[int, str]:
-    """Returns the problem of each id that was erased, by position."""
+    """Problem of each id that was erased, by position."""
     if not target.erased:
         return {}
     return {position: ERASED for position, one in enumerate(ids) if one is not None and digest_id(one) in target.erased}

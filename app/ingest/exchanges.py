@@ -1,4 +1,4 @@
-"""One call of a model as it went over the wire, read as payload records: the gateway's, and those that events report."""
+"""One call of a model as it went over the wire, read as payload records."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,7 +18,7 @@ from .plan import IngestPlan
 from .tables import Refusals
 
 MAX_LINES = 1_000_000
-"""Max lines in a body of a call: a line of CSV is a row, however short it is."""
+"""A line of CSV is a row, however short it is."""
 
 _CSV = "csv"
 
@@ -31,7 +31,7 @@ class CapturedBody(Struct, frozen=True, array_like=True):
     encoding: str = ""
 
     def read(self) -> bytes:
-        """Returns the body without its content encoding.
+        """Body without its content encoding.
 
         Raises:
             UnsupportedMediaType, InvalidInput, TooLarge: it cannot be decompressed.
@@ -40,7 +40,7 @@ class CapturedBody(Struct, frozen=True, array_like=True):
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """A model's request and its answer, under the id of the call. Id and time were fixed when it was received."""
+    """A model's request and its answer, under the id of the call; id and time were fixed at receipt."""
 
     call_id: str
     scored_at: datetime
@@ -49,7 +49,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
 
 def require_bounded(body: bytes) -> None:
-    """Returns if a body of a call can be read in one format after the other: each decodes it into many times its size.
+    """Refuses a body that trying its formats would decode into many times its size.
 
     Raises:
         TooLarge: it is made of more arrays, objects, values or lines than records are.
@@ -60,16 +60,17 @@ def require_bounded(body: bytes) -> None:
 
 
 def ids_of_call(call_id: str, rows: int) -> list[str]:
-    """Returns the ids of a call's records: that of the call for a single record, `{id}-1`, `{id}-2`, … for several."""
+    """That of the call for a single record, `{id}-1`, `{id}-2`, … for several."""
     return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
 
 
 def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> CheckedPayload:
-    """Returns the records of a call. `codec` is that of the deployment's endpoint; callers of a server may use another format of it.
+    """Records of a call. `codec` is that of the endpoint; callers of a server may use another format of it.
 
     Raises:
         InvalidInput: the request is in no format that has the schema's features.
-        UnsupportedMediaType, TooLarge: a body is compressed with something other than gzip, or too large without.
+        UnsupportedMediaType, TooLarge: a body is compressed with something other than gzip, or too large
+            without.
         ScoringFailed: the answer has no usable prediction for each record.
     """
     schema = plan.target.schema
@@ -95,7 +96,7 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
 
 
 def _candidates(codec: Codec | None, content_type: str) -> Iterator[Codec]:
-    """Yields the formats to try. CSV is tried only where it was declared: almost any text can be read as CSV."""
+    """CSV is tried only where it was declared: almost any text can be read as CSV."""
     if codec is not None:
         yield codec
     is_csv = _CSV in content_type.lower()

@@ -1,6 +1,6 @@
 """The fast way through a native body: decoded and checked in one pass by a struct made from the schema.
 
-If anything is unusual, it returns None and the exact way (`native.py`) reads the body. A property test compares what both accept.
+Anything unusual is left to the exact way (`native.py`). A property test compares what both accept.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -57,14 +57,14 @@ class FastReader:
 
     @classmethod
     def of(cls, target: Target) -> "FastReader | None":
-        """Returns a reader, or None where a column's name needs escapes in JSON."""
+        """A reader, or None where a column's name needs escapes in JSON."""
         try:
             return cls(target)
         except (ValueError, TypeError):
             return None
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
-        """Returns the records; None if any is invalid or unusual, for the exact way to decide."""
+        """Records; None if any is invalid or unusual, for the exact way to decide."""
         if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
         try:
@@ -104,13 +104,13 @@ class FastReader:
 
 
 class _Members:
-    """Counts the members of JSON objects that were decoded. A text with more of them names a member twice, which is unusual."""
+    """Counts the members of JSON objects that were decoded: a text with more of them names a member twice."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
     def column(self, values: Iterable[Any]) -> list[Any]:
-        """Returns the values, with None for members that were left out, and adds the number of the others to `count`."""
+        """Values, with None for members that were left out; the others are added to `count`."""
         found = list(values)
         if UnsetType in set(map(type, found)):
             found_set = [value for value in found if value is not UNSET]
@@ -142,12 +142,11 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
 
 
 def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
-    """Returns a struct with one field per column, in schema order, whose JSON name is the column's."""
+    """A struct with one field per column, in schema order, whose JSON name is the column's."""
     fields: list[Any] = []
     for position, column in enumerate(columns):
         # Not the column's own name, which need not be an identifier of Python.
         attribute, kind = f"column_{position}", _TYPES[column.type] | None
-        # A member that is left out differs from null, because members are counted.
         fields.append(
             (attribute, kind, msgspec.field(name=column.name))
             if required

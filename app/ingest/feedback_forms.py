@@ -1,6 +1,6 @@
-"""The other forms of feedback (objects of columns, `fields`/`values`, CSV), each turned into native records.
+"""The other forms of feedback (objects of columns, `fields`/`values`, CSV) as native records.
 
-Columns that are neither feature, meta field, id, label, time of the label nor the model's answer are ignored, as in OpenScale.
+Columns of no use are ignored, as in OpenScale.
 """
 
 import csv
@@ -29,24 +29,24 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class LabelColumns:
-    """The columns of a label and of its time. OpenScale's name of the time counts in a historical import only, which needs one."""
+    """The columns of a label and of its time. OpenScale's name of the time counts in a historical import only."""
 
     label: str
     historical: bool = False
 
     @property
     def times(self) -> Sequence[str]:
-        """Returns the names under which the time may be; the first one that is there counts."""
+        """Names under which the time may be; the first one that is there counts."""
         return (_TIME_COLUMN, _OPENSCALE_TIME_COLUMN) if self.historical else (_TIME_COLUMN,)
 
 
 def records_of_objects(objects: Sequence[Any], plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Returns objects of columns and values as native records; items that are not objects stay as they are."""
+    """Objects of columns and values as native records; items that are not objects stay as they are."""
     return [_build_record(row, plan, names) if isinstance(row, Mapping) else row for row in objects]
 
 
 def records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Returns the rows of `{fields, values}` tables as native records, in order.
+    """Rows of `{fields, values}` tables as native records, in order.
 
     Raises:
         InvalidInput: a table without a line of column names, or without rows.
@@ -69,12 +69,12 @@ def records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: LabelColum
 
 
 def is_table(value: Json) -> bool:
-    """Returns whether a decoded value is `{fields, values}`, and not an object of columns that happen to be called so."""
+    """Whether a value is `{fields, values}`, and not an object of columns that happen to be called so."""
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
 def records_of_csv(body: bytes, plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Returns the lines under a CSV's header as native records, each value read as its column's type.
+    """Lines under a CSV's header as native records, each value read as its column's type.
 
     Raises:
         InvalidInput: it is not CSV in UTF-8, or the header lacks the label or names a column twice.
@@ -132,7 +132,7 @@ def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, name
 
 
 def _parse_answer(text: str) -> Json:
-    """Returns a prediction, or a probability, which may be an array."""
+    """A prediction, or a probability, which may be an array."""
     if not text.startswith("["):
         return parse_label(text)
     try:

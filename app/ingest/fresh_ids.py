@@ -7,7 +7,7 @@ from typing import cast
 
 
 def with_fresh_ids(ids: Sequence[str | None], now: datetime) -> list[str]:
-    """Returns the ids, with generated ones for None: 48 bits of time, so that they fill an index from one side, and 80 random bits."""
+    """Fills in None: 48 bits of time, so that ids fill an index from one side, and 80 random bits."""
     if None not in ids:
         return cast("list[str]", ids)
     prefix = f"{int(now.timestamp() * 1000):012x}"

@@ -4,41 +4,41 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-"""Max bytes of a body, after decompression."""
+"""After decompression."""
 
 MAX_RECORDS = 10_000
 """Max records in one request."""
 
 MAX_CONTAINERS = 1_000_000
-"""Max arrays and objects in one JSON body. Each takes memory many times its two characters, so they are counted before they are made."""
+"""Max arrays and objects in one JSON body, counted before they are made: each takes many times its two characters."""
 
 MAX_COMMAS = 10_000_000
 """Max commas in one JSON body: about as many values may be in it."""
 
 MAX_RECORD_BYTES = 256 * 1024
-"""Max bytes of one record's values as JSON in UTF-8; the names of its columns do not count."""
+"""Max bytes of one record's values as JSON in UTF-8, without the names of its columns."""
 
 MAX_ID_CHARACTERS = 256
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-"""Earliest plausible time of a record: one before this is a mistake (a zero, seconds taken for milliseconds), not history."""
+"""A time before this is a mistake (a zero, seconds taken for milliseconds), not history."""
 
 AHEAD = timedelta(days=1)
 """Max time by which the sender's clock may be ahead."""
 
 AHEAD_HISTORICAL = timedelta(minutes=10)
-"""Max time by which the sender's clock may be ahead where the sender's time places the record on our own clock."""
+"""The same where the sender's time places the record on our own clock."""
 
 LEAST_SAMPLE_RATE = 1e-6
-"""Smallest share of records that may be logged: one record represents at most a million."""
+"""One record represents at most a million."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedTimes:
     """The times that a request's records may state; `historical` records must state one.
 
-    `now` is when the request was received, and is the time of a record that states none. If the `first_counts`, a record that is sent
-    again with another time is a duplicate of the stored one, and no conflict. Times without an offset are refused, unless they are UTC.
+    `now` is when the request was received. If the `first_counts`, a record that is sent again with another
+    time is a duplicate, and no conflict. Times without an offset are refused, unless they are UTC.
     """
 
     now: datetime
@@ -48,5 +48,5 @@ class StatedTimes:
 
     @property
     def latest(self) -> datetime:
-        """Returns the latest plausible time."""
+        """Latest plausible time."""
         return self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)

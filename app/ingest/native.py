@@ -1,4 +1,4 @@
-"""Checks native records one by one and gives the reason for each refusal. `fast.py` handles the usual records in one pass."""
+"""Checks native records one by one and gives the reason for each refusal; `fast.py` handles the usual ones."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ _FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at",
 
 
 def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    """Returns the records of a decoded body, each checked by the schema."""
+    """Records of a decoded body, each checked by the schema."""
     checked = CheckedPayload(sent=len(records))
     for index, record in enumerate(records):
         try:
@@ -51,9 +51,9 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
 
 
 def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label") -> CheckedFeedback:
-    """Returns the feedback records of a decoded body; `label_field` is the sender's name of the label.
+    """Feedback records of a decoded body; `label_field` is the sender's name of the label.
 
-    `records` may contain a RecordRefused in place of a record that could not be read.
+    In place of a record that could not be read there may be a RecordRefused.
     """
     checked = CheckedFeedback(sent=len(records))
     for index, record in enumerate(records):
@@ -90,7 +90,7 @@ def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTime
 
 
 def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
-    """Returns the time that a record states; None if it states none. A historical record must state one.
+    """Time that a record states; None if it states none.
 
     Raises:
         RecordRefused: it is missing though the record is historical, or is not plausible.
@@ -104,7 +104,7 @@ def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | N
 
 
 def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
-    """Returns an observed label, or a prediction.
+    """An observed label, or a prediction.
 
     Raises:
         RecordRefused: it is missing, or not of the kind that the model predicts.
@@ -115,7 +115,7 @@ def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
 
 
 def read_members(record: Json, known: frozenset[str]) -> Mapping[str, Any]:
-    """Returns the members of a record.
+    """Members of a record.
 
     Raises:
         RecordRefused: it is not an object, or has a member that is not known.
@@ -138,7 +138,7 @@ def _read_one_of(names: Sequence[str], check: Check, record: Mapping[str, Any]) 
 
 
 def read_optional(name: str, check: Check, record: Mapping[str, Any]) -> Json:
-    """Returns a member as it is stored; None where it is missing or null.
+    """A member as it is stored; None where it is missing or null.
 
     Raises:
         RecordRefused: it does not pass the check.

@@ -1,4 +1,4 @@
-"""Objects of columns and values, all of a request at once: column by column where they are alike, else one by one."""
+"""Objects of columns and values, checked column by column where they are alike, else one by one."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from .tables import Refusals, check_rows
 
 
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals, *, is_plain: bool) -> list[Cells]:
-    """Returns the cells of each object, in schema order; a refused one has none that may be used.
+    """Cells of each object, in schema order; a refused one has none that may be used.
 
-    `is_plain` says that the values came from strict JSON without a NUL or half a surrogate pair in any text.
+    `is_plain` as in `Decoded`.
     """
     names = [column.name for column in columns.columns]
     if all(isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects):

@@ -1,4 +1,4 @@
-"""Logged pairs in any payload format: a model's request and its answer as they went over the wire. Values are checked elsewhere."""
+"""Logged pairs in any payload format: a model's request and its answer as they went over the wire."""
 
 import base64
 import binascii
@@ -19,10 +19,11 @@ _BINARY = "application/octet-stream"
 
 
 def read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
-    """Returns the rows of a decoded pair. Bodies that are not JSON are texts in it; those that are no text are texts in base64.
+    """Rows of a decoded pair; bodies that are not JSON are texts in it, those that are no text are in base64.
 
     Raises:
-        InvalidInput: it is of another form, or its parts do not fit each other; the field is a path in the pair.
+        InvalidInput: it is of another form, or its parts do not fit each other; the field is a path in the
+            pair.
     """
     outputs, columns = plan.target.outputs, [column.name for column in plan.target.schema.features]
     codec = _find_codec(pair, plan)
@@ -55,7 +56,7 @@ def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
 
 
 def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
-    """Returns a part of the pair as it went over the wire; `media` is its type there, or several."""
+    """A part of the pair as it went over the wire; `media` is its type there, or several."""
     part = pair.get(member)
     if part is None:
         raise InvalidInput.of(member, "is missing")

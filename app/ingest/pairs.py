@@ -1,4 +1,4 @@
-"""Logged pairs of request and answer. Their shape is read by `app/payloads`; here every value is checked."""
+"""Checks every value of logged pairs of request and answer."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ from .tables import Refusals, check_rows, check_values, pick_columns, require_va
 
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> CheckedPayload:
-    """Returns the records of all pairs, numbered through from the first row of the first.
+    """Records of all pairs, numbered through from the first row of the first.
 
     Raises:
         InvalidInput: a pair is not of that form; nothing of the request is stored then.
@@ -56,7 +56,6 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
 
 
 def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> None:
-    """Adds a table with the ids and the time that it states."""
     rows, refusals = len(table), Refusals()
     _check_names(table, plan, refusals)
     scored_at: datetime | None = None
@@ -81,7 +80,7 @@ def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: In
 def add_rows(
     checked: CheckedPayload, table: LoggedTable, plan: IngestPlan, ids: Sequence[str | None], refusals: Refusals, *, is_plain: bool
 ) -> Sequence[int]:
-    """Adds the values of the rows that can be stored, under these ids, and returns the rows' positions; notes why others cannot."""
+    """Adds the rows that can be stored, under these ids, and returns their positions; notes why others cannot."""
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.target.schema.features)
     check_rows(features, plan.features.columns, plan.features.checks, refusals, is_plain=is_plain)
@@ -108,7 +107,6 @@ def add_rows(
 
 
 def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> None:
-    """Checks the column names once: every row shares them, and so every row shares their faults."""
     for name in table.fields:
         if name not in plan.features.names and name not in plan.meta.names:
             refusals.add_all(len(table), printable(name), "is not a column of the schema")
@@ -121,7 +119,7 @@ def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> No
 
 
 def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_plain: bool) -> list[Any]:
-    """Returns the meta fields of the meta table; some senders put them among the others instead."""
+    """Meta fields of the meta table; some senders put them among the others instead."""
     columns = plan.target.schema.meta
     names, rows = table.meta_fields, table.meta_rows
     if rows is None:

@@ -1,4 +1,4 @@
-"""A deployment's schema compiled for checking: once per state of the deployment, used for every request."""
+"""A deployment's schema compiled for checking: once per state of the deployment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,15 +28,16 @@ class Columns:
 
     @classmethod
     def of(cls, kind: str, columns: tuple[Column, ...], *, required: bool, key: bytes | None = None) -> "Columns":
-        """Returns the columns; `kind` is their name in messages: `features` or `meta`. Pseudonyms are made with `key`."""
+        """`kind` is their name in messages: `features` or `meta`. Pseudonyms are made with `key`."""
         checks = tuple(check_for(column, key) for column in columns)
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """Returns the cells of a decoded JSON object, in schema order; null means missing.
+        """Cells of a decoded JSON object, in schema order; null means missing.
 
         Raises:
-            RecordRefused: it is not an object, lacks a required column, has an unknown one, or a value is of the wrong type.
+            RecordRefused: it is not an object, lacks a required column, has an unknown one, or a value is of
+                the wrong type.
         """
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
@@ -59,7 +60,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class IngestPlan:
-    """Everything needed to check a request's records. `fast` is None where the schema's names forbid the fast way."""
+    """Everything needed to check a request's records. `fast` is None where the schema's names forbid it."""
 
     target: Target
     features: Columns
@@ -69,7 +70,7 @@ class IngestPlan:
 
 
 def plan_for(target: Target) -> IngestPlan:
-    """Returns the plan for one state of a deployment."""
+    """Plan for one state of a deployment."""
     schema = target.schema
     classes = target.outputs.classes
     prediction = number if target.problem_type is ProblemType.REGRESSION else scalar
@@ -78,11 +79,10 @@ def plan_for(target: Target) -> IngestPlan:
         features=Columns.of("features", schema.features, required=True, key=target.column_key),
         meta=Columns.of("meta", schema.meta, required=False, key=target.column_key),
         prediction=prediction if classes is None else _as_listed(Classes(classes)),
-        # The fast way does not look at values.
         fast=FastReader.of(target) if classes is None and not has_protected(schema.features, schema.meta) else None,
     )
 
 
 def _as_listed(classes: Classes) -> Check:
-    """Returns the check that stores a class as the deployment lists it: `"1"` and `1.0` as 1."""
+    """Stores a class as the deployment lists it: `"1"` and `1.0` as 1."""
     return lambda value: classes.canonical([scalar(value)])[0]

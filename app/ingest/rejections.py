@@ -1,4 +1,4 @@
-"""Counts records that were not stored, by reason and hour: gathered in memory, stored every second. Holds no value of a record."""
+"""Counts records that were not stored, by reason and hour. Holds no value of a record."""
 
 import asyncio
 import re
@@ -18,16 +18,16 @@ from ..store.records.arrivals import add_rejections
 from ..store.writing import Target
 
 MAX_COUNTS: Final = 20_000
-"""Max counts in memory while the database is away; further ones are added to those without a field, or else lost."""
+"""Max counts in memory; further ones are added to those without a field, or else lost."""
 
 SECONDS_BETWEEN_WRITES: Final = 1.0
-"""Seconds for which counts are gathered: a sender whose every record is refused costs one small write a second."""
+"""A sender whose every record is refused costs one small write in this time."""
 
 _MEMBERS: Final = frozenset(
     {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "labelled_at", "record", "records", "line", "values"}
     | {"scoring_id", "scoring_timestamp", "sample_rate", "body", "request", "response"}
 )
-"""Fields of a record that are named as they are, in addition to the columns of the schema: any other could be a value of a sender."""
+"""Named in addition to the columns of the schema: any other field could be a value of a sender."""
 
 _WORDS: Final = (
     (RejectionReason.CONFLICT, re.compile("(a record|feedback) of this id is stored already")),
@@ -45,7 +45,7 @@ _WORDS: Final = (
     (RejectionReason.OUT_OF_RANGE, re.compile("must (lie within|be a finite|be a whole number of|be a number that)")),
     (RejectionReason.WRONG_TYPE, re.compile("must be ")),
 )
-"""The kind of each reason, by the words that it begins with; the first that fits counts. A value comes after these words."""
+"""Beginnings of the reasons, the first that fits counts; a value comes after these words."""
 
 log = structlog.get_logger(__name__)
 
@@ -67,12 +67,12 @@ class _Key(Struct, frozen=True):
 
 
 def kind_of_reason(reason: str) -> RejectionReason:
-    """Returns the kind of a reason that a receipt gives in words."""
+    """Kind of a reason that a receipt gives in words."""
     return next((kind for kind, words in _WORDS if words.match(reason)), RejectionReason.OTHER)
 
 
 def field_of(where: str, target: Target) -> str:
-    """Returns the field of a rejection as it is counted: a column of the schema or a member of a record; empty for any other."""
+    """Field as it is counted: a column of the schema or a member of a record; empty for any other."""
     name = where.removeprefix("features.").removeprefix("meta.")
     schema, outputs = target.schema, target.outputs
     known = {column.name for column in (*schema.features, *schema.meta)} | {outputs.prediction, outputs.probability, outputs.label}
@@ -80,12 +80,12 @@ def field_of(where: str, target: Target) -> str:
 
 
 def part_of(where: str, reason: str, target: Target) -> RejectedPart:
-    """Returns what is counted of a rejection that a receipt gives in words."""
+    """Counted part of a rejection that a receipt gives in words."""
     return RejectedPart(kind_of_reason(reason), field_of(where, target))
 
 
 class RejectionLog:
-    """Counts of one process. Belongs to one event loop; what a killed process had not yet stored, at most a second's, is lost."""
+    """Counts of one process, a killed one loses at most a second's. Belongs to one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -103,7 +103,7 @@ class RejectionLog:
         field: str = "",
         records: int = 1,
     ) -> None:
-        """Adds records that were not stored. The caller makes sure that `field` is a name that we know, not a value of the sender."""
+        """Adds records that were not stored. `field` must be a name that we know, not a value of the sender."""
         key = _Key(deployment_no, hour_of(now), source, kind, reason, field)
         if key not in self._counts and len(self._counts) >= MAX_COUNTS:
             key = _Key(deployment_no, hour_of(now), source, kind, reason, "")
@@ -121,7 +121,7 @@ class RejectionLog:
             self.note(deployment_no, part.reason, source=source, kind=kind, now=now, field=part.field, records=records)
 
     async def store(self) -> None:
-        """Stores what was counted so far. If the database is away, it stays counted and is stored later."""
+        """Stores the counts, now or, if the database is away, later."""
         taken, self._counts = self._counts, Counter()
         if not taken:
             return
@@ -146,7 +146,7 @@ class RejectionLog:
             await self.store()
 
     async def stop(self) -> None:
-        """Stores what was counted."""
+        """Stores the counts a last time."""
         if self._task is not None:
             self._task.cancel()
         await self.store()

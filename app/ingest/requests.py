@@ -15,7 +15,6 @@ from .pairs import check_pairs
 from .plan import IngestPlan
 
 LABEL = "label"
-"""Name of the label, or of its column, unless another one is given."""
 
 _NATIVE = frozenset({"records"})
 _PAYLOAD_FORMS = "must be {records: […]}, or a logged pair {request, response} or an array of them"
@@ -23,11 +22,10 @@ _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or 
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
-    """One request to log records. `encoding` is its Content-Encoding; `label` the label's column of feedback in forms that name columns.
+    """One request to log records. `encoding` is its Content-Encoding; `label` the label's column in feedback.
 
-    With `first_time_counts`, a record that is sent again with another time is a duplicate of the stored one, whose time stays. With
-    `without_offset_is_utc`, a time that states no offset is UTC, and is not refused.
-    Large bodies of one `actor` wait for each other before those of another one do.
+    With `first_time_counts`, a record that is sent again with another time is a duplicate of the stored one.
+    `without_offset_is_utc` concerns times. Large bodies of one `actor` wait for each other.
     """
 
     body: bytes
@@ -42,7 +40,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
 
 
 def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    """Returns the payload records that were sent.
+    """Payload records that were sent.
 
     Raises:
         InvalidInput: the body as a whole cannot be read; the field says where.
@@ -72,7 +70,7 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) ->
 
 
 def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedFeedback:
-    """Returns the feedback records that were sent.
+    """Feedback records that were sent.
 
     Raises:
         InvalidInput, TooLarge, UnsupportedMediaType: as `read_payload`.

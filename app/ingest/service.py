@@ -1,4 +1,4 @@
-"""The story of a batch: read, check by the schema, write durably, return a receipt for each record."""
+"""Reads a batch, checks it by the schema, writes it durably, and returns a receipt for each record."""
 
 import asyncio
 from collections import Counter
@@ -46,21 +46,19 @@ _PAUSE_SECONDS = 0.05
 _MOST_PLANS = 1000
 
 _INLINE_BYTES = 2 * 1024 * 1024
-"""Bytes below which a body is read on the event loop (a few milliseconds); larger and compressed ones in a thread, to let others run."""
+"""Shorter bodies are read on the event loop (a few milliseconds); larger and compressed ones in a thread."""
 
 _INLINE_CALL_BYTES = 64 * 1024
 """The same for a body of a model's call, which is read in several formats until one fits."""
 
 _LARGE_AT_ONCE = 2
-"""Max bodies read in threads at the same time: each may take hundreds of megabytes meanwhile."""
+"""Max bodies read in threads at once: each may take hundreds of megabytes."""
 
 _C = TypeVar("_C", bound=Checked)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind(Generic[_C]):
-    """The differences between payload and feedback."""
-
     name: LogKind
     read: Callable[[LogRequest, IngestPlan, StatedTimes], _C]
     encode: Callable[[_C, IngestPlan, StatedTimes, list[str], "list[int] | range"], Batch]
@@ -106,7 +104,7 @@ class Ingestion:
         await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
-        """Returns the plan by which the deployment's records are checked: that in memory, which may be of an older version, or a new one.
+        """Plan of the deployment, which may be of an older version.
 
         Raises:
             NotFound: there is no such deployment.
@@ -115,7 +113,7 @@ class Ingestion:
         return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Stores payload records and returns their receipt, after the durable commit.
+        """Stores payload records durably and returns their receipt.
 
         Raises:
             InvalidInput: the body as a whole cannot be read.
@@ -127,19 +125,11 @@ class Ingestion:
         return await self._log(_PAYLOAD, deployment_id, request, now)
 
     async def log_feedback(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Stores feedback records and returns their receipt, after the durable commit.
-
-        Raises:
-            InvalidInput, TooLarge, UnsupportedMediaType, NotFound, Unavailable: as `log_payload`.
-        """
+        """Stores feedback records durably and returns their receipt; raises as `log_payload`."""
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Returns the receipt that payload records would get, and stores nothing. Stored records of the same ids are not looked for.
-
-        Raises:
-            InvalidInput, TooLarge, UnsupportedMediaType, NotFound, Unavailable: as `log_payload`.
-        """
+        """Receipt that payload records would get, apart from stored ids; raises as `log_payload`."""
         plan, moments = await self._fresh_plan(deployment_id), StatedTimes(now, historical=False)
         checked = read_payload(request, plan, moments)
         if checked.indexes:
@@ -151,17 +141,16 @@ class Ingestion:
     async def log_exchange(
         self, deployment_id: str, exchange: Exchange, codec: Codec | None, *, source: RecordSource, now: datetime
     ) -> Receipt:
-        """Stores the records of one call of a model, as `log_payload` does; sent again, they are duplicates.
+        """Stores the records of one call; sent again, they are duplicates. Raises as `log_payload`.
 
         Raises:
-            InvalidInput, TooLarge, UnsupportedMediaType, NotFound, Unavailable: as `log_payload`.
             ScoringFailed: the answer has no usable prediction for each record.
         """
 
         def read(_request: LogRequest, plan: IngestPlan, _moments: StatedTimes) -> CheckedPayload:
             return read_exchange(exchange, plan, codec)
 
-        # Only its size and encoding count: a large body, or one that may become large, is read in a thread.
+        # Only its size and encoding count: a body that is or may become large is read in a thread.
         bodies = (exchange.request, exchange.answer)
         request = LogRequest(
             body=max((one.body for one in bodies), key=len),
@@ -172,15 +161,11 @@ class Ingestion:
         return await self._log(replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES), deployment_id, request, now)
 
     async def current_plan(self, deployment_id: str) -> IngestPlan:
-        """Returns the plan by which the deployment's records are checked, read from the database now.
-
-        Raises:
-            NotFound, Unavailable: as `plan`.
-        """
+        """Plan of the deployment, read from the database now; raises as `plan`."""
         return await self._fresh_plan(deployment_id)
 
     async def store(self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime) -> tuple[list[str], WriteOutcome]:
-        """Stores records that were checked already; returns their ids and the result of the write, after the durable commit.
+        """Stores checked records durably; returns their ids and the result of the write.
 
         Raises:
             StaleTarget: the deployment was changed or deleted since they were checked; nothing was stored.
@@ -239,7 +224,7 @@ class Ingestion:
             )
             raise
         checked.source = request.source
-        # Sent before its erasure but arrived after it: it waited in the spool of a gateway or of a client, for example.
+        # Sent before its erasure but arrived after it, for example from the spool of a client.
         erased = find_erased(checked.ids, plan.target)
         if erased:
             reject(checked, erased, field="id")
@@ -259,7 +244,7 @@ class Ingestion:
         return receipt
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
-        """Returns the batch to write, without records that turn out to be too large once encoded; None if none is left."""
+        """Batch without records that turn out to be too large once encoded; None if none is left."""
         ids = with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         if moments.historical and kind.name == _PAYLOAD.name:
@@ -288,7 +273,7 @@ class Ingestion:
         return plan
 
     async def _require_current(self, plan: IngestPlan) -> None:
-        """Raises StaleTarget if the deployment has changed since the records were checked: an old schema must not refuse them."""
+        """An old schema must not refuse records: raises StaleTarget if the deployment has changed since."""
         fresh = await self._fresh_plan(plan.target.id)
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
             raise StaleTarget([])

@@ -1,4 +1,4 @@
-"""Records over the size limit, found in the lines that are about to be copied into the database."""
+"""Records over the size limit, found in the lines to be copied into the database."""
 
 from collections.abc import Mapping
 
@@ -14,22 +14,22 @@ _PLACED = ("indexes", "times", "debiased", "sample_rates", *_VALUES)
 
 
 def size_problem(size: int) -> str | None:
-    """Returns the problem of a record of that many bytes; None if there is none."""
+    """Problem of a record of that many bytes; None if there is none."""
     if size <= MAX_RECORD_BYTES:
         return None
     return f"has {size:,} bytes as JSON without the columns' names; a record may have at most {MAX_RECORD_BYTES:,}"
 
 
 def size_of(*values: object) -> int:
-    """Returns the bytes of a record's values as JSON in UTF-8."""
+    """Bytes of a record's values as JSON in UTF-8."""
     return len(_ENCODER.encode(values))
 
 
 def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
-    """Returns the problem of each record that is too large, by position; `lines` are the records as they are to be copied."""
+    """Problem of each record that is too large, by position; `lines` are the records as they are to be copied."""
     if len(lines) <= MAX_RECORD_BYTES:
         return {}
-    # A line holds a record's JSON and more, so that a short one needs no second look.
+    # A line holds a record's JSON and more: a short one needs no second look.
     lengths = list(map(len, lines.split(b"\n")))
     if max(lengths) <= MAX_RECORD_BYTES:
         return {}

@@ -7,7 +7,7 @@ from .cells import CHECKS, CellRefused, Check, Json
 
 
 def check_for(column: Column, key: bytes | None) -> Check:
-    """Returns the check of a column's values, which returns the form to store: None for a value in none of the groups.
+    """Check that returns the form to store: None for a value in none of the groups.
 
     Raises:
         ValueError: the column needs a key, and there is none.

@@ -1,7 +1,7 @@
-"""A quick look at a whole body that nearly always shows that it is strict JSON, without parsing it a second time.
+"""A quick look at a body that nearly always shows that it is strict JSON, without parsing it again.
 
-Decoders keep the last of two members of one name, and read 1e-400 as 0. Parsing by hand would cost more than everything else, so
-members are counted instead: an object of two equal names has more of them in the text than in the decoded value.
+Decoders keep the last of two members of one name, and read 1e-400 as 0. An object of two equal names has more
+members in the text than in the decoded value.
 """
 
 import re
@@ -25,7 +25,7 @@ Two expressions, because the search for one that begins with fixed characters is
 
 
 def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
-    """Returns whether a quick look at the body shows that no member was named twice and no number vanished.
+    """Whether a quick look shows that no member was named twice and no number vanished.
 
     `members` is the number decoded; `times` of their values are points in time, each with two colons or more.
     """
@@ -36,7 +36,7 @@ def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
 
 
 def require_strict_body(body: bytes, decoded: Any) -> None:  # noqa: ANN401 - whatever JSON holds
-    """Refuses a body, which was decoded to this value, if it is not strict JSON.
+    """Refuses a body, decoded to this value, that is not strict JSON.
 
     Raises:
         InvalidInput: a member is named twice in one object, or a number is so small that it was read as 0.
@@ -47,7 +47,7 @@ def require_strict_body(body: bytes, decoded: Any) -> None:  # noqa: ANN401 - wh
 
 
 def _most_members(body: bytes) -> int | None:
-    """Returns the quotes before a colon: all members of objects, and lookalikes in texts. None where a number may have vanished."""
+    """Quotes before a colon: all members of objects, and lookalikes in texts. None where a number may have vanished."""
     # Searches of bytes fetch no memory; that of a single byte is the fastest by far.
     if _may_hold_vanished(body):
         return None
@@ -61,7 +61,7 @@ def _may_hold_vanished(body: bytes) -> bool:
 
 
 def _members(decoded: Any, enough: int) -> int:  # noqa: ANN401 - as above
-    """Returns the number of members of all objects in the value, from the outside in, stopping at `enough` of them."""
+    """Members of all objects in the value, counted up to `enough`."""
     found, layer = 0, [decoded]
     while layer and found < enough:
         deeper: list[Any] = []

@@ -1,1 +1,1 @@
-"""Code that the API and the pages share: who asks, the request's transaction, pages of lists, errors as answers."""
+"""Code that the API and the pages share."""

@@ -1,7 +1,7 @@
-"""The typed aliases that a route's signature is made of: the caller, the permission, the deployment.
+"""The typed aliases of a route's signature: the caller, the permission, the deployment.
 
-A request is one transaction. `scope="function"` ends it before the answer is sent: with FastAPI's default a failed commit would
-still be answered 200.
+`scope="function"` ends the request's transaction before the answer: else a failed commit would be answered
+200.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -28,16 +28,16 @@ DeploymentId = Annotated[
 
 
 IS_INNER = "is_inner"
-"""Member of the state of a request that a face makes in the name of another one."""
+"""In the state of a request that a face makes in the name of another one."""
 
 
 def provide_services(scope: Scope, services: Services) -> None:
-    """Puts the services into the scope of a request, where `services_of` finds them."""
+    """Puts the services into the scope of a request."""
     scope.setdefault("state", {})["services"] = services
 
 
 async def services_of(request: Request) -> Services:
-    """Returns the services that the composition root opened."""
+    """Services that the composition root opened."""
     services: Services = request.state.services
     return services
 
@@ -48,21 +48,21 @@ ServicesIn = Annotated[Services, Depends(services_of)]
 async def turn(services: ServicesIn) -> AsyncIterator[None]:
     """Holds a place among the requests that may hold a connection.
 
-    Without it the thread pool could fill up with requests that wait for a connection, while those that hold one wait for a thread.
+    Else requests that wait for a connection fill the thread pool, and those that hold one wait for a thread.
     """
     async with services.turns:
         yield
 
 
 def let_replica_answer(scope: Scope) -> None:
-    """Notes that the request is one for a page and only reads, so that a replica may answer it."""
+    """Notes that the request only reads for a page, so that a replica may answer it."""
     scope["state"]["may_read_replica"] = scope["method"] in {"GET", "HEAD"}
 
 
 def transaction(request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]) -> Iterator[Session]:
     """Yields the request's one transaction."""
     if services.replica is not None and request.scope["state"].get("may_read_replica", False):
-        # Its audit event is written by the layer around it: a replica takes none.
+        # The layer around it writes its audit event: a replica takes none.
         with services.replica.transaction() as session:
             yield session
         return
@@ -77,7 +77,7 @@ SessionIn = Annotated[Session, Depends(transaction, scope="function")]
 
 
 async def now() -> datetime:
-    """Returns the moment of the request."""
+    """Moment of the request."""
     return utc_now()
 
 
@@ -85,7 +85,7 @@ NowIn = Annotated[datetime, Depends(now)]
 
 
 async def principal_of(request: Request) -> Principal:
-    """Returns the holder of the key that was sent, as the gate found it."""
+    """Holder of the key that was sent, as the gate found it."""
     principal: Principal = request.state.principal
     return principal
 
@@ -94,7 +94,7 @@ AnyKey = Annotated[Principal, Depends(principal_of)]
 
 
 def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
-    """Returns a dependency: the caller, if the role has the permission (for which deployments is decided where one is found)."""
+    """A dependency: the caller, if the role has the permission, for whichever deployments."""
 
     async def check(principal: AnyKey) -> Principal:
         principal.require_role(permission)
@@ -111,7 +111,7 @@ Admin = Annotated[Principal, Depends(allowed(Permission.ADMIN))]
 
 
 async def whole_manager(principal: Manager) -> Principal:
-    """Returns a caller who may change what belongs to the whole installation; it is refused before its body is read."""
+    """A caller who may change the whole installation; refused before the body is read."""
     principal.require(Permission.MANAGE)
     return principal
 
@@ -120,7 +120,7 @@ WholeManager = Annotated[Principal, Depends(whole_manager)]
 
 
 async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:
-    """Returns the stored deployments, in the request's transaction."""
+    """Stored deployments, in the request's transaction."""
     return Deployments(session, services.secret_box)
 
 
@@ -128,22 +128,22 @@ DeploymentsIn = Annotated[Deployments, Depends(deployments_in)]
 
 
 def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Returns the deployment in the address, if the caller may read it."""
+    """Deployment in the address, if the caller may read it."""
     return _require_seen(principal, deployments.get(deployment_id))
 
 
 def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Returns the deployment in the address, if the caller may log records of it; it is there until the answer."""
+    """Deployment in the address, if the caller may log records of it; it is there until the answer."""
     return _require_seen(principal, deployments.get_for_log(deployment_id))
 
 
 def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Returns the deployment in the address, if the caller may change it or start checks of it."""
+    """Deployment in the address, if the caller may change it or start checks of it."""
     return _require_seen(principal, deployments.get(deployment_id))
 
 
 def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Returns the deployment that `managed` does, locked: no other request can change it or its monitor until the answer."""
+    """Like `managed`; no other request can change the deployment or its monitor until the answer."""
     return _require_seen(principal, deployments.get_for_change(deployment_id))
 
 
@@ -151,10 +151,10 @@ ReadableDeployment = Annotated[Deployment, Depends(readable)]
 
 
 def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
-    """Returns if the deployment's records are logged, or if the caller must not see it: the route refuses that in its own order.
+    """Refuses a deployment whose records are not logged, unless the caller must not see it: the route refuses that.
 
     Raises:
-        Conflict: they lie in your own tables, where single records are not looked at.
+        Conflict: the records lie in your own tables, where single records are not looked at.
     """
     try:
         deployment = _require_seen(principal, deployments.get(deployment_id))
@@ -169,7 +169,6 @@ def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id:
 
 
 NEEDS_LOGGED = Depends(require_logged)
-"""For routes that read single records from the database."""
 LoggableDeployment = Annotated[Deployment, Depends(loggable)]
 ManagedDeployment = Annotated[Deployment, Depends(managed)]
 LockedDeployment = Annotated[Deployment, Depends(locked)]

@@ -9,13 +9,13 @@ from starlette.types import Scope
 from ..settings import Network
 
 _IPV6_BITS = 64
-"""Bits of an IPv6 address that distinguish clients: one client commonly has all addresses that share them."""
+"""One client commonly has all addresses that share them."""
 
 
 def client_address(scope: Scope, trusted: Sequence[Network]) -> str:
-    """Returns the address that a request came from; `` over a Unix socket.
+    """Address that a request came from; empty over a Unix socket.
 
-    `X-Forwarded-For` is read from its end, and only as far as trusted proxies wrote it: the rest may be made up.
+    `X-Forwarded-For` is read from its end, only as far as trusted proxies wrote it: the rest may be made up.
     """
     address = scope["client"][0] if scope.get("client") else ""
     if not trusted:
@@ -32,7 +32,7 @@ def client_address(scope: Scope, trusted: Sequence[Network]) -> str:
 
 
 def client_of(address: str) -> str:
-    """Returns the part of an address that distinguishes clients: the address itself, or the /64 of an IPv6 address."""
+    """The address itself, or the /64 of an IPv6 address."""
     parsed = _parse(address) if ":" in address else None
     if isinstance(parsed, IPv6Address):
         return str(ip_network((parsed, _IPV6_BITS), strict=False))
@@ -40,7 +40,7 @@ def client_of(address: str) -> str:
 
 
 def is_within(address: str, networks: Sequence[Network]) -> bool:
-    """Returns whether the address lies in one of the networks."""
+    """Whether the address lies in one of the networks."""
     parsed = _parse(address) if networks else None
     return parsed is not None and any(parsed in network for network in networks)
 

@@ -1,6 +1,6 @@
-"""Audit of requests: every request that may change something, reads records or is refused leaves an event before it is answered.
+"""Audit: a request that may change something, reads records or is refused leaves an event before its answer.
 
-Requests of ingestion do not pass this layer: they are counted, and their records name themselves.
+Ingestion is not audited: its records name themselves.
 """
 
 import asyncio
@@ -27,20 +27,19 @@ from .problems import problem_response
 from .routes import NO_ROUTE, route_of
 
 READ, MADE, REFUSED, FAILED = "records.read", "request.made", "request.refused", "request.failed"
-"""Actions of requests that leave no entry among the activities, which would say more."""
 
 UNAUTHENTICATED = "request.unauthenticated"
 
 _MAX_ID = 1000
 _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
-"""Pattern of the names of query parameters that are kept; their values may be about people."""
+"""Names of query parameters that are kept; their values may be about people."""
 
 log = structlog.get_logger("evenhand.audit")
 
 
 @dataclass(slots=True)
 class RequestOrigin:
-    """Source of the events of one request. `events` counts those that were inserted, `reads_records` says that its route reads records."""
+    """Source of the events of one request; `events` counts those that were inserted."""
 
     scope: Scope
     events: int = 0
@@ -48,24 +47,24 @@ class RequestOrigin:
 
     @property
     def address(self) -> str:
-        """Returns the client's address."""
+        """The client's address."""
         found: str = self.scope["state"]["client_address"]
         return found
 
     @property
     def request_id(self) -> str:
-        """Returns the id that the answer and the log have."""
+        """Id that the answer and the log have."""
         found: str = self.scope["state"]["request_id"]
         return found
 
     @property
     def route(self) -> str:
-        """Returns the method and the template of the address, without the ids in it."""
+        """Method and the template of the address, without the ids in it."""
         return f"{self.scope['method']} {route_of(self.scope)}"
 
     @property
     def principal(self) -> Principal | None:
-        """Returns the caller, if the gate let the request in."""
+        """Caller, if the gate let the request in."""
         found: Principal | None = self.scope["state"].get("principal")
         return found
 
@@ -74,7 +73,7 @@ class RequestOrigin:
         self.events += action != READ or self.scope["method"] in READING
 
     def action_of(self, status: int) -> str | None:
-        """Returns the action of the event that is missing when the request is answered with that status; None if none is."""
+        """Action of the event that is missing at an answer with that status; None if none is."""
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
@@ -83,7 +82,7 @@ class RequestOrigin:
             return done if is_audited and not self.events else None
         if status == HTTPStatus.FORBIDDEN:
             return REFUSED
-        # Without a route there was nothing to change. The database that is away cannot keep an event, and nothing was changed in it.
+        # Without a route there was nothing to change; a database that is away was not changed.
         if not is_audited or route_of(self.scope) == NO_ROUTE or status == HTTPStatus.SERVICE_UNAVAILABLE:
             return None
         return REFUSED if status < HTTPStatus.INTERNAL_SERVER_ERROR else FAILED
@@ -109,7 +108,7 @@ class AuditLayer:
         self._budget = FailureBudget()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, and notes it before its answer begins."""
+        """Notes the request before its answer begins."""
         # Log-ins leave events of their own, with the name that was tried.
         if scope["type"] != "http" or is_open(scope["path"]) or scope["path"] in self._open_paths or self._exempt(scope):
             await self._app(scope, receive, send)
@@ -157,7 +156,7 @@ class _NotedAnswer:
             await self._send(message)
 
     async def _is_noted(self, action: str, status: int) -> bool:
-        """Returns whether the event is stored, or is one without which the answer may be sent: a refusal reveals nothing."""
+        """Whether the event is stored, or is one without which the answer may be sent: a refusal reveals nothing."""
         try:
             await self._note(self._origin, action, status)
         except (Unavailable, SQLAlchemyError) as error:
@@ -167,7 +166,7 @@ class _NotedAnswer:
 
 
 def note_request(session: Session) -> None:
-    """Inserts the event of the request of this context, if it has none yet, in the transaction that does its work."""
+    """Inserts the event of this context's request, if it has none yet, in the transaction that does its work."""
     origin = current_origin()
     if isinstance(origin, RequestOrigin):
         action = origin.action_of(HTTPStatus.OK)
@@ -176,7 +175,7 @@ def note_request(session: Session) -> None:
 
 
 def require_records(request: Request) -> None:
-    """Returns if the caller may read single records, and notes that the request reads some.
+    """Notes that the request reads single records.
 
     Raises:
         Forbidden: the caller's role sees figures only.
@@ -200,14 +199,14 @@ def _mark_records_read() -> None:
 
 
 READS_RECORDS = Depends(require_records)
-"""Dependency of every route whose answer holds values of single records: refuses roles that see figures only."""
+"""Of every route whose answer holds values of single records."""
 
 SHOWS_RECORDS = Depends(_mark_shown_records)
-"""Dependency of a page that shows records next to other things: the page leaves the records out for roles that see figures only."""
+"""Of a page that leaves out its records for roles that see figures only."""
 
 
 def request_details(scope: Scope) -> dict[str, object]:
-    """Returns the ids in the address, but for the deployment's, and the names of its query parameters."""
+    """Ids in the address, but for the deployment's, and the names of its query parameters."""
     ids = {name: _clean(value) for name, value in scope.get("path_params", {}).items() if name != "deployment_id"}
     names = sorted({name for name in QueryParams(scope["query_string"]) if _PARAMETER.fullmatch(name)})
     return {"ids": ids, "parameters": names}

@@ -1,7 +1,6 @@
-"""Compressed answers for files that are the same for everybody.
+"""Compressed answers, for files that are the same for everybody only.
 
-Only these: an answer that holds data of a caller next to a text of another one could reveal the data by its length (BREACH), and an
-answer that is streamed would wait for its end.
+Compressed data of a caller next to a text of another one could reveal itself by its length (BREACH).
 """
 
 import gzip
@@ -16,7 +15,7 @@ MAX_FILES = 128
 
 
 def file_response(scope: Scope, content: bytes, media_type: str, *, cache_control: str) -> Response:
-    """Returns the answer with a public file, compressed where the caller says that it reads gzip."""
+    """Answer with a public file, compressed where the caller reads gzip."""
     headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
     if _accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
         content = _compress(content)
@@ -34,6 +33,6 @@ def _accepts_gzip(sent: str) -> bool:
     for one in sent.lower().split(","):
         name, _, weight = one.partition(";")
         if name.strip() == "gzip":
-            # A weight of zero, however it is written, means that the form is not wanted.
+            # A weight of zero, however it is written, refuses the form.
             return not weight.strip().startswith("q=") or weight.strip(" q=0.") != ""
     return False

@@ -1,8 +1,8 @@
-"""The gate: everything but the health routes and the log-in is refused to unknown callers, before a byte of the body is read.
+"""Refuses everything but health and log-in to unknown callers, before a byte of the body is read.
 
-Programs send a key in the Authorization header, browsers the cookie of a session. A browser adds the cookie to every request to
-this host, whichever page caused it; so the gate accepts a change only if the browser says that a page of ours sent the request.
-The same holds for a key typed into a browser's own prompt (HTTP Basic), except that curl sends it too, and does not name a page.
+A browser adds the session's cookie, and a key typed into its prompt (HTTP Basic), to every request to this
+host, whichever page caused it; so a change with the cookie must say that a page of ours sent it. With Basic,
+which curl sends too without naming a page, it must not say that another's did.
 """
 
 import re
@@ -28,19 +28,18 @@ _OPEN = ("/health/", ASSETS)
 LOG_INS = "/v1/log-ins"
 OIDC_LOG_IN = f"{LOG_IN}/oidc"
 _LOG_INS = frozenset({LOG_IN, LOG_INS, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL})
-"""Addresses where people and programs log in."""
 
 _BROWSED = ("/docs", "/openapi.json")
 _OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
-"""Makes a browser ask for the key in its own log-in prompt. Only where people browse: programs are asked for a Bearer token."""
+"""Only where people browse: programs are asked for a Bearer token."""
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 
 
 class KeyGate:
-    """Stores the caller in the request's state, as `principal`. `open_paths` are open to everybody in addition to `is_open`."""
+    """Stores the caller in the request's state, as `principal`; `open_paths` are open in addition to `is_open`."""
 
     def __init__(self, app: ASGIApp, *, authenticator: Authenticator, open_paths: Collection[str] = ()) -> None:
         self._app = app
@@ -87,34 +86,33 @@ class KeyGate:
 
 
 def require_own_page(scope: Scope, authorization: str | None) -> None:
-    """Refuses a change that a page of another host made a browser send with a key that a person had typed into the browser's prompt.
+    """Refuses a change that a page of another host made a browser send with HTTP Basic.
 
     Raises:
         Forbidden: the request is such a change.
     """
-    # A browser sends a key by itself once a person has typed it into its prompt.
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
     if is_typed and scope["method"] not in READING and is_from_another_page(Headers(scope=scope)):
         raise Forbidden("A page of another host sent this. A browser may change things here only from a page of this service.")
 
 
 def is_open(path: str) -> bool:
-    """Returns whether the address is open to everybody: health, style sheets, and the addresses to log in."""
+    """Whether the address is open to everybody: health, style sheets, and the addresses to log in."""
     return path.startswith(_OPEN) or path in _LOG_INS
 
 
 def is_of_programs(path: str) -> bool:
-    """Returns whether the address belongs to the API and not to the pages."""
+    """Whether the address belongs to the API and not to the pages."""
     return path.startswith(_OF_PROGRAMS)
 
 
 def is_read_by_a_person(scope: Scope) -> bool:
-    """Returns whether the caller expects a page: a browser's request for an address that is not the API's."""
+    """Whether a browser asks for an address that is not the API's."""
     return not is_of_programs(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def is_opened_by_a_person(scope: Scope) -> bool:
-    """Returns whether a browser opens an address of the API as a page of its own: a report, or figures as JSON. Downloads are none.
+    """Whether a browser opens an address of the API as a page, not as a download.
 
     A browser would keep the log-in page under the name of a download.
     """
@@ -125,30 +123,30 @@ def is_opened_by_a_person(scope: Scope) -> bool:
 
 
 def is_over_https(scope: Scope) -> bool:
-    """Returns whether the browser came over HTTPS, here or to a proxy in front.
+    """Whether the browser came over HTTPS, here or to a proxy in front.
 
-    The proxy's header needs no proof: a client that makes it up gets a cookie that its own browser does not keep.
+    The proxy's header needs no proof: who makes it up gets a cookie that their own browser does not keep.
     """
     return "https" in {scope["scheme"], Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip().lower()}
 
 
 def session_cookie(scope: Scope) -> str:
-    """Returns the name of the session's cookie. Over HTTPS it is one that browsers let only this host set, and only over HTTPS."""
+    """Name of the session's cookie; over HTTPS browsers let only this host set it, and only over HTTPS."""
     return SECURE_COOKIE if is_over_https(scope) else COOKIE
 
 
 def session_token(scope: Scope) -> str | None:
-    """Returns the token in the session's cookie, if there is one. Cookies of other services on the host may have any form."""
+    """Token in the session's cookie; cookies of other services on the host may have any form."""
     return _read_cookie(scope, session_cookie(scope), TOKEN)
 
 
 def pending_cookie(scope: Scope) -> str:
-    """Returns the name of the cookie of a log-in that was begun at the issuer."""
+    """Name of the cookie of a log-in that was begun at the issuer."""
     return pending.SECURE_COOKIE if is_over_https(scope) else pending.COOKIE
 
 
 def pending_log_in(scope: Scope) -> str | None:
-    """Returns the text of the cookie of a log-in that was begun at the issuer, if there is one."""
+    """Text of that cookie, if there is one."""
     return _read_cookie(scope, pending_cookie(scope), pending.COOKIE_FORM)
 
 
@@ -160,7 +158,7 @@ def _read_cookie(scope: Scope, wanted: str, form: re.Pattern[str]) -> str | None
 
 
 def _drop_other_cookies(scope: Scope) -> None:
-    """Removes all cookies but ours. FastAPI reads all, and Python before 3.11.10 takes seconds for a long quoted one."""
+    """FastAPI reads all cookies, and Python before 3.11.10 takes seconds for a long quoted one."""
     kept = {session_cookie(scope): session_token(scope)}
     if scope["path"] == CALLBACK:
         kept[pending_cookie(scope)] = pending_log_in(scope)
@@ -170,7 +168,7 @@ def _drop_other_cookies(scope: Scope) -> None:
 
 
 def is_from_our_page(headers: Headers) -> bool:
-    """Returns whether the browser says that a page of this very host sent the request; if it says nothing, False."""
+    """Whether the browser says that a page of this very host sent the request."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -179,7 +177,7 @@ def is_from_our_page(headers: Headers) -> bool:
 
 
 def is_from_another_page(headers: Headers) -> bool:
-    """Returns whether the browser says that a page of another host sent the request; if it says nothing, False."""
+    """Whether the browser says that a page of another host sent the request."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site not in {"same-origin", "none"}

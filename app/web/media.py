@@ -32,7 +32,7 @@ def reads_body(endpoint: _Endpoint) -> _Endpoint:
 
 
 async def understood_only(request: Request) -> None:
-    """Returns if there is no body, or one that is strict JSON, or one of a type that the route takes in addition.
+    """Refuses a body that is neither strict JSON nor of another type that the route takes.
 
     Raises:
         UnsupportedMediaType: the body is declared as something else, or not at all.
@@ -49,11 +49,11 @@ async def understood_only(request: Request) -> None:
             f"one of the content types application/json, {', '.join(others)}" if others else "JSON with the content type application/json"
         )
         raise UnsupportedMediaType(f"Send {wanted}; found {media_type or 'none'!r}.")
-    # A route that takes other types, too, reads the body itself, because it may be too large for memory.
+    # Such a route reads the body itself, because it may be too large for memory.
     if not others and request.scope["endpoint"] not in _READ_BY_THEMSELVES:
         require_strict(await request.body())
 
 
 def is_json(media_type: str) -> bool:
-    """Returns whether a content type is that of JSON."""
+    """Whether a content type is that of JSON."""
     return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))

@@ -1,6 +1,6 @@
-"""The layer around every request, the ingestion routes included: a request id, one log line, counters, safe headers.
+"""The layer around every request, ingestion included: a request id, one log line, counters, safe headers.
 
-Pure ASGI, so that it costs little and does not buffer bodies and answers.
+Pure ASGI, so that bodies and answers are not buffered.
 """
 
 import re
@@ -38,7 +38,7 @@ SAFE_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""Headers of every answer, which is data of one caller; only the documentation page loads anything, and sends its own."""
+"""Answers are data of one caller; only the documentation page loads anything, and sends its own."""
 
 log = structlog.get_logger("evenhand.http")
 
@@ -61,7 +61,7 @@ class RequestContext:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         sent_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
-        # A copy, because the server hands every request the same state object of the lifespan.
+        # A copy: the server hands every request the same state of the lifespan.
         client = client_address(scope, self._trusted_proxies)
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "client_address": client}
         bind_request_id(request_id)
@@ -69,7 +69,7 @@ class RequestContext:
         began = monotonic_seconds()
         try:
             await self._app(scope, receive, answer.send)
-        except Exception:  # the last line of defence: an unforeseen error is logged once, and answered
+        except Exception:  # an unforeseen error is logged once, and answered
             log.exception("request failed", method=scope["method"], route=route_of(scope))
             if answer.status is None:
                 await unexpected_response(request_id)(scope, receive, answer.send)
@@ -78,10 +78,10 @@ class RequestContext:
 
 
 class BodyLimit:
-    """Answers 413 to a body over the limit: at once where its length is announced, else as soon as it exceeds the limit.
+    """Answers 413 to a body over the limit: at once where its length is announced, else as soon as it exceeds it.
 
-    Bodies count in `room` until the answer, so that those of one key leave memory for others; forms to log in have no key. Requests
-    that are `exempt` limit their bodies themselves.
+    Bodies count in `room` until the answer, so that those of one key leave memory for others; forms to log in
+    have no key. `exempt` requests limit their bodies themselves.
     """
 
     def __init__(self, app: ASGIApp, *, max_bytes: int, room: Room | None = None, exempt: Callable[[Scope], bool]) -> None:
@@ -109,8 +109,6 @@ class BodyLimit:
 
 @dataclass(slots=True)
 class _Body:
-    """Counts a body as it arrives."""
-
     _receive: Receive
     _max_bytes: int
     _room: Room | None
@@ -139,8 +137,6 @@ class _Body:
 
 @dataclass(slots=True)
 class _Answer:
-    """Passes an answer on, adds our headers to it and remembers its status."""
-
     _send: Send
     request_id: str
     status: int | None = None
@@ -156,7 +152,7 @@ class _Answer:
 
 
 def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
-    # Only known methods and route templates become labels: a scanner must not be able to create new ones.
+    # Only templates become labels: a scanner must not be able to create new ones.
     route = route_of(scope)
     method = scope["method"] if scope["method"] in _METHODS else "OTHER"
     http_requests.labels(method, route, str(status or "disconnected")).inc()

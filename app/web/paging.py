@@ -22,7 +22,7 @@ PlaceCursor = Annotated[
 
 
 def read_number_cursor(cursor: Cursor = None) -> int:
-    """Returns the number of 64 bits after which the page begins; 0 for the first.
+    """Number of 64 bits after which the page begins; 0 for the first.
 
     Raises:
         InvalidInput: the cursor was not made by this service.
@@ -31,7 +31,7 @@ def read_number_cursor(cursor: Cursor = None) -> int:
 
 
 def read_short_number_cursor(cursor: Cursor = None) -> int:
-    """Returns the number of 32 bits after which the page begins; 0 for the first. For deployments, keys, users, versions.
+    """The same of 32 bits: for deployments, keys, users, versions.
 
     Raises:
         InvalidInput: the cursor was not made by this service.
@@ -40,14 +40,14 @@ def read_short_number_cursor(cursor: Cursor = None) -> int:
 
 
 def cut(items: Sequence[Item], limit: int, number_of: Callable[[Item], int]) -> tuple[Sequence[Item], str | None]:
-    """Returns the page and the cursor of the next one. The caller asked for one item more than `limit`."""
+    """Page and the cursor of the next one, of one item more than `limit`."""
     return _cut_page(items, limit, lambda item: number_of(item).to_bytes(8))
 
 
 def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
-    """Returns the place after which the page begins, for lists that no single number orders; None for the first page.
+    """Place after which the page begins, for lists that no single number orders; None for the first page.
 
-    `form` is the type of the place, which checks what its members may be.
+    The type `form` checks what its members may be.
 
     Raises:
         InvalidInput: the cursor was not made by this service.
@@ -63,12 +63,12 @@ def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
 def cut_at_place(
     items: Sequence[Item], limit: int, place_of: Callable[[Item], object], *, is_cut: bool = False
 ) -> tuple[Sequence[Item], str | None]:
-    """Returns the same as `cut`, with the cursors that `read_place_cursor` reads. `is_cut` says that there are more than were read."""
+    """Like `cut`, for `read_place_cursor`. `is_cut`: there are more than were read."""
     return _cut_page(items, limit, lambda item: msgspec.json.encode(place_of(item)), is_cut=is_cut)
 
 
 def encode_place(place: object) -> str:
-    """Returns the cursor of a place, for `read_place_cursor`, if the next page need not begin after the last item of this one."""
+    """Cursor of a place that need not be the last item's of this page."""
     return _encode(msgspec.json.encode(place))
 
 

@@ -1,7 +1,4 @@
-"""Query parameters: a route takes each one that it declares once, and refuses everything else.
-
-A parameter that is ignored looks like one that was understood, and the answer is of other data than the caller asked for.
-"""
+"""Refuses query parameters that the route does not declare: ignored, they would look understood."""
 
 import difflib
 from collections import Counter
@@ -23,20 +20,20 @@ _LONGEST = 100
 
 
 async def known_parameters_only(request: Request) -> None:
-    """Returns if the query holds only parameters of the route, each once unless it is a list.
+    """Refuses parameters that the route lacks, and repeated ones that are no lists.
 
     Raises:
-        InvalidInput: it holds another, or one twice; names each as `query.` and its name.
+        InvalidInput: names each as `query.` and its name.
     """
     if request.scope["query_string"]:
         require_parameters([name for name, _ in request.query_params.multi_items()], declared_parameters(request.scope["route"]))
 
 
 def require_parameters(sent: Sequence[str], known: Mapping[str, bool]) -> None:
-    """Returns if each name that was sent is known and, unless it may be repeated (True), was sent once.
+    """Refuses names that are not known, and repeated ones whose value in `known` is False.
 
     Raises:
-        InvalidInput: names each that is not, with the known ones and the most likely of them.
+        InvalidInput: names each, with the known ones and the most likely of them.
     """
     problems = []
     for name, times in Counter(sent).items():
@@ -50,7 +47,7 @@ def require_parameters(sent: Sequence[str], known: Mapping[str, bool]) -> None:
 
 
 def declared_parameters(route: APIRoute) -> Mapping[str, bool]:
-    """Returns the names of the query parameters of the route and its dependencies, in order; True: it is a list and may be repeated."""
+    """Names of the query parameters of the route and its dependencies, in order; True: it may be repeated."""
     return MappingProxyType(dict(_list_declared(route.dependant)))
 
 

@@ -37,14 +37,14 @@ from ..errors import (
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
-"""Max bytes of every body but those of the ingestion routes, which state their own limit."""
+"""Max bytes of every body but those of the ingestion routes."""
 
 _TYPES = "urn:evenhand:problem:"
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemKind:
-    """One row of the table: the status, and the word and title of this kind of problem."""
+    """One row of the table."""
 
     status: int
     word: str
@@ -52,7 +52,7 @@ class ProblemKind:
 
     @property
     def type(self) -> str:
-        """Returns the URI by which programs may distinguish kinds."""
+        """URI by which programs may distinguish kinds."""
         return f"{_TYPES}{self.word}"
 
 
@@ -88,12 +88,12 @@ _HEADERS: Mapping[int, Mapping[str, str]] = {
 
 
 def kind_of(error: EvenhandError) -> ProblemKind:
-    """Returns the row of an error's class, or of the nearest class above it that has one."""
+    """Row of an error's class, or of the nearest class above it that has one."""
     return next((KINDS[kind] for kind in type(error).__mro__ if kind in KINDS), INTERNAL)
 
 
 def problem_response(error: EvenhandError, request_id: str | None) -> Response:
-    """Returns the answer to an error raised on purpose."""
+    """Answer to an error raised on purpose."""
     kind = kind_of(error)
     problems = error.problems if isinstance(error, InvalidInput) else ()
     response = response_of(kind, str(error), request_id, problems=problems)
@@ -105,14 +105,14 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
 
 
 def only_post(sentence: str, request_id: str) -> Response:
-    """Returns the refusal of every method but POST, for routes that the framework does not know."""
+    """Refusal of every method but POST, for routes that the framework does not know."""
     refusal = response_of(ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id)
     refusal.headers["Allow"] = "POST"
     return refusal
 
 
 def response_of(kind: ProblemKind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = ()) -> Response:
-    """Returns a problem document of that kind."""
+    """A problem document of that kind."""
     document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
     if problems:
         document["errors"] = [{"field": problem.field, "message": problem.message} for problem in problems]
@@ -123,12 +123,12 @@ def response_of(kind: ProblemKind, detail: str, request_id: str | None, *, probl
 
 
 def body_too_large(max_bytes: int = MAX_BODY_BYTES) -> TooLarge:
-    """Returns the error of a body over the limit; without one, that of the ordinary routes."""
+    """Error of a body over the limit."""
     return TooLarge(f"The body is larger than {max_bytes:,} bytes.")
 
 
 def install(app: FastAPI) -> None:
-    """Makes the application answer every error with a problem document."""
+    """Answers every error of the application with a problem document."""
     app.add_exception_handler(EvenhandError, _answer_own)
     app.add_exception_handler(RequestValidationError, _answer_validation)
     app.add_exception_handler(HTTPException, _answer_http)
@@ -137,7 +137,7 @@ def install(app: FastAPI) -> None:
 
 
 def field_of(location: Sequence[int | str]) -> str:
-    """Returns a place in a body as people write it: `attributes[0].monitored`; the part of the request it is in is left out."""
+    """A place in a body as people write it: `attributes[0].monitored`, without the part of the request."""
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in inner).lstrip(".")
     return text or str(location[0] if location else "body")
@@ -160,7 +160,7 @@ def _answer_validation(request: Request, error: Exception) -> Response:
 
 
 def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
-    """Returns Pydantic's findings in our words, one per field."""
+    """Pydantic's findings in our words, one per field."""
     problems: dict[str, FieldProblem] = {}
     for item in items:
         field = "body" if item["type"] == "json_invalid" else field_of(item["loc"])
@@ -182,7 +182,6 @@ _PLAIN_WORDS = {
 
 
 def _answer_http(request: Request, error: Exception) -> Response:
-    """Returns the answer to the errors of FastAPI and Starlette: no route, wrong method, unreadable or too large body."""
     status = error.status_code if isinstance(error, HTTPException) else INTERNAL.status
     detail = str(getattr(error, "detail", ""))
     request_id = _find_request_id(request)
@@ -202,17 +201,17 @@ def _answer_http(request: Request, error: Exception) -> Response:
 
 
 def _list_methods(request: Request, of_one_route: str) -> str:
-    """Returns all methods of the address. Starlette names those of the first route there, but each method has a route of its own here."""
+    """Starlette names the methods of the first route of the address; each method has a route of its own here."""
     template = getattr(request.scope.get("route"), "path", "")
     documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
     return ", ".join(sorted(method.upper() for method in documented)) or of_one_route
 
 
 def _answer_unexpected(request: Request, _error: Exception) -> Response:
-    """Answers without details of the cause; the middleware around it logs the traceback under the same request id."""
+    """Answers without details of the cause; the middleware logs the traceback under the same request id."""
     return unexpected_response(_find_request_id(request))
 
 
 def unexpected_response(request_id: str | None) -> Response:
-    """Returns the answer to an unforeseen error."""
+    """Answer to an unforeseen error."""
     return response_of(INTERNAL, "This is our fault, not yours. The log has the details under this request id.", request_id)

@@ -1,4 +1,4 @@
-"""Cursors of a page of payload records, as places in the list: the same for every list of them."""
+"""Cursors of a page of payload records, the same for every list of them."""
 
 from datetime import datetime
 from typing import Annotated
@@ -14,15 +14,11 @@ _Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """A `RecordPlace` as a cursor holds it."""
-
     logged_at: _Moment
     record_no: _Number
 
 
 class _PlaceByGap(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """A `GapPlace` as a cursor holds it."""
-
     # JSON keeps every digit of a float, so that the place compares equal to the stored one.
     gap: Annotated[float, msgspec.Meta(ge=0)] | None
     logged_at: _Moment
@@ -30,7 +26,7 @@ class _PlaceByGap(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | GapPlace | None:
-    """Returns the place after which the page begins; None for the first page.
+    """Place after which the page begins; None for the first page.
 
     Raises:
         InvalidInput: the cursor was not made by this service, or for a list of another order.
@@ -42,17 +38,17 @@ def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | Ga
 
 
 def read_newest_cursor(cursor: str | None) -> RecordPlace | None:
-    """Returns the place after which the page of a list begins that has the newest first; None for the first page.
+    """The same for a list that has the newest first.
 
     Raises:
-        InvalidInput: the cursor was not made by this service, or for a list of another order.
+        InvalidInput: as `read_record_cursor`.
     """
     place = read_place_cursor(cursor, _Place)
     return None if place is None else RecordPlace(place.logged_at, place.record_no)
 
 
 def write_record_cursor(place: RecordPlace | GapPlace | None) -> str | None:
-    """Returns the cursor that `read_record_cursor` reads; None at the end of the list."""
+    """Cursor that `read_record_cursor` reads; None at the end of the list."""
     match place:
         case None:
             return None

@@ -12,7 +12,7 @@ _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-
 
 
 def _require_timestamp(sent: object) -> object:
-    """Returns the value if it is a text; Pydantic would also take numbers, as seconds since 1970."""
+    """Pydantic would also take numbers, as seconds since 1970."""
     if not isinstance(sent, str) or not _TIMESTAMP.fullmatch(sent):
         raise ValueError("must be a timestamp with its time zone, such as 2026-03-01T09:00:00Z")
     return sent

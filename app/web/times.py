@@ -12,7 +12,7 @@ Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.
 
 
 def in_utc(field: str, moment: datetime | None) -> datetime | None:
-    """Returns the moment in UTC; None if none was sent.
+    """Moment in UTC.
 
     Raises:
         InvalidInput: it lies at the edge of the calendar, where UTC has no such moment.

@@ -1,1 +1,1 @@
-"""The bodies of requests (`In`) and answers (`Out`), and their way from and to the domain."""
+"""The bodies of requests (`In`) and answers (`Out`)."""

@@ -69,7 +69,7 @@ class VerdictConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """Returns the condition, not yet checked."""
+        """Condition, not yet checked."""
         return VerdictCondition(
             verdicts=tuple(self.verdicts),
             data=tuple(self.data),
@@ -93,7 +93,7 @@ class EvidenceConditionIn(In):
     )
 
     def to_domain(self) -> Condition:
-        """Returns the condition, not yet checked."""
+        """Condition, not yet checked."""
         return EvidenceCondition(
             data=tuple(self.data),
             metrics=None if self.metrics is None else tuple(self.metrics),
@@ -108,7 +108,7 @@ class StaleDataConditionIn(In):
     hours: int = Field(json_schema_extra=_HOURS, description="For how many hours.")
 
     def to_domain(self) -> Condition:
-        """Returns the condition, not yet checked."""
+        """Condition, not yet checked."""
         return StaleDataCondition(hours=self.hours)
 
 
@@ -119,7 +119,7 @@ class FailedChecksConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """Returns the condition, not yet checked."""
+        """Condition, not yet checked."""
         return FailedChecksCondition(checks_in_a_row=self.checks_in_a_row)
 
 
@@ -130,7 +130,7 @@ class EndpointErrorsConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """Returns the condition, not yet checked."""
+        """Condition, not yet checked."""
         return EndpointErrorsCondition(checks_in_a_row=self.checks_in_a_row)
 
 
@@ -157,7 +157,7 @@ class AlertRuleIn(In):
     enabled: bool = Field(default=True, description="A rule that is switched off opens nothing, and its alerts are resolved.")
 
     def to_domain(self) -> RuleContent:
-        """Returns the rule, not yet checked."""
+        """Rule, not yet checked."""
         return RuleContent(
             name=self.name,
             condition=self.condition.to_domain(),
@@ -192,7 +192,7 @@ class AlertRuleOut(Out):
 
     @classmethod
     def of(cls, rule: Rule) -> "AlertRuleOut":
-        """Returns the body of a stored rule."""
+        """Body of a stored rule."""
         dates = {"created_at": rule.created_at, "updated_at": rule.updated_at}
         return cls.model_validate({"id": rule.id, "version": rule.version, **rule_json(rule.content), **dates})
 
@@ -205,7 +205,7 @@ class AlertRulePage(Out):
 
 
 def rule_json(content: RuleContent) -> dict[str, Any]:
-    """Returns the rule as it is sent and answered."""
+    """Rule as it is sent and answered."""
     document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
     document["condition"] = {"kind": content.kind.value, **document["condition"]}
     return document

@@ -1,4 +1,4 @@
-"""Work on alerts as bodies: who is assigned, comments, and acknowledging several at once."""
+"""Work on alerts as bodies."""
 
 from datetime import datetime
 from typing import Annotated
@@ -9,11 +9,8 @@ from .alerts import MAX_NOTE, AlertOut
 from .base import In, Out, example
 
 MAX_COMMENT = 10_000
-"""Max characters of a comment."""
 MAX_COMMENTS = 1_000
-"""Max comments of one alert."""
 MAX_ACKNOWLEDGED = 500
-"""Max alerts that one request acknowledges."""
 
 _ALERT_ID = "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"
 _COMMENT = {

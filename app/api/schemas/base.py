@@ -6,7 +6,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 NOT_BLANK = r"\S"
-"""Pattern of a text that is not blank. Shown in the documentation; the rules of the domain refuse it, with better words."""
+"""Shown in the documentation; the rules of the domain refuse a blank text, with better words."""
 
 
 class In(BaseModel):
@@ -21,12 +21,12 @@ def _drop_defaults(schema: dict[str, Any]) -> None:
 
 
 class Patch(In):
-    """The body of a JSON merge patch (RFC 7396): a member that was not sent is no change, so its default means nothing."""
+    """A JSON merge patch (RFC 7396): the default of a member that was not sent means nothing."""
 
     model_config = ConfigDict(json_schema_extra=_drop_defaults)
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Returns `document` with the members that were sent merged in; null removes a member."""
+        """`document` with the members that were sent merged in; null removes a member."""
         return _merge(document, self.model_dump(mode="json", exclude_unset=True))
 
 
@@ -43,22 +43,17 @@ def _merge(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 
 class Out(BaseModel):
-    """The body of an answer.
-
-    It is read from an object of the product: each member from the attribute of its name, or of its validation alias.
-    """
+    """The body of an answer, read from an object: each member from the attribute of its name or alias."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
 
     @classmethod
     def from_object(cls, source: object, **others: object) -> Self:
-        """Returns the body of an object; `others` are members that it has no attribute for."""
+        """Body of an object; `others` are members that it has no attribute for."""
         return cls.model_validate(_Joined(source, others) if others else source)
 
 
 class _Joined:
-    """The attributes of an object, together with further members."""
-
     def __init__(self, source: object, members: Mapping[str, object]) -> None:
         self._source = source
         self._members = members
@@ -86,5 +81,5 @@ class Problem(Out):
 
 
 def example(content: dict[str, Any]) -> ConfigDict:
-    """Returns the model configuration that shows `content` in the API's documentation."""
+    """Shows `content` in the API's documentation."""
     return ConfigDict(json_schema_extra={"examples": [content]})

@@ -114,7 +114,7 @@ class DetectorOut(Out):
 
     @classmethod
     def of(cls, found: DetectorVersion) -> "DetectorOut":
-        """Returns the body of a stored detector."""
+        """Body of a stored detector."""
         return cls.from_object(
             found,
             attribute=None if found.attribute == ALL_TOGETHER else found.attribute,
@@ -134,7 +134,7 @@ class TrainingOut(Out):
 
     @classmethod
     def of(cls, training: list[DetectorVersion]) -> "TrainingOut":
-        """Returns the body of one version, which has at least one detector."""
+        """Body of one version, which has at least one detector."""
         return cls.from_object(training[0], detectors=[DetectorOut.of(found) for found in training])
 
 

@@ -74,7 +74,7 @@ class RangeIn(In):
         return self
 
     def span(self) -> Span | None:
-        """Returns the range, if one was sent; not yet checked."""
+        """Range, if one was sent; not yet checked."""
         if self.from_ is None or self.to is None:
             return None
         return Span(start=_utc(self.from_), end=_utc(self.to))
@@ -144,7 +144,7 @@ class CheckOut(Out):
 
     @classmethod
     def of(cls, check: CheckRun, outlook: Outlook) -> "CheckOut":
-        """Returns the body of a stored check."""
+        """Body of a stored check."""
         return cls.from_object(check, **_advice_members(check, outlook))
 
 
@@ -193,7 +193,7 @@ class CheckDetailsOut(CheckOut):
 
     @classmethod
     def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline]) -> "CheckDetailsOut":
-        """Returns the body of a stored check with its headlines."""
+        """Body of a stored check with its headlines."""
         bodies = [
             HeadlineOut(
                 attribute=headline.attribute,
@@ -222,7 +222,7 @@ def _advice_members(check: CheckRun, outlook: Outlook) -> dict[str, Any]:
 
 
 def _utc(moment: datetime) -> datetime:
-    """Returns the moment in UTC; one at the edge of the calendar, which has none, stays as it is and is refused for being there."""
+    """A moment at the edge of the calendar stays as it is and is refused for being there."""
     try:
         return moment.astimezone(UTC)
     except OverflowError:

@@ -31,7 +31,7 @@ class StorageIn(In):
     groups: list[ColumnGroupIn] = Field(default_factory=list, description=_GROUPS)
 
     def to_domain(self) -> Storage:
-        """Returns the storage, not yet checked."""
+        """Storage, not yet checked."""
         groups = tuple(ColumnGroup(label=one.label, values=tuple(one.values)) for one in self.groups)
         return Storage(kind=self.kind, sent=self.sent, groups=groups)
 
@@ -45,7 +45,7 @@ class ColumnIn(In):
     storage: StorageIn | None = Field(default=None, description=_STORAGE)
 
     def to_domain(self) -> Column:
-        """Returns the column."""
+        """Column."""
         numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
         kind = self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL)
         storage = None if self.storage is None else self.storage.to_domain()
@@ -77,7 +77,7 @@ class ColumnOut(Out):
 
 
 def column_json(column: Column) -> dict[str, Any]:
-    """Returns the column in the form that `ColumnIn` reads and `ColumnOut` shows."""
+    """Column in the form that `ColumnIn` reads and `ColumnOut` shows."""
     storage = column.storage
     return {
         "name": column.name,

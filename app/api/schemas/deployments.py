@@ -119,7 +119,7 @@ class DeploymentIn(In):
     feedback: FeedbackTableIn | None = Field(default=None, description=_FEEDBACK)
 
     def to_domain(self) -> Definition:
-        """Returns the definition, not yet checked."""
+        """Definition, not yet checked."""
         return Definition(
             name=self.name,
             owner=self.owner,
@@ -163,7 +163,7 @@ class DeploymentPatch(Patch):
     feedback: FeedbackTableIn | None = Field(default=None, description="Sent whole; null removes it.")
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Returns `document` with the members that were sent merged in."""
+        """`document` with the members that were sent merged in."""
         kept = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}
         merged = super().merged_into(document)
         for part, columns in (("features", self.features), ("meta", self.meta)):
@@ -208,7 +208,7 @@ class DeploymentOut(Out):
 
     @classmethod
     def of(cls, deployment: Deployment) -> "DeploymentOut":
-        """Returns the body of a stored deployment."""
+        """Body of a stored deployment."""
         document = definition_json(definition_of(deployment))
         if deployment.endpoint:
             document["endpoint"]["header_names"] = list(document["endpoint"].pop("headers"))
@@ -234,7 +234,7 @@ class DeploymentPage(Out):
 
 
 def definition_json(definition: Definition) -> dict[str, Any]:
-    """Returns the definition as `DeploymentIn` reads it, with the endpoint's secret: for merging a patch, never for an answer."""
+    """Definition as `DeploymentIn` reads it, with the endpoint's secret: never for an answer."""
     document: dict[str, Any] = to_jsonable_python(asdict(definition))
     document["features"] = [column_json(column) for column in definition.features]
     document["meta"] = [column_json(column) for column in definition.meta]

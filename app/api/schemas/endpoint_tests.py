@@ -22,7 +22,7 @@ _ANSWER = {"prediction": 0, "probability": 0.9, "label": "No Risk"}
 
 NO_MONITOR = "There is no fairness monitor, which says which predictions are favourable."
 
-# Checked against the deployment's columns, whose words are better than those for a union of types.
+# Checked against the deployment's columns, with better words than those for a union of types.
 Cell = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
 Records = Annotated[
     list[dict[str, Cell]],
@@ -123,7 +123,7 @@ class EndpointTestOut(Out):
 
     @classmethod
     def of(cls, test: EndpointTest, newest: NewestRecord | None, *, has_monitor: bool) -> "EndpointTestOut":
-        """Returns the body of a finished test, which asked about `newest` where no records were sent."""
+        """Body of a test, which asked about `newest` where no records were sent."""
         outcomes = test.outcomes or (None,) * len(test.predictions)
         predictions = [
             TestedPredictionOut.from_object(one, outcome=None if outcome is None else TestedOutcome[outcome.name])

@@ -1,4 +1,4 @@
-"""The authority, certificate and key of an endpoint as a body: sent as PEM, answered as public facts."""
+"""An endpoint's authority, certificate and key as a body: sent as PEM, answered as public facts."""
 
 from datetime import datetime
 from typing import Any
@@ -23,7 +23,7 @@ class TlsIn(In):
     key: str = Field(default="", json_schema_extra=_PEM, description=_KEY)
 
     def to_domain(self) -> EndpointTls:
-        """Returns the texts, not yet checked."""
+        """Texts, not yet checked."""
         return EndpointTls(**self.model_dump())
 
 
@@ -51,6 +51,6 @@ class TlsOut(Out):
 
     @classmethod
     def of(cls, tls: EndpointTls) -> "TlsOut":
-        """Returns the public facts."""
+        """Public facts."""
         authority, certificate = describe_certificates(tls.authority), describe_certificates(tls.certificate)
         return cls.model_validate({"authority": authority, "certificate": certificate, "key_set": tls.key != ""})

@@ -22,7 +22,7 @@ from .endpoint_tls import TlsIn, TlsOut, TlsPatch
 _TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
 _PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
 _CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
-"""Bounds shown in the documentation but refused by the rules of the domain, which name everything wrong at once."""
+"""Shown in the documentation; the rules of the domain refuse it, naming everything wrong at once."""
 
 Rate = Annotated[float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})]
 
@@ -62,7 +62,7 @@ class CredentialsIn(In):
     scope: str = Field(default="", max_length=2000, description="For oauth_client: the scope to ask for, if one is needed.")
 
     def to_domain(self) -> Credentials:
-        """Returns the credentials."""
+        """Credentials."""
         unused = {"token_url"} if not self.kind.has_token_url else set()
         unused |= {"scope"} if self.kind is not CredentialsKind.OAUTH_CLIENT else set()
         return Credentials(**self.model_dump() | dict.fromkeys(unused, ""))
@@ -109,7 +109,7 @@ class EndpointIn(In):
     requests_per_second: Rate | None = None
 
     def to_domain(self) -> Endpoint:
-        """Returns the endpoint."""
+        """Endpoint."""
         credentials = self.credentials.to_domain() if self.credentials else None
         mapping = BodyMapping(**self.mapping.model_dump()) if self.mapping else None
         tls = self.tls.to_domain() if self.tls else None

@@ -1,4 +1,4 @@
-"""Plan of a monitor as a body: how soon a given unfairness would be found."""
+"""Plan of a monitor as a body."""
 
 from datetime import datetime
 from typing import Any
@@ -53,7 +53,7 @@ class PlannedComparisonOut(Out):
 
     @classmethod
     def of(cls, one: PlannedComparison) -> "PlannedComparisonOut":
-        """Returns the body of one group's plan."""
+        """Body of one group's plan."""
         return cls.from_object(
             one,
             monitored_favourable=one.monitored.favourable,
@@ -83,7 +83,7 @@ class EvidencePlanOut(Out):
 
     @classmethod
     def of(cls, plan: EvidencePlan, wanted: WantedDetection) -> "EvidencePlanOut":
-        """Returns the body of a plan."""
+        """Body of a plan."""
         span = plan.span
         return cls(
             ratio=wanted.ratio,

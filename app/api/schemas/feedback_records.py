@@ -38,7 +38,7 @@ class FeedbackRecordOut(Out):
 
     @classmethod
     def of(cls, found: StoredFeedback, schema: RecordSchema) -> "FeedbackRecordOut":
-        """Returns the body of a stored label; long texts are shortened."""
+        """Body of a stored label; long texts are shortened."""
         named = [(schema.features, found.features), (schema.meta, found.meta)]
         features, meta = (
             None if values is None else {column.name: value for column, value in zip(columns, shown_value(values), strict=True)}

@@ -44,6 +44,6 @@ class ImportReportOut(Out):
 
     @classmethod
     def of(cls, report: ImportReport) -> "ImportReportOut":
-        """Returns the body of a report."""
+        """Body of a report."""
         rejections = [RejectedRowOut(**{k: v for k, v in asdict(row).items() if k != "file"}) for row in report.rejections]
         return cls.from_object(report, reasons=dict(report.reasons.most_common()), rejections=rejections)

@@ -63,7 +63,7 @@ class CategoriesIn(In):
     )
 
     def to_mapping(self, attribute: str) -> CategoryMapping:
-        """Returns the mapping, not yet checked."""
+        """Mapping, not yet checked."""
         return CategoryMapping(attribute=attribute, scheme=self.scheme, values=dict(self.values), weights=dict(self.weights))
 
 
@@ -89,7 +89,7 @@ class WantedSheetsIn(In):
     )
 
     def to_wanted(self) -> SheetsWanted:
-        """Returns the content as a report has it, not yet compared with the deployment."""
+        """Content, not yet compared with the deployment."""
         return SheetsWanted(
             sheets=choose_sheets([one.value for one in self.sheets], self.preset),
             attributes=tuple(self.attributes),
@@ -111,7 +111,7 @@ class ReportScheduleIn(WantedSheetsIn):
     enabled: bool = True
 
     def to_content(self) -> ScheduleContent:
-        """Returns the content, not yet compared with the deployment."""
+        """Content, not yet compared with the deployment."""
         return ScheduleContent(
             name=self.name,
             rhythm=self.rhythm,
@@ -164,7 +164,7 @@ class ReportScheduleOut(Out):
 
     @classmethod
     def of(cls, schedule: ReportSchedule, now: datetime) -> "ReportScheduleOut":
-        """Returns the body."""
+        """Body."""
         content, wanted = schedule.content, SheetsWanted.from_json(schedule.content.wanted)
         return cls(
             id=schedule.id,
@@ -226,7 +226,7 @@ class KeptReportOut(Out):
 
     @classmethod
     def of(cls, report: KeptReport) -> "KeptReportOut":
-        """Returns the body."""
+        """Body."""
         wanted = SheetsWanted.from_json(report.wanted)
         return cls(
             id=report.id,

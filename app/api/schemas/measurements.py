@@ -183,7 +183,7 @@ class CheckMeasurementPage(Out):
 
 
 class _MomentFirst(Out):
-    # A body has its members in the order of the classes that declare them first: points of a series begin with their moment.
+    # A body has its members in the order of the classes that declare them first.
     at: datetime
 
 
@@ -198,7 +198,7 @@ class SeriesMeasurementOut(MeasurementOut, _MomentFirst):
 
     @classmethod
     def of(cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None) -> "SeriesMeasurementOut":
-        """Returns the body of a measurement of that check, or of a roll-up of so many hours."""
+        """Body of a measurement of that check, or of a roll-up of so many hours."""
         members = derive_members(measurement) | {"details": measurement.details.to_json()}
         return cls.from_object(measurement, **members, check_id=check_id, hours=hours)
 

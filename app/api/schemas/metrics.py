@@ -69,7 +69,7 @@ class MetricOut(Out):
 
     @classmethod
     def of(cls, metric: Metric) -> "MetricOut":
-        """Returns the body of a row of the catalogue."""
+        """Body of a row of the catalogue."""
         lower, upper = metric.limits
         return cls.from_object(metric, lower_limit=lower, upper_limit=upper)
 

@@ -34,7 +34,7 @@ class MitigationIn(In):
     )
 
     def to_domain(self) -> MitigationSettings:
-        """Returns the settings, not yet checked."""
+        """Settings, not yet checked."""
         return MitigationSettings(
             mode=self.mode,
             attributes=None if self.attributes is None else tuple(self.attributes),
@@ -65,7 +65,7 @@ class MitigationOut(Out):
 
     @classmethod
     def of(cls, settings: MitigationSettings, monitor: Monitor | None) -> "MitigationOut":
-        """Returns the body of stored settings, under the present monitor."""
+        """Body of stored settings, under the present monitor."""
         return cls.from_object(
             settings,
             mitigated_attributes=() if monitor is None else mitigated_attributes(settings, monitor),

@@ -1,4 +1,4 @@
-"""Mitigation profiles as bodies: everything that a debiased answer can be traced to."""
+"""Mitigation profiles as bodies."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -70,7 +70,7 @@ _STORED: dict[str, Any] = {
 }
 
 _SOME: dict[str, Any] = {"minItems": 1}
-"""Bounds shown in the documentation but refused by the rules of the domain, whose words are better."""
+"""Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 FeatureName = Annotated[str, Field(examples=["Sex"])]
 ColumnName = Annotated[str, Field(examples=["Job"])]
@@ -101,7 +101,7 @@ class ConditionIn(In):
     or_missing: bool = Field(default=False, description="Records without a value meet it, too.")
 
     def to_domain(self) -> Condition:
-        """Returns the condition, not yet checked."""
+        """Condition, not yet checked."""
         return Condition(
             feature=self.feature,
             values=tuple(self.values),
@@ -119,7 +119,7 @@ class GroupRuleIn(In):
     )
 
     def to_domain(self) -> GroupRule:
-        """Returns the rule, not yet checked."""
+        """Rule, not yet checked."""
         return GroupRule(tuple(tuple(condition.to_domain() for condition in conditions) for conditions in self.any_of))
 
 
@@ -166,7 +166,7 @@ class AttributeIn(In):
     )
 
     def to_domain(self) -> MonitoredAttribute:
-        """Returns the attribute, not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
+        """Not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
         mirrors = "upper_threshold" not in self.model_fields_set
         rule = None if self.rule is None else self.rule.to_domain()
         monitored, reference = tuple(self.monitored), None if self.reference is None else tuple(self.reference)
@@ -228,7 +228,7 @@ class DisplayNamesIn(In):
     )
 
     def to_domain(self) -> DisplayNames:
-        """Returns the names, not yet checked."""
+        """Names, not yet checked."""
         groups = [
             GroupName(feature=feature, group=group, name=name) for feature, names in self.groups.items() for group, name in names.items()
         ]
@@ -295,7 +295,7 @@ class MonitorIn(In):
     )
 
     def to_domain(self) -> Monitor:
-        """Returns the configuration, not yet checked."""
+        """Configuration, not yet checked."""
         return Monitor(
             outcomes=OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable)),
             attributes=tuple(attribute.to_domain() for attribute in self.attributes),
@@ -457,7 +457,7 @@ class MonitorOut(Out):
 
     @classmethod
     def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":
-        """Returns the body of a stored monitor, with its doubtful fields."""
+        """Body of a stored monitor, with its doubtful fields."""
         return cls.from_object(monitor, warnings=warnings, measured_metrics=measured_keys(monitor))
 
 

@@ -5,7 +5,6 @@ from pydantic import Field
 from .base import In, Out, example
 
 MAX_VALUES = 1000
-"""Max values of one request."""
 
 
 class PseudonymsIn(In):

@@ -1,4 +1,4 @@
-"""Recommended monitors as bodies: the proposals with their reasons, and the selection to accept."""
+"""Recommended monitors as bodies."""
 
 from datetime import datetime
 from typing import Any
@@ -104,7 +104,7 @@ class AcceptedAttributeIn(In):
     )
 
     def accepted(self) -> Accepted:
-        """Returns the attribute with the caller's changes."""
+        """Attribute with the caller's changes."""
         changes: dict[str, Any] = {}
         for member in self.model_fields_set - {"feature", "groups"}:
             sent = getattr(self, member)
@@ -129,7 +129,7 @@ class AcceptRecommendationsIn(In):
     unfavourable: list[GroupValueJson] | None = Field(default=None, description="Together with `favourable`.")
 
     def asked(self) -> list[Accepted] | None:
-        """Returns the attributes that were requested.
+        """Attributes that were requested.
 
         Raises:
             InvalidInput: the list is empty or too long.
@@ -142,7 +142,7 @@ class AcceptRecommendationsIn(In):
         return [attribute.accepted() for attribute in self.attributes]
 
     def outcomes(self) -> OutcomeRule | None:
-        """Returns the outcomes that were sent.
+        """Outcomes that were sent.
 
         Raises:
             InvalidInput: one list was sent without the other.

@@ -33,5 +33,5 @@ class RecordTestOut(Out):
 
     @classmethod
     def of(cls, receipt: Receipt) -> "RecordTestOut":
-        """Returns the body of a receipt of which nothing was stored."""
+        """Body of a receipt of which nothing was stored."""
         return cls.from_object(receipt, sent=receipt.accepted + receipt.rejected)

@@ -56,7 +56,7 @@ class RetentionIn(In):
     )
 
     def to_domain(self) -> RetentionPolicy:
-        """Returns the policy, not yet checked."""
+        """Policy, not yet checked."""
         return RetentionPolicy(
             preset=self.preset,
             records_months=self.records_months,
@@ -101,7 +101,7 @@ class RetentionOut(Out):
 
     @classmethod
     def of(cls, policy: RetentionPolicy, hold: LegalHold | None) -> "RetentionOut":
-        """Returns the body."""
+        """Body."""
         return cls.from_object(policy, legal_hold=None if hold is None else LegalHoldOut.from_object(hold))
 
 
@@ -120,7 +120,7 @@ class ErasureIn(In):
     value: Scalar | None = Field(default=None, description="Its value for the person, of the same type as it was logged.")
 
     def to_domain(self) -> RecordSelector:
-        """Returns the selector, not yet checked."""
+        """Selector, not yet checked."""
         return RecordSelector(record_ids=tuple(self.record_ids), field=self.field, value=self.value)
 
 
@@ -148,7 +148,7 @@ class ErasureOut(Out):
 
     @classmethod
     def of(cls, erasure: Erasure) -> "ErasureOut":
-        """Returns the body."""
+        """Body."""
         return cls.from_object(erasure, erased=erasure.counts)
 
 

@@ -82,7 +82,7 @@ class FoundGroupOut(Out):
 
     @classmethod
     def of(cls, group: FoundGroup, monitor: Monitor | None) -> "FoundGroupOut":
-        """Returns the body of a group; `monitor` is the present one."""
+        """Body of a group; `monitor` is the present one."""
         watched = find_watched(monitor, group.rule)
         return cls.from_object(group, label=group.rule.label, watched_as=None if watched is None else watched.feature)
 
@@ -112,7 +112,7 @@ class SubgroupScanOut(Out):
 
     @classmethod
     def of(cls, scan: SubgroupScan, monitor: Monitor | None) -> "SubgroupScanOut":
-        """Returns the body of a scan; `monitor` is the present one."""
+        """Body of a scan; `monitor` is the present one."""
         result = read_result(scan)
         group = None if result is None else result.group
         return cls(

@@ -1,4 +1,4 @@
-"""Tables of files as bodies: what a batch deployment names instead of logging its records."""
+"""Tables of files of a batch deployment as bodies."""
 
 from typing import Annotated, Literal
 
@@ -66,7 +66,7 @@ class PayloadTableIn(In):
     columns: PayloadColumnsIn = PayloadColumnsIn()
 
     def to_domain(self) -> PayloadTable:
-        """Returns the table."""
+        """Table."""
         return PayloadTable(**self.model_dump() | {"columns": PayloadColumns(**self.columns.model_dump())})
 
 
@@ -88,7 +88,7 @@ class FeedbackTableIn(In):
     columns: FeedbackColumnsIn = FeedbackColumnsIn()
 
     def to_domain(self) -> FeedbackTable:
-        """Returns the table."""
+        """Table."""
         return FeedbackTable(**self.model_dump() | {"columns": FeedbackColumns(**self.columns.model_dump())})
 
 

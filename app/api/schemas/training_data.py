@@ -53,7 +53,7 @@ ValueJson = Annotated[
         }
     ),
 ]
-"""A value or a label: a scalar, a range of numbers, or null where it is missing."""
+"""A scalar, a range of numbers, or null where it is missing."""
 
 
 class CountIn(In):
@@ -82,7 +82,7 @@ class TrainingDistributionsIn(In):
     distributions: Annotated[list[DistributionIn], FailFast()] = Field(min_length=1, max_length=1_000)
 
     def to_domain(self) -> list[Distribution]:
-        """Returns the distributions, not yet checked."""
+        """Distributions, not yet checked."""
         return [
             Distribution(tuple(one.columns), tuple(Cell(tuple(c.values), c.label, c.records) for c in one.counts if c.records))
             for one in self.distributions
@@ -136,7 +136,7 @@ class TrainingSummaryOut(Out):
 
     @classmethod
     def of(cls, summary: TrainingSummary, monitor: Monitor | None) -> "TrainingSummaryOut":
-        """Returns the body of a stored upload, under the present monitor."""
+        """Body of a stored upload, under the present monitor."""
         return cls.from_object(summary, **_unclassified_members(summary, monitor))
 
 
@@ -151,7 +151,7 @@ class TrainingDataOut(TrainingSummaryOut):
 
     @classmethod
     def whole(cls, summary: TrainingSummary, distributions: tuple[Distribution, ...], monitor: Monitor | None) -> "TrainingDataOut":
-        """Returns the body of a stored upload with its distributions."""
+        """Body of a stored upload with its distributions."""
         return cls.from_object(summary, **_unclassified_members(summary, monitor), distributions=distributions)
 
 

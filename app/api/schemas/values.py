@@ -10,15 +10,13 @@ _RANGE_ENDS = 2
 
 
 def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function that finds out what was sent
-    """Returns the value of a JSON scalar or range.
-
-    A validator of our own, not a union: pydantic would name the branches of a union in the place of a problem.
+    """Value of a JSON scalar or range; of a union, pydantic would name the branches in the place of a problem.
 
     Raises:
         ValueError: it is neither a scalar nor two numbers in a list.
     """
     if isinstance(sent, list):
-        # bool is a subclass of int in Python: `[true, 5]` is no range.
+        # bool is a subclass of int: `[true, 5]` is no range.
         if len(sent) != _RANGE_ENDS or any(isinstance(end, bool) or not isinstance(end, int | float) for end in sent):
             raise ValueError("a range must be two numbers: [lo, hi]")
         try:
@@ -31,12 +29,12 @@ def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function 
 
 
 def group_value_json(value: GroupValue) -> object:
-    """Returns the value in the form that `group_value` reads."""
+    """Value in the form that `group_value` reads."""
     return [value.lo, value.hi] if isinstance(value, Range) else value
 
 
 def scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
-    """Returns a JSON scalar.
+    """A JSON scalar.
 
     Raises:
         ValueError: it is something else.

@@ -1,4 +1,4 @@
-"""The members that several bodies have in addition to a verdict: who is at a disadvantage, and the statements on gap and limit."""
+"""Members in addition to a verdict: who is at a disadvantage, and the statements on gap and limit."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
 
 def derive_members(measurement: Measurement) -> dict[str, Any]:
-    """Returns the members of a measurement's body that follow from its numbers: who is at a disadvantage, sentence and statements."""
+    """Members of a measurement's body that follow from its numbers."""
     figure = judged_figure(measurement)
     return {
         "disadvantaged": figure.disadvantaged,

@@ -33,7 +33,7 @@ class WorkersOut(Out):
 
     @classmethod
     def of(cls, seen: WorkersSeen) -> "WorkersOut":
-        """Returns the body of the workers' heartbeats."""
+        """Body of the workers' heartbeats."""
         notice = notice_of(seen)
         return cls.from_object(
             seen,
