@@ -66,7 +66,7 @@ def api_processes_here() -> int:
 
 
 class Settings(BaseSettings):
-    """The settings of one process; variables have the prefix `EVENHAND_`, except for those of the database."""
+    """The settings of one process, which `docs/operations/settings.md` describes."""
 
     model_config = SettingsConfigDict(env_prefix="EVENHAND_", frozen=True, extra="ignore")
 
@@ -74,37 +74,21 @@ class Settings(BaseSettings):
     """Password for `database_url`, verbatim, where the URL holds none."""
 
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
-    """URL of the user's own Postgres >= 14; None: the embedded one in `data_dir`."""
-
     database_replica_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_REPLICA_URL")
-    """URL of a streaming replica, from which pages read; None: they read from `database_url`."""
-
     data_dir: Path = Path("data")
-    """Folder of the embedded database, its log and the generated secret key."""
-
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
-
     api_processes: int = Field(default_factory=api_processes_here, ge=1, le=64)
-
     max_connections: int = Field(default=2000, ge=1, le=1_000_000)
-    """Max open connections with one of the `api_processes`; others are answered 503 and closed."""
-
     max_connections_per_address: int = Field(default=500, ge=1, le=1_000_000)
-    """The same of one address (of IPv6, of one /64), except for `trusted_proxies`."""
+    """Of one address (of IPv6, of one /64); does not apply to `trusted_proxies`."""
 
     trusted_proxies: str = ""
     """Comma-separated addresses or CIDR blocks of proxies whose `X-Forwarded-For` is trusted."""
 
     request_head_seconds: float = Field(default=10, gt=0, le=3600)
-    """Max seconds for a request's head, from the connection or the head's first byte."""
-
     request_body_seconds: float = Field(default=10, gt=0, le=3600)
-    """Seconds over which the rate of a body is measured."""
-
     request_body_bytes_per_second: int = Field(default=1000, ge=0, le=1_000_000)
-    """Min rate of a body; 0 allows any."""
-
     keep_alive_seconds: int = Field(default=20, ge=1, le=3600)
     """Max seconds without a request. Must exceed the 10 between two questions of the OpenScale SDK."""
 
@@ -121,31 +105,16 @@ class Settings(BaseSettings):
     """
 
     spool_bytes: int = Field(default=2**30, ge=0)
-    """Max bytes of calls and events that wait in `data_dir` for the database; records beyond are counted as not received."""
-
     worker_concurrency: int = Field(default=4, ge=1, le=64)
-    """Max checks that one worker computes at once; up to 8 times as many more may wait for their model."""
-
     metrics_port: int = Field(default=0, ge=0, le=65535)
-    """Port at which `evenhand worker` answers `GET /metrics`, without a key; 0: none."""
-
     metrics_host: str = "127.0.0.1"
     """Anyone who reaches this address reads the counters, so use a private one."""
 
     check_minutes: int = Field(default=CHECK_MINUTES, ge=1, le=24 * 60)
-    """Max minutes of a check, including the wait for its model; then it fails."""
-
     smtp_url: SecretStr | None = None
-    """`smtp://` (STARTTLS) or `smtps://`, with user and password; None: no e-mail."""
-
     smtp_sender: str = ""
-
     table_roots: str = ""
-    """Comma-separated folders and addresses in object stores (`s3://bank/scores`) that may hold tables of batch deployments."""
-
     answers_dir: Path | None = Field(default=None, validate_default=True)
-    """Folder for answers to copies of records in files; None: `_evenhand` next to the payload table, if that is no object store."""
-
     model_prefixes: str = ""
     """Comma-separated MLflow models that checks may load, which executes their code.
 
@@ -153,36 +122,20 @@ class Settings(BaseSettings):
     """
 
     public_url: str = ""
-    """Address under which people reach the service; needed for `oidc_issuer`."""
-
     oidc_issuer: str = ""
-    """Issuer of OpenID Connect, exactly as its discovery document has it; empty: no such log-in."""
-
     oidc_client_id: str = ""
-
     oidc_client_secret: SecretStr | None = None
     """None: a public client, which PKCE protects alone."""
 
     oidc_audience: str = ""
-    """Audience of access tokens that the REST API accepts as bearer tokens; empty: none are."""
-
     oidc_scopes: str = "openid profile email"
-
     oidc_name_claim: str = "preferred_username"
-    """Claim with the name that people are shown under."""
-
     oidc_roles: str = ""
-    """JSON list of rules from claims to roles and deployments (`app/security/oidc/configuration.py`)."""
-
     oidc_session_minutes: int = Field(default=480, ge=5, le=24 * 60)
     """A role that was taken away may last this long, because roles are read at the log-in."""
 
     engine: str = "local"
-    """Where records in files are counted and scored: `local`, in the worker, or `spark`."""
-
     spark_url: str = ""
-    """Spark Connect server (`sc://host:15002`) or master (`spark://host:7077`, `local[2]`)."""
-
     log_level: str = "INFO"
 
     @classmethod

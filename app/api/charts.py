@@ -72,11 +72,7 @@ class TimeRange:
 
 
 def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None) -> TimeRange:
-    """Range, at most a year unless rolled up; by default the year before `until`.
-
-    Raises:
-        InvalidInput: it is longer, or a time cannot be expressed in UTC.
-    """
+    """Range, at most a year unless rolled up; by default the year before `until`."""
     begin, end = in_utc("since", since), in_utc("until", until)
     if rollup is not None:
         return TimeRange(begin, end, rollup)
@@ -98,11 +94,7 @@ def chosen_series(
     data: DataSet = DataSet.PAYLOAD,
     attribute: Annotated[Text, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
 ) -> Series:
-    """Series that an address asks for.
-
-    Raises:
-        InvalidInput: an unknown metric, or one that the data do not have, or that checks do not store.
-    """
+    """Series that an address asks for."""
     require_metric(metric, data)
     if not CATALOGUE[metric].is_stored and wanted.rollup is None:
         raise InvalidInput.of("rollup", f"is required, because checks do not store {metric}")
@@ -116,12 +108,7 @@ def chosen_volume(deployment: ReadableDeployment, session: SessionIn, wanted: Ra
 
 
 def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
-    """View of the check.
-
-    Raises:
-        NotFound: the deployment has no such check.
-        Conflict: the check does not have the view.
-    """
+    """View of the check."""
     found = check_view(session, deployment, get(session, deployment.no, check_id), view)
     if found.reason is not None:
         raise Conflict(found.reason)

@@ -142,11 +142,7 @@ def _make_id(name: str) -> str:
 
 
 def checked_definition(definition: Definition, services: Services, others: Sequence[FieldProblem] = ()) -> Definition:
-    """Definition, if it may be stored.
-
-    Raises:
-        InvalidInput: names everything wrong with it, and `others`.
-    """
+    """Definition, if it may be stored; else refuses everything wrong with it, and `others`."""
     found = definition_problems(definition)
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:

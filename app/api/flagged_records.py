@@ -80,11 +80,7 @@ def wanted_flags(
         Text, Query(description="What this revision of the model said when it was asked again. Left out: the deployment's present one.")
     ] = None,
 ) -> FlaggedFilter:
-    """Filter of an address, for one model revision: a new model treats the same records differently.
-
-    Raises:
-        InvalidInput: a time that cannot be expressed in UTC.
-    """
+    """Filter of an address, for one model revision: a new model treats the same records differently."""
     return FlaggedFilter(
         model_revision=deployment.model_revision if model_revision is None else model_revision,
         attribute=attribute,
@@ -96,11 +92,7 @@ def wanted_flags(
 
 
 def read_flag_cursor(cursor: PlaceCursor = None) -> FlagPlace | None:
-    """Place after which the page begins; None for the first page.
-
-    Raises:
-        InvalidInput: the cursor was not made by this service.
-    """
+    """Place after which the page begins; None for the first page."""
     place = read_place_cursor(cursor, _Place)
     return None if place is None else FlagPlace(place.gap, place.record_no, place.attribute)
 

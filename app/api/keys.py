@@ -62,11 +62,7 @@ def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
 
 
 def bound_to(deployment_id: str | None, deployments: DeploymentsIn) -> int | None:
-    """Number of the deployment that a new key or user is bound to; None for all.
-
-    Raises:
-        InvalidInput: there is no such deployment.
-    """
+    """Number of the deployment that a new key or user is bound to; None for all."""
     if deployment_id is None:
         return None
     try:

@@ -59,11 +59,7 @@ def read_user_name(scope: Scope) -> str:
 
 
 def read_record_id(scope: Scope, name: bytes) -> str:
-    """Id that the caller gives the record in that header; empty if it gives none.
-
-    Raises:
-        InvalidInput: it is longer than an id, or has characters that a header cannot send back.
-    """
+    """Id that the caller gives the record in that header; empty if it gives none."""
     sent = read_header(scope, name)
     if sent and not SANE_REQUEST_ID.fullmatch(sent):
         raise InvalidInput.of("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")

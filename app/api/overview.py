@@ -27,11 +27,7 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
-    """Place after which the page begins; None for the first page.
-
-    Raises:
-        InvalidInput: the cursor was not made by this service, or belongs to another sort.
-    """
+    """Place after which the page begins; None for the first page."""
     place = read_place_cursor(cursor, _Place)
     if place is None:
         return None

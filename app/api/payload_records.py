@@ -68,11 +68,7 @@ def wanted_records(
     limit: Limit = 100,
     cursor: PlaceCursor = None,
 ) -> RecordsWanted:
-    """Records that an address asks for.
-
-    Raises:
-        InvalidInput: a time that cannot be expressed in UTC, or a cursor of another list.
-    """
+    """Records that an address asks for."""
     after = read_record_cursor(cursor, filtered.sort)
     earliest, latest = in_utc("since", since), in_utc("until", until)
     return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)

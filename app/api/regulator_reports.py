@@ -52,11 +52,7 @@ class WantedSheets:
     categories: Annotated[str | None, Query(max_length=MAX_MAPPING_LENGTH, description=CATEGORIES, examples=[EXAMPLE_MAPPING])] = None
 
     def sheets_wanted(self) -> SheetsWanted:
-        """Content as the report has it.
-
-        Raises:
-            InvalidInput: the categories cannot be used.
-        """
+        """Content as the report has it."""
         return SheetsWanted(
             sheets=choose_sheets(self.sheet or (), self.preset),
             attributes=tuple(self.attribute or ()),
@@ -96,12 +92,7 @@ async def report_to_regulator(
 
 
 def require_sheets(session: Session, deployment: Deployment, wanted: SheetsWanted) -> None:
-    """Refuses a report that cannot be made.
-
-    Raises:
-        Conflict: the deployment has no monitor, or its records lie in files.
-        InvalidInput: an attribute is not watched, or a control cannot be used.
-    """
+    """Refuses a report that cannot be made."""
     choose_controls(deployment, require_monitor(session, deployment), wanted)
 
 

@@ -99,11 +99,7 @@ def _piece_of(points: Sequence[Point]) -> CsvPiece[Point, Point]:
 
 
 def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> Span:
-    """Period; without `until` up to now, without `since` the 30 days before.
-
-    Raises:
-        InvalidInput: it ends before it begins, or a time cannot be expressed in UTC.
-    """
+    """Period; without `until` up to now, without `since` the 30 days before."""
     end = in_utc("until", until) or now
     earliest = datetime.min.replace(tzinfo=UTC)
     # Near the year 1 there are no 30 days before `end`.

@@ -23,11 +23,7 @@ AlertId = Annotated[
 
 
 def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:
-    """Alert if the caller sees its deployment.
-
-    Raises:
-        NotFound: there is none of that id, as far as the caller knows.
-    """
+    """Alert if the caller sees its deployment."""
     alert = get_alert(session, alert_id)
     # The same words as for an id that does not exist: a bound key must not distinguish the two.
     if not principal.sees(alert.deployment_no):
@@ -56,11 +52,7 @@ ManagedAlert = Annotated[Alert, Depends(managed_alert)]
 
 
 def check_note(text: str, field: str = "note") -> str:
-    """Text without spaces around it; line breaks are allowed.
-
-    Raises:
-        InvalidInput: it holds other control characters.
-    """
+    """Text without spaces around it; line breaks are allowed."""
     stripped = text.strip()
     wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
     if wrong is not None:

@@ -36,11 +36,7 @@ def is_upload(scope: Scope) -> bool:
 
 
 def media_type_of(request: Request) -> str:
-    """Content type that was sent, without its parameters; empty where none was.
-
-    Raises:
-        UnsupportedMediaType: the body is compressed, or text in another encoding than UTF-8.
-    """
+    """Content type that was sent, without its parameters; empty where none was."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedMediaType(f"Send the body without a Content-Encoding; found {encoding!r:.50}. Parquet is compressed by itself.")

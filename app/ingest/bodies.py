@@ -65,11 +65,7 @@ def decompressed(body: bytes, encoding: str) -> bytes:
 
 
 def require_decodable(body: bytes) -> None:
-    """Refuses JSON that would decode into far more memory than honest records.
-
-    Raises:
-        TooLarge: it is made of more arrays, objects or values than records are.
-    """
+    """Refuses JSON that would decode into far more memory than honest records."""
     if len(body) <= MAX_CONTAINERS:
         return
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
@@ -79,11 +75,7 @@ def require_decodable(body: bytes) -> None:
 
 
 def decoded_json(body: bytes) -> Decoded:
-    """The body's JSON. `NaN`, `Infinity` and lone surrogates are let through, to be refused record by record.
-
-    Raises:
-        InvalidInput: it is not JSON, names a member twice in one object, or holds a number that vanishes.
-    """
+    """The body's JSON. `NaN`, `Infinity` and lone surrogates are let through, to be refused record by record."""
     try:
         value = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -31,11 +31,7 @@ class CapturedBody(Struct, frozen=True, array_like=True):
     encoding: str = ""
 
     def read(self) -> bytes:
-        """Body without its content encoding.
-
-        Raises:
-            UnsupportedMediaType, InvalidInput, TooLarge: it cannot be decompressed.
-        """
+        """Body without its content encoding."""
         return decompressed(self.body, self.encoding.strip().lower())
 
 
@@ -49,11 +45,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
 
 def require_bounded(body: bytes) -> None:
-    """Refuses a body that trying its formats would decode into many times its size.
-
-    Raises:
-        TooLarge: it is made of more arrays, objects, values or lines than records are.
-    """
+    """Refuses a body that trying its formats would decode into many times its size."""
     require_decodable(body)
     if body.count(b"\n") > MAX_LINES:
         raise TooLarge(f"The body holds more than {MAX_LINES:,} lines. Send fewer records at once.")

@@ -46,11 +46,7 @@ def records_of_objects(objects: Sequence[Any], plan: IngestPlan, names: LabelCol
 
 
 def records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Rows of `{fields, values}` tables as native records, in order.
-
-    Raises:
-        InvalidInput: a table without a line of column names, or without rows.
-    """
+    """Rows of `{fields, values}` tables as native records, in order."""
     records: list[Any] = []
     for position, table in enumerate(tables):
         fields, values = table.get("fields"), table.get("values")
@@ -74,11 +70,7 @@ def is_table(value: Json) -> bool:
 
 
 def records_of_csv(body: bytes, plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Lines under a CSV's header as native records, each value read as its column's type.
-
-    Raises:
-        InvalidInput: it is not CSV in UTF-8, or the header lacks the label or names a column twice.
-    """
+    """Lines under a CSV's header as native records, each value read as its column's type."""
     try:
         lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
     except UnicodeDecodeError as error:

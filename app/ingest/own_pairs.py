@@ -19,12 +19,7 @@ _BINARY = "application/octet-stream"
 
 
 def read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
-    """Rows of a decoded pair; bodies that are not JSON are texts in it, those that are no text are in base64.
-
-    Raises:
-        InvalidInput: it is of another form, or its parts do not fit each other; the field is a path in the
-            pair.
-    """
+    """Rows of a decoded pair; bodies that are not JSON are texts in it, those that are no text are in base64."""
     outputs, columns = plan.target.outputs, [column.name for column in plan.target.schema.features]
     codec = _find_codec(pair, plan)
     if isinstance(codec, LoggedCodec):

@@ -18,12 +18,7 @@ from .tables import Refusals, check_rows, check_values, pick_columns, require_va
 
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> CheckedPayload:
-    """Records of all pairs, numbered through from the first row of the first.
-
-    Raises:
-        InvalidInput: a pair is not of that form; nothing of the request is stored then.
-        TooLarge: the pairs hold more records than one request may.
-    """
+    """Records of all pairs, numbered through from the first row of the first."""
     tables: list[LoggedTable] = []
     rates: list[float | None] = []
     for position, pair in enumerate(pairs):

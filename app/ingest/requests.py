@@ -70,11 +70,7 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) ->
 
 
 def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedFeedback:
-    """Feedback records that were sent.
-
-    Raises:
-        InvalidInput, TooLarge, UnsupportedMediaType: as `read_payload`.
-    """
+    """Feedback records that were sent."""
     body = decompressed(request.body, request.encoding)
     if not request.is_csv:
         require_decodable(body)

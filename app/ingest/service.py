@@ -104,12 +104,7 @@ class Ingestion:
         await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
-        """Plan of the deployment, which may be of an older version.
-
-        Raises:
-            NotFound: there is no such deployment.
-            Unavailable: the database does not answer.
-        """
+        """Plan of the deployment, which may be of an older version."""
         return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:

@@ -151,11 +151,7 @@ ReadableDeployment = Annotated[Deployment, Depends(readable)]
 
 
 def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
-    """Refuses a deployment whose records are not logged, unless the caller must not see it: the route refuses that.
-
-    Raises:
-        Conflict: the records lie in your own tables, where single records are not looked at.
-    """
+    """Refuses a deployment whose records are not logged, unless the caller must not see it: the route refuses that."""
     try:
         deployment = _require_seen(principal, deployments.get(deployment_id))
     except NotFound:

@@ -175,11 +175,7 @@ def note_request(session: Session) -> None:
 
 
 def require_records(request: Request) -> None:
-    """Notes that the request reads single records.
-
-    Raises:
-        Forbidden: the caller's role sees figures only.
-    """
+    """Refuses roles that see figures only, and notes that the request reads single records."""
     _mark_records_read()
     principal: Principal = request.state.principal
     principal.require_role(Permission.READ)

@@ -86,11 +86,7 @@ class KeyGate:
 
 
 def require_own_page(scope: Scope, authorization: str | None) -> None:
-    """Refuses a change that a page of another host made a browser send with HTTP Basic.
-
-    Raises:
-        Forbidden: the request is such a change.
-    """
+    """Refuses a change that a page of another host made a browser send with HTTP Basic."""
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
     if is_typed and scope["method"] not in READING and is_from_another_page(Headers(scope=scope)):
         raise Forbidden("A page of another host sent this. A browser may change things here only from a page of this service.")

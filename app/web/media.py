@@ -32,12 +32,7 @@ def reads_body(endpoint: _Endpoint) -> _Endpoint:
 
 
 async def understood_only(request: Request) -> None:
-    """Refuses a body that is neither strict JSON nor of another type that the route takes.
-
-    Raises:
-        UnsupportedMediaType: the body is declared as something else, or not at all.
-        InvalidInput: its JSON names a member twice, or holds a number that would be read as 0.
-    """
+    """Refuses a body that is neither strict JSON nor of another type that the route takes."""
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     if request.method not in _WITH_BODY or not has_body:
         return

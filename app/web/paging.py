@@ -22,20 +22,12 @@ PlaceCursor = Annotated[
 
 
 def read_number_cursor(cursor: Cursor = None) -> int:
-    """Number of 64 bits after which the page begins; 0 for the first.
-
-    Raises:
-        InvalidInput: the cursor was not made by this service.
-    """
+    """Number of 64 bits after which the page begins; 0 for the first."""
     return _read_number(cursor, bits=64)
 
 
 def read_short_number_cursor(cursor: Cursor = None) -> int:
-    """The same of 32 bits: for deployments, keys, users, versions.
-
-    Raises:
-        InvalidInput: the cursor was not made by this service.
-    """
+    """The same of 32 bits: for deployments, keys, users, versions."""
     return _read_number(cursor, bits=32)
 
 
@@ -48,9 +40,6 @@ def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
     """Place after which the page begins, for lists that no single number orders; None for the first page.
 
     The type `form` checks what its members may be.
-
-    Raises:
-        InvalidInput: the cursor was not made by this service.
     """
     if cursor is None:
         return None

@@ -20,21 +20,13 @@ _LONGEST = 100
 
 
 async def known_parameters_only(request: Request) -> None:
-    """Refuses parameters that the route lacks, and repeated ones that are no lists.
-
-    Raises:
-        InvalidInput: names each as `query.` and its name.
-    """
+    """Refuses parameters that the route lacks, and repeated ones that are no lists."""
     if request.scope["query_string"]:
         require_parameters([name for name, _ in request.query_params.multi_items()], declared_parameters(request.scope["route"]))
 
 
 def require_parameters(sent: Sequence[str], known: Mapping[str, bool]) -> None:
-    """Refuses names that are not known, and repeated ones whose value in `known` is False.
-
-    Raises:
-        InvalidInput: names each, with the known ones and the most likely of them.
-    """
+    """Refuses names that are not known, and repeated ones whose value in `known` is False."""
     problems = []
     for name, times in Counter(sent).items():
         field = f"query.{name:.{_LONGEST}}"

@@ -26,11 +26,7 @@ class _PlaceByGap(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | GapPlace | None:
-    """Place after which the page begins; None for the first page.
-
-    Raises:
-        InvalidInput: the cursor was not made by this service, or for a list of another order.
-    """
+    """Place after which the page begins; None for the first page."""
     if sort is RecordSort.GAP:
         by_gap = read_place_cursor(cursor, _PlaceByGap)
         return None if by_gap is None else GapPlace(by_gap.gap, by_gap.logged_at, by_gap.record_no)
@@ -38,11 +34,7 @@ def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | Ga
 
 
 def read_newest_cursor(cursor: str | None) -> RecordPlace | None:
-    """The same for a list that has the newest first.
-
-    Raises:
-        InvalidInput: as `read_record_cursor`.
-    """
+    """The same for a list that has the newest first."""
     place = read_place_cursor(cursor, _Place)
     return None if place is None else RecordPlace(place.logged_at, place.record_no)
 

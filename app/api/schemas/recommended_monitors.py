@@ -129,11 +129,7 @@ class AcceptRecommendationsIn(In):
     unfavourable: list[GroupValueJson] | None = Field(default=None, description="Together with `favourable`.")
 
     def asked(self) -> list[Accepted] | None:
-        """Attributes that were requested.
-
-        Raises:
-            InvalidInput: the list is empty or too long.
-        """
+        """Attributes that were requested."""
         if self.attributes is None:
             return None
         if not 1 <= len(self.attributes) <= MAX_ATTRIBUTES:
@@ -142,11 +138,7 @@ class AcceptRecommendationsIn(In):
         return [attribute.accepted() for attribute in self.attributes]
 
     def outcomes(self) -> OutcomeRule | None:
-        """Outcomes that were sent.
-
-        Raises:
-            InvalidInput: one list was sent without the other.
-        """
+        """Outcomes that were sent."""
         if self.favourable is not None and self.unfavourable is not None:
             return OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable))
         if self.favourable is None and self.unfavourable is None:
