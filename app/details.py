@@ -1,4 +1,4 @@
-"""Details of a figure: the groups, counts and cautions that show how it was computed."""
+"""Details of a figure, which show how it was computed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -9,7 +9,7 @@ Side: TypeAlias = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
 
 Counts: TypeAlias = Mapping[str, float | None]
-"""Counts, weights and sums by name, such as `favourable` and `n`; None where a sum has no number."""
+"""By name, such as `favourable` and `n`; None where a sum has no number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Details:
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Details":
-        """Details that `to_json` wrote, in any release; an unknown member that is a number becomes a count."""
+        """Details that `to_json` wrote, in any release; an unknown number becomes a count."""
         known: dict[str, Any] = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
         others: dict[str, object] = {}
@@ -76,7 +76,7 @@ class Details:
         )
 
     def changed(self, **changes: object) -> "Details":
-        """A copy with other values, in a third of the time of `dataclasses.replace`."""
+        """A copy, in a third of the time of `dataclasses.replace`."""
         values: dict[str, Any] = dict(zip(_NAMES, _READ_ALL(self), strict=True))
         return Details(**values | changes)
 
@@ -107,7 +107,6 @@ _FIELDS: Mapping[str, str] = {
     for one in fields(Details)
     if one.name not in {"counts", "monitored_counts", "reference_counts", "others"}
 }
-"""Fields by their name in JSON, without the four whose members have no fixed names."""
 
 
 def _order_as_jsonb(members: Mapping[str, Any]) -> dict[str, Any]:

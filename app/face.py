@@ -91,11 +91,11 @@ class Entry:
         self._whole: ASGIApp | None = None
 
     def connect(self, *, api: ASGIApp, ingestion: ASGIApp, whole: ASGIApp) -> None:
-        """Sets the applications of calls: the API beneath the gate, the ingestion routes, and the whole service."""
+        """Sets the API beneath the gate, the ingestion routes, and the whole service."""
         self._api, self._ingestion, self._whole = api, ingestion, whole
 
     def install(self, app: FastAPI) -> None:
-        """Answers errors of the application with problem documents, as REST v1 does."""
+        """Answers errors with problem documents, as REST v1 does."""
         problems.install(app)
 
     async def call(
@@ -146,7 +146,7 @@ class Entry:
         return answer
 
     async def transact(self, work: Callable[[Session], Result]) -> Result:
-        """Result of `work` within one transaction, in a thread. `work` must not call REST v1."""
+        """Result of `work`, in a thread. `work` must not call REST v1."""
 
         def run() -> Result:
             with self._services.database.transaction() as session:
@@ -194,7 +194,7 @@ class Entry:
 
 
 def mount_face(services: Services) -> tuple[Face, Entry] | None:
-    """The installed face and its entry, not yet connected; None where none is installed."""
+    """The installed face and its entry, not yet connected."""
     name = next((name for name in FACES if find_spec(name) is not None), None)
     if name is None:
         return None

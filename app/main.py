@@ -137,10 +137,10 @@ _ROUTERS = (
 
 
 BODIES_AT_ONCE, BODIES_OF_KEY = 64, 16
-"""Max bodies of full size in memory at once, in total and of one key, not counting those of ingestion."""
+"""In total and of one key, not counting bodies of ingestion."""
 
 MAX_FORM_BYTES = 65_536
-"""Max bytes of a form sent to the pages, which people send before they have logged in."""
+"""People send these before they have logged in."""
 
 
 def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
@@ -149,7 +149,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     Raises:
         SetupError: no database is named, or a setting cannot be used.
     """
-    # Before anything is opened: what is open would have to be closed again.
+    # First: what is open would have to be closed again.
     if not database_url and settings.database_url is None:
         raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
     own = "" if settings.database_url is None else settings.database_url.get_secret_value()

@@ -47,7 +47,7 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 
 CHECK_MINUTES = 60
-"""Also the pause after which the next hour's check is due."""
+"""Default of `check_minutes`: then the next hour's check is due."""
 
 MAX_API_PROCESSES_HERE = 4
 """Beyond them, Postgres and the workers need the other cores."""

@@ -1,1 +1,1 @@
-"""REST v1: routes, their bodies, and the table from errors to statuses."""
+"""REST v1."""

@@ -1,4 +1,4 @@
-"""Routes of alert channels and notifications, which the worker sends."""
+"""Routes of alert channels and notifications."""
 
 from typing import Annotated
 
@@ -67,7 +67,7 @@ def put_alert_channel(
 
     Secrets that are left out stay, but a webhook that moves to another host gets a new one.
     """
-    # Locked, so that of two requests at once the second sees what the first stored.
+    # Locked: of two requests at once the second sees what the first stored.
     before = find_channel(session, channel_id, for_change=True)
     content = _require_sound(body.to_domain(), services, is_new=before is None)
     with_any = with_secret(content, before)

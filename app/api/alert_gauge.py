@@ -1,4 +1,4 @@
-"""A gauge of the alerts that are not over, with a bound on the number of its series."""
+"""A gauge of the alerts that are not over."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from ..domain.alerts import AlertState, RuleKind
 from ..store.alerts.alerts import OpenAlerts
 
 MOST_DEPLOYMENTS = 500
-"""Those with the most alerts have a series of their own; the others are added up."""
 
 OTHERS = "(others)"
 """No id of a deployment looks like this."""

@@ -59,7 +59,7 @@ def put_alert_rule(
     if problems:
         raise InvalidInput(problems)
 
-    # Before the rule is read: a check that ends meanwhile must not open alerts of the old rule.
+    # First: a check that ends meanwhile must not open alerts of the old rule.
     lock_alerts(session, deployment.no)
     before = find_rule(session, deployment.no, rule_id)
     after = put_rule(session, deployment.no, rule_id, content, most=MAX_RULES)

@@ -1,4 +1,4 @@
-"""Routes of the work on alerts: assigning, comments, and acknowledging several at once."""
+"""Routes of the work on alerts."""
 
 from typing import Annotated
 

@@ -20,7 +20,7 @@ PROBLEM_SCHEMA = "#/components/schemas/Problem"
 
 
 def problems(*errors: type[EvenhandError]) -> Answers:
-    """Answers of every route with a key (401, 403, 422, 503), and those of `errors`."""
+    """Answers of every route with a key, and those of `errors`."""
     return answers(Unauthenticated, Forbidden, InvalidInput, Unavailable, *errors)
 
 

@@ -1,4 +1,4 @@
-"""The route of what came in for a deployment, by hour and source, and what did not."""
+"""The route of what came in for a deployment."""
 
 from typing import Annotated
 

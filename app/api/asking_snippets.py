@@ -1,4 +1,4 @@
-"""Code that asks a model in its deployment's own payload format and logs the answer with the Python client."""
+"""Code that asks a model in its payload format and logs the answer with the Python client."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from ..payloads.codec import JSON, Asking
 from ..payloads.registry import codec_of
 
 _MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875390625}
-"""Written into an answer to find the place of each output. Exact in binary, so that no format changes them."""
+"""Exact in binary, so that no format changes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def write_asking(deployment: Deployment, row: SnippetRow, *, base_url: str, key:
 
 
 def _places_in(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
-    """Yields every scalar with its place, as Python writes it: `["predictions"][0]`."""
+    """Yields every scalar with its place: `["predictions"][0]`."""
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if members is None:
         yield place, value

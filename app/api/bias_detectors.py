@@ -1,4 +1,4 @@
-"""The route of bias detectors: their trainings, the records used, and their quality."""
+"""The route of bias detectors."""
 
 from typing import Annotated
 

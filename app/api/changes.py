@@ -1,4 +1,4 @@
-"""Changes as activities keep them: old and new values, never a secret."""
+"""Changes as activities keep them: never a secret."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -21,7 +21,7 @@ def definition_changes(before: Definition | None, after: Definition | None) -> d
     """Differences of two definitions; of the credentials only that they were set or changed."""
     old, new = _definition_facts(before), _definition_facts(after)
     if old and new and new["endpoint"] and new["endpoint"]["credentials"] and _find_credentials(before) != _find_credentials(after):
-        # Both sides say "set" otherwise, and a new password would be no change.
+        # Else both sides would say "set", and a new password would be no change.
         new["endpoint"]["credentials"] = "changed"
     tls_before, tls_after = _find_tls(before), _find_tls(after)
     for part in tls_before.keys() & tls_after.keys():

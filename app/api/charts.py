@@ -72,7 +72,7 @@ class TimeRange:
 
 
 def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None) -> TimeRange:
-    """Range, at most a year unless rolled up; by default the year before `until`."""
+    """Range, by default the year before `until`, which is the longest without a roll-up."""
     begin, end = in_utc("since", since), in_utc("until", until)
     if rollup is not None:
         return TimeRange(begin, end, rollup)
@@ -129,7 +129,7 @@ AttributeIn = Annotated[Text, Query(description="Left out: the first one.")]
 def alerts_of_series(
     deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], wanted: RangeIn, now: NowIn
 ) -> list[Alert]:
-    """Alerts about the metric and data of that series that were opened in the range."""
+    """Alerts about that series that were opened in the range."""
     since = wanted.since or datetime.min.replace(tzinfo=UTC)
     found = alerts_between(session, deployment.no, Span(start=since, end=wanted.until or now), metric=series.metric, data=series.data)
     return [alert for alert in found if alert.opened_at >= since]

@@ -1,4 +1,4 @@
-"""The route of features from which the model could infer a meta field."""
+"""The route of features that are associated with a meta field."""
 
 from typing import Annotated
 
@@ -48,9 +48,9 @@ def list_correlated_features(
         reason = f"the training data have no column {attribute}; upload them with it" if attribute in summary.absent else EARLIER
 
     donated = donor_features_of(session, deployment.no).get(attribute, {})
-    # A column that was given another type since the upload has no values of the present type.
+    # A column whose type changed since the upload has no values of the present type.
     pickable = {column.name for column in deployment.schema.features if donated.get(column.name) is column.type}
-    # Of those without a strength, first those that an earlier version found to be strongest.
+    # Of those without a strength, first those that an earlier version listed.
     strongest_first = sorted(found or (), key=lambda one: (one.strength is None, -(one.strength or 0), -(one.uncorrected or 0)))
     return CorrelatedFeaturesOut(
         attribute=attribute,

@@ -12,7 +12,6 @@ from fastapi.responses import StreamingResponse
 from .flagged_csv import csv_lines
 
 PIECE = 1000
-"""Rows of a CSV that are read and sent at once."""
 
 Item = TypeVar("Item")
 Place = TypeVar("Place")
@@ -20,7 +19,7 @@ Place = TypeVar("Place")
 
 @dataclass(frozen=True, slots=True)
 class CsvPiece(Generic[Item, Place]):
-    """Items that were read at once; None in `next_place` is the end. A piece may be empty and have a next."""
+    """A piece of a list; None in `next_place` is the end. It may be empty and have a next."""
 
     items: Sequence[Item]
     next_place: Place | None
@@ -45,13 +44,13 @@ class CsvExport(ABC, Generic[Item, Place]):
 
     @abstractmethod
     def read_after(self, place: Place, limit: int) -> CsvPiece[Item, Place]:
-        """At most `limit` items after that place, read in a transaction of their own."""
+        """At most `limit` items, in a transaction of their own."""
 
 
 async def stream_csv(
     export: CsvExport[Item, Place], first: CsvPiece[Item, Place], *, turns: asyncio.Semaphore, limit: int | None = None
 ) -> AsyncIterator[bytes]:
-    """Yields the CSV in pieces: a slow reader holds neither a connection nor a snapshot of the database."""
+    """Yields pieces: a slow reader holds neither a connection nor a snapshot of the database."""
 
     def write(items: Sequence[Item]) -> bytes:
         return csv_lines(export.rows(items))

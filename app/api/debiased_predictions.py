@@ -1,4 +1,4 @@
-"""The route that scores records by the deployment's own model and debiases its answers."""
+"""The route that scores records and debiases the answers."""
 
 import re
 from typing import Annotated
@@ -65,7 +65,7 @@ async def predict_debiased(
     has no place are in the header `Evenhand-Debiasing`. One bad value refuses the whole request: the model is not asked, and nothing is
     stored.
     """
-    # Before the body is read: the time that the caller allows includes its arrival.
+    # First: the time that the caller allows includes the body's arrival.
     began = monotonic_seconds()
     try:
         body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor)

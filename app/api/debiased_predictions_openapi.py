@@ -1,4 +1,4 @@
-"""The OpenAPI entries of the debiased endpoint's bodies, which have no schemas for speed."""
+"""The OpenAPI entries of the debiased endpoint's bodies."""
 
 from ..domain.mitigation import ONLY_DIRECT, Mode
 from ..domain.values import Scalar
@@ -102,7 +102,6 @@ _EXAMPLE_LOGGED = {"ids": ["019b2f6c8a1c"], "logged": {STORED: 1, DUPLICATE: 0, 
 
 
 def _build_answer_schemas() -> list[Schema]:
-    """Answers of the same members share a schema."""
     members: dict[tuple[str, ...], list[dict[str, Schema]]] = {}
     for form in FORMS:
         schema = form.answer_schema()

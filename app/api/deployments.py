@@ -180,7 +180,7 @@ def _find_address_problems(endpoint: Endpoint, services: Services) -> list[Field
 
 
 def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:
-    """Refuses to send stored credentials to another origin: a caller who may change the address would get to know them."""
+    """A caller who may change the address would get to know credentials sent to another origin."""
     if before is None or after is None or patch.endpoint is None or before.url == after.url:
         return []
     # Not from https to http, nor to another service of the host.
@@ -197,7 +197,6 @@ def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch
 
 
 def _parse_origin(url: str) -> tuple[str, str, int | None] | None:
-    """Origin of a URL; None where the URL cannot be read."""
     try:
         parsed = parse_url(url)
     except EndpointRefused:

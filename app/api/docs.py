@@ -1,4 +1,4 @@
-"""The API's documentation page: Swagger UI from an installed package. Every file of it needs a key."""
+"""The API's documentation page; every file of it needs a key."""
 
 from collections.abc import Mapping
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""Routes that try the endpoint of a deployment, stored or about to be created. Nothing is stored."""
+"""Routes that try an endpoint; nothing is stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ async def post_endpoint_test(
     Without records, it asks about the newest payload record; 409 where there is none of the present columns. A model that does
     not answer, or not as it should, is a result: 200 with `ok` false. With `find_format` the formats are tried one after the other.
     """
-    # The connection is given back before the model is asked, which may take seconds.
+    # The connection is given back before the model is asked.
     async with services.turns:
         question, newest = await run_in_threadpool(_build_question, services, principal, deployment_id, body)
     test = await (find_format if body is not None and body.find_format else try_endpoint)(question, services.policy)
@@ -62,7 +62,6 @@ async def post_new_endpoint_test(body: NewEndpointTestIn, _principal: WholeManag
     except InvalidInput as error:
         problems += [FieldProblem(f"deployment.{problem.field}", problem.message) for problem in error.problems]
     if definition.endpoint is None:
-        # A definition may have none, so its own rules do not say this.
         problems.append(FieldProblem("deployment.endpoint", "is required: it is what is tested"))
     elif definition.endpoint.is_loaded:
         problems.append(
@@ -114,7 +113,6 @@ def _build_question(
 
 
 def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Rows:
-    """The records' values in the order of the columns, as they would be stored."""
     known = {column.name for column in columns}
     problems: list[FieldProblem] = []
     for index, record in enumerate(records):

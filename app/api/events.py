@@ -1,7 +1,6 @@
-"""Events about calls: CloudEvents of KServe and Seldon, and the address that Azure's collector calls.
+"""Events about calls: CloudEvents of KServe and Seldon, and those of Azure's collector.
 
-Senders do not send again, and some stop at an error: once the key and the deployment are known, the answer is
-always 200, and says what was not used and why.
+Senders may stop at an error: once the key and the deployment are known, the answer is always 200.
 """
 
 import uuid
@@ -77,7 +76,7 @@ class EventRoutes:
         try:
             body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
             try:
-                # A sender that gets an error may stop for good: what is beyond a limit is ignored and counted.
+                # A sender may stop at an error: what is beyond a limit is ignored and counted.
                 self._limits.admit_request(principal.actor, len(body))
                 headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
                 found = read_events(headers, body, now=now)
@@ -98,7 +97,7 @@ class EventRoutes:
 
 
 def _find_deployment(scope: Scope) -> str | None:
-    """Deployment of a request; empty where it names none, None where it is of another route."""
+    """Empty where it names none, None where the request is of another route."""
     path: str = scope["path"]
     if path == AZURE_PATH:
         return read_user_name(scope)

@@ -1,4 +1,4 @@
-"""Routes of the evidence over time: the state of every comparison, and the hours of one."""
+"""Routes of the evidence over time."""
 
 from typing import Annotated
 

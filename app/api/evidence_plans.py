@@ -1,4 +1,4 @@
-"""Routes of planning: how soon a given unfairness would be found."""
+"""Routes of planning."""
 
 from typing import Annotated
 

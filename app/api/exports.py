@@ -1,4 +1,4 @@
-"""Files that leave the service with figures or records, each noted among the activities."""
+"""Files that leave the service, noted among the activities."""
 
 from fastapi import Request
 from fastapi.params import Depends as Dependency
@@ -7,16 +7,12 @@ from ..store.people.activities import record_activity
 from ..web.access import ReadableDeployment, Reader, SessionIn
 
 _FILES = frozenset({"csv", "html", "pdf", "json"})
-"""Pictures and specifications are parts of pages."""
 
 _MAX_QUERY = 200
 
 
 def exported(what: str) -> Dependency:
-    """A dependency of a route that sends a file: notes who fetched it, in the transaction that reads it.
-
-    A file of single records needs `READS_RECORDS` before it.
-    """
+    """A dependency: notes who fetches a file. One of single records needs `READS_RECORDS` before it."""
 
     def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
         form = request.path_params.get("form", "csv")

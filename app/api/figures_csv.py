@@ -1,4 +1,4 @@
-"""Figures as CSV for spreadsheets: a text that looks like a formula gets an apostrophe before it."""
+"""Figures as CSV for spreadsheets."""
 
 from collections.abc import Iterable
 
@@ -22,5 +22,5 @@ def csv_file(twin: Twin, name: str) -> CsvDownload:
 
 
 def text_rows(rows: Iterable[tuple[Cell, ...]]) -> Iterable[list[str]]:
-    """Rows as texts, none of which a spreadsheet takes for a formula; an absent cell is empty."""
+    """Rows as texts, none of which a spreadsheet takes for a formula."""
     return ([write_cell(cell) for cell in row] for row in rows)

@@ -1,6 +1,6 @@
-"""Flagged records as a CSV that comes back as feedback: one line per flag, and an empty column for the label.
+"""Flagged records as a CSV that comes back as feedback.
 
-Texts that look like a formula get an apostrophe before them, unless the caller wants them raw. The id never
+Texts that look like a formula get an apostrophe before them, unless the caller wants them raw; the id never
 does, because feedback finds its record by it.
 """
 
@@ -43,13 +43,13 @@ def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
 
 
 def csv_row(found: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """Cells of one flag, in the columns of `schema`; a column that the record was logged without is empty."""
+    """Cells of one flag; a column that the record was logged without is empty."""
     flag = found.flag
     values = dict(zip((column.name for column in found.schema.features), found.features, strict=True))
     values |= dict(zip((column.name for column in found.schema.meta), found.meta, strict=True))
     cells = [
         *(flag.logged_at.isoformat(), flag.attribute, flag.group, flag.kind, flag.direction),
-        # In the spelling of the monitor's outcomes, in which people write the label.
+        # In the spelling in which people write the label.
         *(found.prediction if found.label is None else found.label, found.probability),
         *(flag.own_score, flag.reference_score, known_gap(flag)),
         *(values.get(column.name) for column in (*schema.features, *schema.meta)),
@@ -58,7 +58,7 @@ def csv_row(found: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False
 
 
 def take_free_name(taken: set[str], *names: str) -> str:
-    """First of the names that is free, or else one made of the first; adds it to those taken."""
+    """First of the names that is free, or one made of it; adds it to those taken."""
     name = next((name for name in names if name not in taken), f"flagged_{names[0]}")
     while name in taken:
         name = f"flagged_{name}"

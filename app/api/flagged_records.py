@@ -1,4 +1,4 @@
-"""Routes of the records most in need of a second look: a list, and a CSV for adding labels."""
+"""Routes of the records most in need of a second look."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    # JSON keeps every digit of a float, so that the place compares equal to the stored one.
+    # JSON keeps every digit of a float.
     gap: Annotated[float, msgspec.Meta(ge=0)]
     record_no: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     attribute: Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
@@ -80,7 +80,7 @@ def wanted_flags(
         Text, Query(description="What this revision of the model said when it was asked again. Left out: the deployment's present one.")
     ] = None,
 ) -> FlaggedFilter:
-    """Filter of an address, for one model revision: a new model treats the same records differently."""
+    """Filter of an address, for one model revision."""
     return FlaggedFilter(
         model_revision=deployment.model_revision if model_revision is None else model_revision,
         attribute=attribute,
@@ -146,7 +146,7 @@ def export_flagged_records(
     There, rows with an empty label are refused one by one, and the others stored. One request takes at most 10,000 rows. A text that
     a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set; the id never has.
     """
-    # Before the answer begins: a fault is still a problem document and no broken CSV.
+    # Before the answer begins: a fault is still a problem document.
     first = read_piece(session, deployment.no, wanted, None, PIECE if limit is None else min(limit, PIECE))
     export = _FlagExport(services, deployment, wanted, raw)
     headers = {"Content-Disposition": f'attachment; filename="{deployment.id}-flagged-records.csv"'}

@@ -1,7 +1,6 @@
 """The gateway's route: passes a call to the model and its answer back as they are, and logs both.
 
-The record is on disk before the answer is sent, and stored afterwards; while the database is away, known
-callers of known deployments still get answers.
+The record is on disk before the answer is sent.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ from .known_callers import KnownCallers, read_header, read_record_id
 PREDICTIONS = "predictions"
 
 RECORD_ID = b"evenhand-record-id"
-"""Header with the id of the call's record; of several records, `{id}-1` is the first."""
+"""Of several records, `{id}-1` is the first."""
 
 MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
 """A larger answer is passed on as it comes, and counted as not received."""
@@ -46,7 +45,6 @@ _SAFE: Headers = [(name.encode(), value.encode()) for name, value in SAFE_HEADER
 
 _PROCESS = os.urandom(8).hex()
 _calls = itertools.count()
-"""For ids of this process's calls, without a system call for each."""
 
 log = structlog.get_logger("evenhand.http")
 
@@ -126,7 +124,7 @@ class GatewayRoute:
         record_id = read_record_id(scope, RECORD_ID) or request_id
         body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
         try:
-            # Before the model is called: a caller beyond its rate must spare the model.
+            # First: a caller beyond its rate must spare the model.
             self._limits.admit_rate(principal.actor)
             headers = pick_request_headers(scope["headers"])
             call = _Call(plan=plan, model=model, record_id=record_id, headers=headers, body=body, actor=principal.actor)
@@ -173,7 +171,7 @@ class GatewayRoute:
         size = len(call.body) + len(answer)
         if is_whole and self._may_store(call, size):
             is_kept = self._gateway.keep(entry, call.plan)
-            # Its records are counted when they are read, after the answer: here a call counts as one.
+            # Before its records are counted, a call counts as one.
             self._limits.note_stored(call.actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
         else:
             self._gateway.lose(entry, call.plan)

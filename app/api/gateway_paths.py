@@ -1,4 +1,4 @@
-"""The OpenAPI entries of the gateway and of events, which the framework does not know."""
+"""The OpenAPI entries of the gateway and of events."""
 
 from typing import Any
 

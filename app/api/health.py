@@ -1,4 +1,4 @@
-"""Routes of the service's health: liveness, readiness, and its operations numbers."""
+"""Routes of the service's health."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -44,7 +44,7 @@ async def live() -> HealthOut:
 @router.get("/health/ready", tags=["health"], operation_id="ready", responses=answers(InvalidInput, Unavailable))
 def ready(services: ServicesIn) -> HealthOut:
     """Answers if the database does and is migrated, so requests can be served. Needs no key, and waits for no other request."""
-    # Not the transaction of a request, which would wait for its turn after requests that hang.
+    # Not the request's transaction, which would wait after requests that hang.
     with services.database.transaction() as session:
         migrated = is_migrated(session)
     if not migrated:
@@ -68,15 +68,13 @@ def whole_reader(principal: Reader) -> Principal:
 def metrics(_principal: Annotated[Principal, Depends(whole_reader)], session: SessionIn, now: NowIn) -> Response:
     """Returns operations numbers in Prometheus' text form: requests, records, checks, model calls, and the present queue."""
     text, content_type = exposition()
-    # Of this request: the global registry would keep the numbers of the first.
+    # The global registry would keep the numbers of the first request.
     gauges = CollectorRegistry(auto_describe=False)
     gauges.register(_Gauges(vitals(session, now)))
     return Response(text + generate_latest(gauges), media_type=content_type)
 
 
 class _Gauges(Collector):
-    """Gauges read from the database, which no process can count for itself."""
-
     def __init__(self, found: Vitals) -> None:
         self._found = found
 

@@ -1,4 +1,4 @@
-"""The route that takes a file of records in any layout that the command line imports."""
+"""The route that takes a file of records."""
 
 import asyncio
 from collections import Counter
@@ -41,7 +41,6 @@ MAX_IMPORT_BYTES: Final = 256 * 1024 * 1024
 """`evenhand import` takes files of any size."""
 
 MAX_PROBLEMS: Final = 100
-"""Max rejected rows that the refusal of a file lists."""
 
 MEDIA_TYPES: Final = ("text/csv", "application/jsonlines", "application/x-ndjson", "application/vnd.apache.parquet")
 
@@ -105,8 +104,6 @@ async def import_records(
 
 @dataclass(frozen=True, slots=True)
 class _Sink:
-    """The ingestion of this process, for an import in a thread."""
-
     services: Services
     plan: IngestPlan
     kind: LogKind
@@ -115,18 +112,15 @@ class _Sink:
     unread: Counter[RejectedPart] = field(default_factory=Counter)
 
     def send(self, body: bytes) -> Receipt:
-        """Stores a native body of historical records."""
         request = LogRequest(body=body, actor=self.actor, historical=True, source=RecordSource.IMPORT)
         ingestion = self.services.ingestion
         log = ingestion.log_feedback if self.kind is LogKind.FEEDBACK else ingestion.log_payload
         return asyncio.run_coroutine_threadsafe(log(self.plan.target.id, request, now=utc_now()), self.loop).result()
 
     def note_unread(self, row: RejectedRow) -> None:
-        """Counts a row that is no record: the ingestion counts those that it is sent."""
         self.unread[part_of(row.field, row.reason, self.plan.target)] += 1
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
-        """Notes how many records a sampled log does not hold."""
         totals = [MissingTotals(hour=hour, not_received=0, left_out=count) for hour, count in hours.items()]
         with self.services.database.transaction() as session:
             put_missing(session, self.plan.target.no, sender, rate, totals)

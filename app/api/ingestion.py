@@ -1,4 +1,4 @@
-"""The two hot routes: payload and feedback records, straight from the server's bytes to the ingestion service.
+"""The two hot routes.
 
 Plain ASGI, because a framework's route costs more than the durable write. Only failures of ours are logged: a
 line per request would cost as much as storing its record.
@@ -38,19 +38,17 @@ PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
 
 _SWITCHES = {"historical": "historical", "first_time_counts": "first_time_counts", "assume_utc": "without_offset_is_utc"}
-"""Query parameters that are true or false, and their members of a `LogRequest`."""
 
 PARAMETERS: Mapping[str, Mapping[str, bool]] = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
     FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
 }
-"""By route; True would mean that it may be repeated."""
+"""True would mean that it may be repeated."""
 
 SOURCE_HEADER = b"evenhand-source"
-"""Programs of ours name themselves in it, so that their records are counted apart."""
+"""Programs of ours name themselves in it."""
 
 _MOST_ERRORS = 100
-"""The receipt in the same document has all."""
 
 _JSON = ("", "application/json")
 _CSV = "text/csv"
@@ -60,7 +58,6 @@ log = structlog.get_logger("evenhand.http")
 
 _PROCESS = os.urandom(8).hex()
 _requests = itertools.count()
-"""For ids of this process's requests, without a system call for each."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -190,7 +187,7 @@ _ALL_ACCEPTED = b'{"sent":%d,"accepted":%d,"duplicate":0,"rejected":0,"rejection
 
 
 def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
-    """200 if anything is stored; a wholly refused request must never look like a success."""
+    """A wholly refused request must never look like a success."""
     if receipt.accepted and not receipt.duplicate and not receipt.rejected:
         return _Answer(200, _ALL_ACCEPTED % (receipt.accepted, receipt.accepted))
     members = receipt_members(receipt)
@@ -199,7 +196,7 @@ def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
     kind = KINDS[InvalidInput if receipt.rejections else Conflict]
     faults = [(f"records[{r.index}].{r.field}", r.reason) for r in receipt.rejections]
     faults += [(f"records[{c.index}].id", c.reason) for c in receipt.conflicts]
-    # ASCII below, because ids and values may hold lone surrogates, which UTF-8 cannot carry.
+    # ASCII below: ids and values may hold lone surrogates, which UTF-8 cannot carry.
     document = {
         "type": kind.type,
         "title": kind.title,

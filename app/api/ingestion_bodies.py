@@ -1,4 +1,4 @@
-"""Bounded reading of the bodies of ingestion requests: of one body, of those of one key, and of all in memory."""
+"""Bounded reading of the bodies of ingestion requests."""
 
 from starlette.types import Message, Receive
 
@@ -7,14 +7,13 @@ from ..ingest.limits import MAX_BODY_BYTES
 from ..turns import Room
 
 BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
-"""Max bytes of bodies that are being received or processed."""
 
 BYTES_OF_KEY = 2 * MAX_BODY_BYTES
-"""Max bytes of one key: however slowly it sends, the others have room."""
+"""However slowly a key sends, the others have room."""
 
 
 class ClientGone(Exception):
-    """The client closed the connection before its body was complete; there is no one left to answer."""
+    """The client closed the connection before its body was complete."""
 
 
 class Bodies:
@@ -33,7 +32,7 @@ class Bodies:
 
         Raises:
             TooLarge: it is larger than a body may be.
-            Unavailable: too much is in memory already, of this key or in total.
+            Unavailable: too much is in memory already.
             ClientGone: it never became complete.
         """
         if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
@@ -57,7 +56,7 @@ class Bodies:
                 more = message.get("more_body", False)
                 if more:
                     message = await receive()
-        # Cancellation as well: bytes never given back would shut the key out until a restart.
+        # Cancellation as well: else the key would be shut out until a restart.
         except BaseException:
             self._room.give_back(actor, size)
             raise

@@ -1,4 +1,4 @@
-"""The OpenAPI entries of the ingestion routes, which the framework does not know."""
+"""The OpenAPI entries of the ingestion routes."""
 
 from typing import Any
 

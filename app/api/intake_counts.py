@@ -1,4 +1,4 @@
-"""The route of what became of calls through the gateway and of events."""
+"""The route of what became of calls."""
 
 from datetime import UTC, datetime
 from typing import Annotated

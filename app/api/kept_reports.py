@@ -29,7 +29,7 @@ from .schemas.kept_reports import KeptReportIn, KeptReportOut, KeptReportPage, R
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
 MOST_OPEN = 20
-"""Max reports of a deployment that people asked for and that are not made yet."""
+"""Max reports of a deployment that are requested and not made yet."""
 
 ScheduleId = Annotated[str, Path(description="The schedule's id, which you choose.", pattern=ID_PATTERN, examples=["quarterly"])]
 KeptId = Annotated[

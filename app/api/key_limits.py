@@ -1,4 +1,4 @@
-"""Routes of the limits of API keys and of their use. For admins only."""
+"""Routes of the limits of API keys."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""Routes of API keys: create, list, rotate, revoke. For admins only."""
+"""Routes of API keys."""
 
 from datetime import timedelta
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Routes of recommended monitors: look, and accept into the fairness monitor."""
+"""Routes of recommended monitors."""
 
 from typing import Annotated
 
@@ -40,7 +40,7 @@ def accept_recommended_monitors(deployment: LockedDeployment, session: SessionIn
     """
     sent = body or AcceptRecommendationsIn()
     stored, asked = monitor_of(session, deployment.no), sent.asked()
-    # Under the lock of the deployment: the present monitor is merged into.
+    # Locked: the present monitor is merged into.
     monitor = merge_into_monitor(stored, recommend_for(session, deployment, stored, sent.outcomes()), asked)
     found = fitting_problems(session, deployment, monitor)
     if found:

@@ -1,4 +1,4 @@
-"""The route that checks payload records as if they were logged, and stores nothing."""
+"""The route that checks payload records and stores nothing."""
 
 import json
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Routes of the report that a regulator keeps: the file, and what a deployment lacks for it by preset."""
+"""Routes of the report that a regulator keeps."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Routes of reports: one check or a period as a file for people, and their measurements as CSV."""
+"""Routes of reports of a check or a period, and measurements as CSV."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -88,7 +88,7 @@ class _MeasurementExport(CsvExport[Point, Point]):
         return text_rows(_write_row(point.measurement, point.check_id) for point in items)
 
     def read_after(self, place: Point, limit: int) -> CsvPiece[Point, Point]:
-        # Reading on from the last point's own moment keeps each piece as cheap as the first.
+        # From the last point's own moment, each piece is as cheap as the first.
         wanted = replace(self.wanted, since=place.measurement.at)
         with self.services.database.transaction() as session:
             return _piece_of(read_points(session, self.deployment.no, wanted, after_no=place.no, limit=limit))
@@ -110,13 +110,13 @@ def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> 
 
 
 async def report_turn(principal: Reader, services: ServicesIn) -> AsyncIterator[None]:
-    """Holds a place among the reports being made; a request that waits takes no thread and no connection."""
+    """Holds a place among the reports being made; waiting takes no thread and no connection."""
     async with services.reports.turns.turn(principal.actor):
         yield
 
 
 _MAKES_REPORT = [Depends(report_turn, scope="function"), exported("report")]
-"""In this order: the turn comes before anything that needs a connection."""
+"""The turn comes before anything that needs a connection."""
 
 
 @router.get(
@@ -207,7 +207,7 @@ def export_measurements(
     deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, wanted: Annotated[SeriesFilter, Depends(wanted_series)]
 ) -> CsvAnswer:
     """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the filters of `GET …/measurements`."""
-    # Before the answer begins: a fault is still a problem document and no broken CSV.
+    # Before the answer begins: a fault is still a problem document.
     first = _piece_of(read_points(session, deployment.no, wanted, after_no=0, limit=PIECE))
     name = f'attachment; filename="{deployment.id}-measurements.csv"'
     export = _MeasurementExport(services, deployment, wanted)
@@ -230,7 +230,7 @@ def make_stamp(principal: Principal, now: datetime) -> Made:
 
 
 def name_regulator_file(deployment_id: str, span: Span, preset: str | None) -> str:
-    """Name, without ending, of a file for a regulator: its rule keeps files of one period apart."""
+    """Name without ending; its rule keeps files of one period apart."""
     return f"{deployment_id}-{preset or 'regulator'}-{span.start:%Y%m%d}-{span.end:%Y%m%d}"
 
 

@@ -1,4 +1,4 @@
-"""Routes of retention: a deployment's policy and legal hold, and the erasure of a person's records."""
+"""Routes of retention, legal holds, and erasures."""
 
 from typing import Annotated
 

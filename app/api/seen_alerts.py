@@ -1,4 +1,4 @@
-"""An alert in the address, as far as the caller may see it, and notes on it."""
+"""An alert in the address, as far as the caller may see it."""
 
 from typing import Annotated
 

@@ -1,7 +1,7 @@
-"""Code that logs records of one deployment, filled in with its id and columns. Never holds a key.
+"""Code that logs records of one deployment. Never holds a key.
 
 Names and values go in only through the escaping of the language: JSON in a quoted here-document for the
-shell, where nothing is expanded, and Python's own literals.
+shell, and Python's own literals.
 """
 
 import json
@@ -22,20 +22,18 @@ RECORDS = "records"
 """The native form; the others are payload formats."""
 
 CLIENT = "client"
-"""The form that logs with the Python client, which needs no body."""
+"""The form that logs with the Python client."""
 
 KEY = "EVENHAND_KEY"
-"""The environment variable that holds the key."""
 
 _END = "JSON"
 _LINE = 60
 _EXACT = 2**53
-"""Beyond it, the end of a range need not be a whole number that can be logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """One piece of code: the records it logs (payload or feedback), the form of its body, and its language."""
+    """One piece of code."""
 
     logs: str
     form: str
@@ -50,10 +48,9 @@ def example_body(deployment: Deployment, monitor: Monitor | None, newest: Newest
 
 
 def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None, *, base_url: str) -> list[Snippet]:
-    """Code for every language, each with an id of its own, so that all can be tried one after the other.
+    """Code for every language, each with an id of its own, so that all can be tried.
 
-    The values are those of `newest`, if it has the present columns. Code that asks an endpoint uses its
-    payload format and logs the answer.
+    The values are those of `newest`, if it has the present columns.
     """
     root = f"{base_url.rstrip('/')}/v1/deployments/{deployment.id}"
     payload, feedback = f"{root}/payload-records", f"{root}/feedback-records"
@@ -97,11 +94,9 @@ class _Example:
         return {"records": [record | self._answer()]}
 
     def row(self, record_id: str) -> SnippetRow:
-        """Same record for code that asks the model, or logs with the client."""
         return SnippetRow(id=record_id, features=self._features, meta=self._meta, answer=self._answer())
 
     def pair(self, name: str, call: str) -> dict[str, Any]:
-        """The model's request and answer in the payload format of that name."""
         is_first = name == next(iter(LOGGED))
         answer = self._answer()
         table = LoggedTable(
@@ -117,7 +112,6 @@ class _Example:
         return LOGGED[name].write_pair(table, outputs=self._outputs)
 
     def labels(self, record_id: str) -> dict[str, Any]:
-        """Feedback that gives a logged record its label."""
         return {"records": [{"id": record_id, "label": self._outcome}]}
 
     def _answer(self) -> dict[str, Any]:
@@ -140,7 +134,7 @@ def _choose_cells(columns: Sequence[Column], monitor: Monitor | None) -> dict[st
 
 
 def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
-    """A value that may be sent: one that the monitor names, if it names any; of groups, a label."""
+    """A value that may be sent: of the monitor, if it names any; of groups, a label."""
     if column.storage is not None and column.storage.groups:
         return column.storage.groups[0].label if watched is None else str(watched)
     if column.storage is not None:
@@ -211,7 +205,6 @@ def _spell_json(scalar: Scalar) -> str:
 
 
 def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -> str:  # noqa: ANN401 - any value of JSON
-    """Value over as many lines as it needs; JSON and Python spell only scalars differently."""
     if not isinstance(value, dict | list):
         return spell(value)
     inner = indent + "  "

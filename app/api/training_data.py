@@ -165,7 +165,7 @@ def _process(file: BinaryIO, upload: Upload) -> TrainingData:
 def _store(services: Services, principal: Principal, deployment: Deployment, data: TrainingData) -> None:
     with services.database.transaction() as session:
         present = locked(principal, Deployments(session, services.secret_box), deployment.id)
-        # The number as well: a deployment that was deleted and created again has the same id.
+        # A deployment that was deleted and created again has the same id.
         if (present.no, present.schema) != (deployment.no, deployment.schema):
             raise Conflict(f"The columns of {deployment.id} were changed while the data were read. Nothing was stored; upload again.")
         changes = training_data_changes(training_summary_of(session, present.no), data.summary)

@@ -1,4 +1,4 @@
-"""Bodies too large for memory: written to a temporary file as they arrive, within bounds."""
+"""Bodies too large for memory, in temporary files."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ from ..errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 from ..turns import Room
 
 IN_MEMORY = 4 * 1024 * 1024
-"""Max bytes of a body in memory; larger ones move to the disk."""
+"""Larger bodies move to the disk."""
 
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
@@ -30,13 +30,13 @@ _UPLOADS = {"PUT": re.compile(r"/v1/deployments/[^/]+/training-data"), "POST": r
 
 
 def is_upload(scope: Scope) -> bool:
-    """Whether the request's body is read by `spooled`, with a limit of its own."""
+    """Whether `spooled` reads the request's body, with a limit of its own."""
     path = _UPLOADS.get(scope["method"])
     return path is not None and path.fullmatch(scope["path"]) is not None
 
 
 def media_type_of(request: Request) -> str:
-    """Content type that was sent, without its parameters; empty where none was."""
+    """Content type without its parameters; empty where none was sent."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedMediaType(f"Send the body without a Content-Encoding; found {encoding!r:.50}. Parquet is compressed by itself.")

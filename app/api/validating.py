@@ -1,4 +1,4 @@
-"""Requests that are only checked: done in full, and then rolled back."""
+"""Requests that are only checked."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ ValidateOnly = Annotated[bool, Depends(only_validated)]
 @contextmanager
 def kept_unless(session: Session, validate_only: bool) -> Iterator[None]:  # noqa: FBT001 - what the client said
     """Rolls back the writes of the block if the request is only to be checked."""
-    # A savepoint: rules of the database are checked, and the transaction stays usable.
+    # A savepoint: the transaction stays usable.
     with session.begin_nested() as attempt:
         yield
         if validate_only:

@@ -1,1 +1,1 @@
-"""Calls of models that pass through here, and events about calls that do not."""
+"""Calls of models that pass through here, and events about others."""

@@ -1,4 +1,4 @@
-"""Brings what waits in the spool to the database, in order, and again after any failure."""
+"""Brings what waits in the spool to the database, in order."""
 
 import asyncio
 import contextlib
@@ -18,16 +18,13 @@ from .storing import CallStore
 BATCH_BYTES = 1024 * 1024
 
 GATHER_SECONDS = 0.25
-"""Pause after the first new entry, so that those that follow share its commit."""
+"""Those that follow the first new entry share its commit."""
 
 HOUSEKEEPING_SECONDS = 1.0
-"""Interval of making the spool durable and of looking for spools of dead processes."""
 
 SWEEP_SECONDS = 10.0
-"""Interval of expiring halves and storing counts."""
 
 STOP_SECONDS = 5.0
-"""Max time for which an ending process goes on storing."""
 
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 

@@ -1,4 +1,4 @@
-"""Entries of the spool: complete calls of models, and the halves of calls that events report."""
+"""Entries of the spool."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -26,7 +26,7 @@ class CallSide(StrEnum):
 
 
 class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
-    """A model's request with its answer; `received_at` and the id of the exchange were fixed at receipt."""
+    """A model's request with its answer; time and id were fixed at receipt."""
 
     deployment_id: str
     deployment_no: int
@@ -36,7 +36,7 @@ class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
 
 
 class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
-    """A request or an answer that waits for the other half of its `call_id`. `stated_at` is the sender's time."""
+    """Waits for the other half of its `call_id`. `stated_at` is the sender's time."""
 
     deployment_id: str
     deployment_no: int
@@ -62,7 +62,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(data: bytes) -> Entry | None:
-    """Entry of these bytes; None, which is logged, where they are of another version."""
+    """None, which is logged, for an entry of another version."""
     try:
         return _decoder.decode(data)
     except msgspec.MsgspecError:

@@ -31,10 +31,10 @@ _SIDES: Mapping[str, CallSide] = {
 }
 
 _ID_ATTRIBUTES = ("requestid", "x-request-id", "xrequestid", "id")
-"""Attributes that both halves of a call share, the surest first: only KServe's logger gives both one `id`."""
+"""Shared by both halves of a call, the surest first: only KServe's logger gives both one `id`."""
 
 _OWN_IDS = "io.kserve.inference."
-"""Types of the events of KServe's Python server, each of which has an id of its own."""
+"""KServe's Python server gives each event an id of its own."""
 
 
 class EventUnclear(ValueError):
@@ -43,7 +43,7 @@ class EventUnclear(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ReportedHalf:
-    """One half of a call. `stated_at` is the sender's time, None where it gave none that is plausible."""
+    """One half of a call. `stated_at` is None where the sender gave no plausible time."""
 
     call_id: str
     side: CallSide
@@ -65,7 +65,7 @@ class ReportedHalf:
 
 
 def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> list[ReportedHalf | EventUnclear]:
-    """Halves in a request with these headers (names in lower case), and why others are none.
+    """Halves in a request, and why others are none; names of `headers` are in lower case.
 
     Raises:
         EventUnclear: the request as a whole cannot be read.
@@ -120,7 +120,7 @@ def _try_half(attributes: Mapping[str, str], body: CapturedBody, now: datetime) 
 
 
 def read_time(text: str, now: datetime) -> datetime | None:
-    """A plausible time, as ISO 8601 or in seconds since 1970; None for anything else."""
+    """A plausible time, as ISO 8601 or in seconds since 1970; else None."""
     try:
         found = datetime.fromtimestamp(int(text), UTC) if text.isdigit() else datetime.fromisoformat(text)
     except (ValueError, OverflowError, OSError):

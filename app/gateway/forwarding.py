@@ -1,4 +1,4 @@
-"""Passes a request on to a model and its answer back, both as they are."""
+"""Passes a request on to a model and its answer back."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -38,7 +38,7 @@ PASSED_ON = frozenset(
         "baggage",
     )
 )
-"""A list of those not passed on would let a caller set what a proxy in front of the model trusts."""
+"""A list of those not passed on would let a caller set what a proxy of the model trusts."""
 
 PASSED_BACK = frozenset(
     name.encode()
@@ -80,7 +80,7 @@ async def hold_answer(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[byt
 
 
 class ForwardedModel:
-    """The connections to one endpoint, with its credentials. Belongs to one event loop.
+    """The connections to one endpoint. Belongs to one event loop.
 
     Raises:
         EndpointRefused: the endpoint's URL is not an allowed one.
@@ -99,7 +99,7 @@ class ForwardedModel:
         self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
         self._policy = policy
         self._resolver = resolver
-        # A transport for each request under way: one pool looks through all connections and requests for each.
+        # For each request: one pool would look through all connections and requests for each.
         self._free = asyncio.Semaphore(CONNECTIONS)
         self._idle = [self._connect()]  # now, so that unusable certificates are known at once
         self._users = 0
@@ -107,7 +107,7 @@ class ForwardedModel:
 
     @asynccontextmanager
     async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
-        """Yields the model's answer, whose body is still to be read; the caller keeps `timeout_seconds`.
+        """Yields the model's answer, its body unread; the caller keeps `timeout_seconds`.
 
         Raises:
             EndpointDown: the model did not answer, or broke off.

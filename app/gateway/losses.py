@@ -1,4 +1,4 @@
-"""Records that were answered and could not be kept: counted by hour, on disk until the database has the counts."""
+"""Records that were answered and could not be kept: counted on disk until the database has the counts."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from ..store.records.missing_records import put_missing
 FILE = "losses.json"
 
 _KEPT = timedelta(hours=2)
-"""Time for which the totals of an hour stay in memory: more may be added to them."""
+"""More may be added to the totals of an hour for that long."""
 
 log = structlog.get_logger("evenhand.spool")
 
@@ -30,7 +30,7 @@ class _Place:
 
 
 class Losses:
-    """Running totals of one process, under the name of its spool. Safe for several threads."""
+    """Running totals of one process. Safe for several threads."""
 
     def __init__(self, sender: str) -> None:
         self._sender = sender
@@ -53,7 +53,7 @@ class Losses:
         return bool(self._unsent)
 
     def write(self, folder: Path) -> None:
-        """Writes what the database lacks next to the spool, for the time after this process's death.
+        """Writes what the database lacks next to the spool.
 
         Raises:
             OSError: the disk refuses.
@@ -90,7 +90,7 @@ class Losses:
 
 
 def send_of_dead(database: Database, folder: Path) -> None:
-    """Stores the totals that a dead process left in its folder, under its name; blocks.
+    """Stores the totals in a dead process's folder, under its name; blocks.
 
     Raises:
         Unavailable: the database does not answer; they stay.

@@ -1,4 +1,4 @@
-"""Pairs the halves of calls: in memory where both come together, else in the database, where they wait."""
+"""Pairs the halves of calls, which wait in the database."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from ..store.records.call_halves import CallKey, StoredHalf, add_halves, find_ha
 from .entries import CallHalf, CallSide, CallSource, CompleteCall
 
 _SEALED = "sealed "
-"""Content encoding of a half whose body is encrypted begins so; no real one has a blank."""
+"""Begins the content encoding of an encrypted half; no real one has a blank."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedCalls:
-    """Complete calls with their keys, and the number of halves that wait for their other half."""
+    """Complete calls with their keys, and the number of halves that wait."""
 
     calls: list[CompleteCall]
     keys: list[CallKey]
@@ -53,7 +53,7 @@ def pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) 
         )
     alone = [key for key, sides in found.items() if len(sides) < len(CallSide)]
     if alone:
-        # Committed before the other half is looked for: of two processes that get one each, one sees both.
+        # Committed first: of two processes that get one half each, one sees both.
         with database.transaction() as session:
             keys = Deployments(session, sealer).column_keys({key.deployment_no for key in alone})
             add_halves(session, [_seal(half, keys.get(half.deployment_no)) for key in alone for half in found[key].values()])

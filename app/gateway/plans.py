@@ -1,4 +1,4 @@
-"""Deployments and their models' connections, read again every second, and kept while the database is away."""
+"""Deployments and their models' connections, kept while the database is away."""
 
 import asyncio
 from dataclasses import dataclass
@@ -16,18 +16,13 @@ from .forwarding import ForwardedModel
 from .remembering import LastAnswers
 
 KEPT_SECONDS = 1.0
-"""Max seconds for which a change of an endpoint may go unnoticed."""
 
 MOST_MODELS = 1000
-"""Max models whose connections one process keeps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallPlan:
-    """One state of a deployment; without an endpoint called by HTTP, `codec` and `model` are None.
-
-    `model` is the connections, or why it cannot be called.
-    """
+    """Without an endpoint called by HTTP, `codec` and `model` are None; a `model` may be why it cannot be called."""
 
     deployment: Deployment
     codec: Codec | None
@@ -65,7 +60,7 @@ class CallPlans:
         self._models: dict[int, ForwardedModel] = {}
 
     async def current(self, deployment_id: str) -> CallPlan:
-        """The deployment's plan, at most `KEPT_SECONDS` old; while the database is away, the last one.
+        """The deployment's plan; while the database is away, the last one.
 
         Raises:
             NotFound: there is no such deployment.

@@ -1,4 +1,4 @@
-"""Answers of the database that are used again while it does not answer."""
+"""Answers of the database that are used while it does not answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,13 +9,12 @@ from ..clock import monotonic_seconds
 from ..errors import EvenhandError, Unavailable
 
 PATIENCE_SECONDS = 0.5
-"""Max seconds that a caller waits for the database where an earlier answer is known."""
+"""Wait for the database where an earlier answer is known."""
 
 QUIET_SECONDS = 1.0
-"""Seconds after an unanswered question in which the database is not asked again."""
+"""Pause of questions after an unanswered one."""
 
 MAX_AGE_SECONDS = 24 * 3600.0
-"""Age from which an earlier answer is not used any more."""
 
 _MOST_KEPT = 10_000
 
@@ -38,7 +37,7 @@ class LastAnswers(Generic[_K, _T]):
         self._known: dict[_K, _Known[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Present answer; the last one where the database does not give one in time.
+        """Present answer; the last one where the database gives none in time.
 
         Raises:
             Unavailable: there is no earlier answer, or it is too old.

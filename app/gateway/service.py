@@ -1,4 +1,4 @@
-"""The gateway of one process: plans, spool and delivery. `app/api/gateway.py` answers the calls."""
+"""The gateway of one process."""
 
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ SPOOL_FOLDER = "spool"
 
 
 class Gateway:
-    """Keeps calls and halves of calls until they are stored. Belongs to one event loop."""
+    """Keeps calls until they are stored. Belongs to one event loop."""
 
     def __init__(
         self, database: Database, sealer: Sealer, ingestion: Ingestion, policy: EgressPolicy, *, data_dir: Path, spool_bytes: int
@@ -45,16 +45,11 @@ class Gateway:
         await self._plans.stop()
 
     async def plan(self, deployment_id: str) -> CallPlan:
-        """Deployment and its model.
-
-        Raises:
-            NotFound: there is no such deployment.
-            Unavailable: the database does not answer, and did not since the start.
-        """
+        """Deployment and its model; raises as `CallPlans.current`."""
         return await self._plans.current(deployment_id)
 
     def keep(self, entry: Entry, plan: CallPlan) -> bool:
-        """Keeps an entry, which survives the death of this process; one that finds no room is counted as lost."""
+        """Keeps an entry, which survives this process; False and counted as lost where there is no room."""
         if self._spool.append(encode_entry(entry)):
             spool_entries.labels("kept").inc()
             self._delivery.wake()

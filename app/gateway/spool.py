@@ -1,8 +1,8 @@
-"""Entries on disk until they are in the database: files of one process, taken over by another once it is dead.
+"""Entries on disk until they are in the database.
 
-The kernel releases the lock of a process's folder however it ends. An entry is written before its call is
-answered, so it survives the process; files are made durable (fsync) every second, so that at most that is
-lost with the machine. An entry that a crash cut short is the last of its file, and is ignored.
+The kernel releases the lock of a process's folder however it ends; another process takes it over. An entry is
+written before its call is answered, and made durable (fsync) within a second. An entry that a crash cut short
+is the last of its file, and is ignored.
 """
 
 import fcntl
@@ -24,10 +24,10 @@ _HEAD = struct.Struct("<II")
 _LOCK = "lock"
 
 MAX_SEGMENT_BYTES = 16 * 1024 * 1024
-"""Bytes after which a new file is begun: a file is deleted as a whole."""
+"""A file is deleted as a whole."""
 
 MIN_FREE_BYTES = 256 * 1024 * 1024
-"""Bytes of the disk that are left free: the database may be on the same one."""
+"""The database may be on the same disk."""
 
 log = structlog.get_logger("evenhand.spool")
 
@@ -40,9 +40,9 @@ class _Segment:
 
 
 class Spool:
-    """The folder of this process, and those of the dead that it has taken over.
+    """The folders of this process and of dead ones. Safe for several threads, with one reader.
 
-    Safe for several threads, with one reader. `max_bytes` bounds the bytes that wait in all of them.
+    `max_bytes` bounds the bytes that wait in all of them.
     """
 
     def __init__(self, root: Path, *, max_bytes: int) -> None:
@@ -65,7 +65,7 @@ class Spool:
         return sum(segment.size for segment in self._segments)
 
     def append(self, entry: bytes) -> bool:
-        """Writes an entry, which then survives this process; False where the spool is full, or the disk refuses."""
+        """Writes an entry, which survives this process; False where the spool is full, or the disk refuses."""
         data = _HEAD.pack(len(entry), zlib.crc32(entry)) + entry
         with self._lock:
             if self.waiting_bytes + len(data) > self._max_bytes:
@@ -86,7 +86,7 @@ class Spool:
         return True
 
     def take(self, max_bytes: int) -> list[bytes]:
-        """Next entries in the order of writing, about `max_bytes` of them; they wait on disk until `settle`."""
+        """Next entries in order, about `max_bytes`; they wait on disk until `settle`."""
         found: list[bytes] = []
         size = 0
         with self._lock:
@@ -105,7 +105,7 @@ class Spool:
         return found
 
     def settle(self) -> None:
-        """Deletes the files all entries of which `take` has returned; call it when all of these are stored."""
+        """Deletes files that `take` has returned whole; call it when their entries are stored."""
         with self._lock:
             self._settled = {segment.path: segment.read for segment in self._segments}
             while self._segments and self._segments[0].read >= self._segments[0].size and not self._is_open(self._segments[0]):
@@ -128,7 +128,7 @@ class Spool:
                 self._is_dirty = False
             files, self._finished = self._finished, []
             if self._is_dirty and self._file is not None:
-                # A copy: the file may be closed meanwhile, and a slow disk must not hold up those that write.
+                # A copy: a slow disk must not hold up those that write.
                 files.append(os.dup(self._file))
             self._is_dirty = False
         while files:
@@ -154,7 +154,7 @@ class Spool:
             old = [_Segment(file, file.stat().st_size) for file in sorted(path.glob("*.spool"))]
             with self._lock:
                 self._locks[path] = descriptor
-                # First: they are older, and the last file of this process is being written.
+                # First: they are older.
                 self._segments.extendleft(reversed(old))
             found.append(path)
         return found
@@ -196,13 +196,13 @@ class Spool:
         return self._file is not None and segment is self._segments[-1]
 
     def _close_file(self) -> None:
-        """Leaves closing the file to `sync`, because making it durable may take long."""
+        """Leaves closing to `sync`: making the file durable may take long."""
         if self._file is not None:
             self._finished.append(self._file)
             self._file = None
 
     def _release_emptied(self, *, of_all: bool = False) -> None:
-        """Deletes the folders of which everything is stored; that of this process only at its end."""
+        """Deletes folders of which everything is stored; that of this process only at its end."""
         waiting = {segment.path.parent for segment in self._segments}
         for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
             # Another file, such as counts that are not sent yet, keeps the folder.
@@ -213,7 +213,7 @@ class Spool:
 
 
 def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
-    """Yields the entries between two places of a file, up to one that is cut short or damaged."""
+    """Yields the entries up to one that is cut short or damaged."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -232,7 +232,7 @@ def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _lock_of_dead(path: Path) -> int | None:
-    """Lock of a dead process, now held by this one; None if it lives or another process was faster."""
+    """Lock of a dead process, now held by this one; else None."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

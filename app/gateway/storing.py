@@ -1,4 +1,4 @@
-"""Stores calls, complete or once their halves are, as payload records; none is stored twice."""
+"""Stores calls as payload records, none twice."""
 
 import asyncio
 from collections import deque
@@ -20,16 +20,15 @@ from .pairing import forget_calls, pair_halves
 from .plans import CallPlans
 
 LANES = 16
-"""Entries that are read and written at the same time; they share commits."""
+"""Entries at once, which share commits."""
 
 HALF_LIFE = timedelta(hours=1)
-"""Time for which a half waits for the other one."""
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
-"""Max halves of one deployment that wait, and max bytes of their bodies; the oldest expire."""
+"""Of one deployment; the oldest expire."""
 
 SWEEP_HALVES = 5_000
-"""Number of new halves after which these bounds are enforced at once."""
+"""After so many new halves these bounds are enforced at once."""
 
 _EXPIRED = {CallSide.REQUEST: IntakeOutcome.UNPAIRED_REQUEST, CallSide.RESPONSE: IntakeOutcome.UNPAIRED_RESPONSE}
 _MISSING = {

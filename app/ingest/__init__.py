@@ -1,4 +1,4 @@
-"""Payload and feedback logging: stores each record id exactly once, returns a receipt for every record."""
+"""Payload and feedback logging."""
 
 from .requests import LogRequest
 from .service import Ingestion

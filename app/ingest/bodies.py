@@ -1,4 +1,4 @@
-"""Decoding of a request's bytes as JSON: decompressed within bounds, read strictly."""
+"""Decoding of a request's bytes as JSON."""
 
 import json
 import zlib
@@ -14,7 +14,7 @@ from .strictness import require_strict_body
 
 _GZIP = zlib.MAX_WBITS | 16
 _MOST_MEMBERS = 16
-"""Max members of one gzip body: unpacking thousands of empty ones would cost unbounded time."""
+"""Unpacking thousands of empty members of gzip would cost unbounded time."""
 
 _DECODER = msgspec.json.Decoder()
 
@@ -33,7 +33,7 @@ def too_large() -> TooLarge:
 
 
 def decompressed(body: bytes, encoding: str) -> bytes:
-    """Body as it was before its Content-Encoding; never unpacks more than a request may hold.
+    """Body without its Content-Encoding; never unpacks more than a request may hold.
 
     Raises:
         UnsupportedMediaType: an encoding other than gzip.
@@ -75,7 +75,7 @@ def require_decodable(body: bytes) -> None:
 
 
 def decoded_json(body: bytes) -> Decoded:
-    """The body's JSON. `NaN`, `Infinity` and lone surrogates are let through, to be refused record by record."""
+    """`NaN`, `Infinity` and lone surrogates are let through, to be refused record by record."""
     try:
         value = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -84,7 +84,7 @@ def decoded_json(body: bytes) -> Decoded:
         require_strict_body(body, value)
         return Decoded(value, is_plain=b"\\u0000" not in body)
 
-    # Python's decoder also reads what msgspec refuses and Python's writers add: NaN, lone surrogates, a byte order mark.
+    # Also reads what Python's writers add: NaN, lone surrogates, a byte order mark.
     try:
         return Decoded(json.loads(body.decode("utf-8-sig")), is_plain=False)
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Checks of one value of a record against its column: the slow and exact way, which gives the reason of a refusal."""
+"""Checks of one value against its column, with the reason of a refusal."""
 
 import math
 import re
@@ -29,11 +29,11 @@ Json: TypeAlias = Any
 """A decoded JSON value of unknown type."""
 
 Check: TypeAlias = Callable[[Json], Any]
-"""A function from a decoded JSON value to the value to store. Raises CellRefused."""
+"""From a decoded JSON value to the value to store. Raises CellRefused."""
 
 
 def number(value: Json) -> int | float:
-    """A finite number of double precision; one without a fraction as an int, so that 1 and 1.0 are stored alike."""
+    """A finite number; one without a fraction as an int, so that 1 and 1.0 are stored alike."""
     if type(value) not in (int, float):
         raise CellRefused(f"must be a number, found {shown(value)}")
     try:
@@ -146,7 +146,7 @@ def tidy(value: float) -> int | float:
 
 
 def parse_text(text: str, column_type: FieldType) -> Json:
-    """Value of a text file's cell, still to be checked: an empty one is missing, an unreadable one stays text."""
+    """Value of a text file's cell: an empty one is missing, an unreadable one stays text."""
     if text == "":
         return None
     if column_type is FieldType.BOOLEAN:
@@ -157,7 +157,7 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 
 def parse_label(text: str) -> Json:
-    """Label of a text file's cell: a number if it is spelled as in JSON, else text; an empty one is missing."""
+    """Label of a text file's cell: a number if spelled as in JSON; an empty one is missing."""
     return (_parse_number(text) if _JSON_NUMBER.fullmatch(text) else text) if text else None
 
 

@@ -1,4 +1,4 @@
-"""The records of one request after checking: the good ones column by column, and the reasons for the others."""
+"""The records of one request after checking."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from ..domain.records import Rejection
 from .cells import CellRefused, Check, Json
 
 Cells: TypeAlias = Sequence[Any]
-"""Values of one record's features or meta fields, in schema order; None where missing."""
+"""In schema order; None where missing."""
 
 
 class RecordRefused(Exception):
@@ -28,7 +28,7 @@ class RecordRefused(Exception):
 
 
 class Checked(Struct, kw_only=True):
-    """Checked records; position i of every list is the same record, `indexes[i]` its position in the request.
+    """Position i of every list is the same record, `indexes[i]` its position in the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a
     label for the payload record of its id.
@@ -46,7 +46,7 @@ class Checked(Struct, kw_only=True):
 
 
 class CheckedFeedback(Checked, kw_only=True):
-    """Times are those of the labels. Predictions and probabilities are the sender's, None where it states none."""
+    """Times are those of the labels; predictions and probabilities the sender's, or None."""
 
     predictions: list[Any] = []
     probabilities: list[Any] = []

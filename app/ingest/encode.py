@@ -1,4 +1,4 @@
-"""Checked records as the lines that are copied into the database."""
+"""Checked records as lines to copy into the database."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,12 +17,11 @@ from .plan import IngestPlan
 def payload_batch(
     checked: CheckedPayload, plan: IngestPlan, moments: StatedTimes, *, ids: Sequence[str], numbers: Sequence[int]
 ) -> PayloadBatch:
-    """Batch to write. `ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
+    """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
     no, target = plan.target.no, plan.target
     id_cells = _write_ids(ids)
     times = _write_moments(checked.times, moments.now)
 
-    # What mitigation answered, the sample rate, and for historical records the time that places them.
     placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
     rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL)
     mitigated: Iterable[str] = json_lines(checked.debiased) if checked.debiased else repeat(NULL)
@@ -106,7 +105,7 @@ def _write_ids(ids: Sequence[str]) -> Sequence[str]:
 
 
 def _write_optional(values: list[Any]) -> list[str]:
-    """JSON cells in which None is SQL's NULL (no other value is the bare word null)."""
+    """None is SQL's NULL: no other value is the bare word null."""
     if values.count(None) == len(values):
         return [NULL] * len(values)
     return [NULL if cell == "null" else cell for cell in json_lines(values)]

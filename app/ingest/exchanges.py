@@ -1,4 +1,4 @@
-"""One call of a model as it went over the wire, read as payload records."""
+"""One call of a model read as payload records."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -24,7 +24,7 @@ _CSV = "csv"
 
 
 class CapturedBody(Struct, frozen=True, array_like=True):
-    """A body as it was sent, with its content type and content encoding; both may be empty."""
+    """A body as it was sent; its content type and content encoding may be empty."""
 
     body: bytes
     content_type: str = ""
@@ -36,7 +36,7 @@ class CapturedBody(Struct, frozen=True, array_like=True):
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """A model's request and its answer, under the id of the call; id and time were fixed at receipt."""
+    """A model's request and its answer, under the id of the call."""
 
     call_id: str
     scored_at: datetime
@@ -57,12 +57,11 @@ def ids_of_call(call_id: str, rows: int) -> list[str]:
 
 
 def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> CheckedPayload:
-    """Records of a call. `codec` is that of the endpoint; callers of a server may use another format of it.
+    """Records of a call. `codec` is the endpoint's; callers of a server may use another format of it.
 
     Raises:
         InvalidInput: the request is in no format that has the schema's features.
-        UnsupportedMediaType, TooLarge: a body is compressed with something other than gzip, or too large
-            without.
+        UnsupportedMediaType, TooLarge: a body cannot be decompressed, or is too large.
         ScoringFailed: the answer has no usable prediction for each record.
     """
     schema = plan.target.schema
@@ -88,7 +87,7 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
 
 
 def _candidates(codec: Codec | None, content_type: str) -> Iterator[Codec]:
-    """CSV is tried only where it was declared: almost any text can be read as CSV."""
+    """Last CSV, if declared: almost any text can be read as CSV."""
     if codec is not None:
         yield codec
     is_csv = _CSV in content_type.lower()

@@ -1,6 +1,6 @@
 """The fast way through a native body: decoded and checked in one pass by a struct made from the schema.
 
-Anything unusual is left to the exact way (`native.py`). A property test compares what both accept.
+Anything unusual is left to `native.py`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,7 +37,6 @@ _TYPES: dict[FieldType, Any] = {
 }
 
 _Pick: TypeAlias = Callable[[Any], Sequence[Any]]
-"""Picks the columns of a row that hold numbers, whose values may need tidying."""
 
 _id, _scored_at, _features, _meta = attrgetter("id"), attrgetter("scored_at"), attrgetter("features"), attrgetter("meta")
 _prediction, _probability, _label = attrgetter("prediction"), attrgetter("probability"), attrgetter("label")
@@ -104,13 +103,13 @@ class FastReader:
 
 
 class _Members:
-    """Counts the members of JSON objects that were decoded: a text with more of them names a member twice."""
+    """A text with more members than were decoded names one twice."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
     def column(self, values: Iterable[Any]) -> list[Any]:
-        """Values, with None for members that were left out; the others are added to `count`."""
+        """None for members that were left out; the others are counted."""
         found = list(values)
         if UnsetType in set(map(type, found)):
             found_set = [value for value in found if value is not UNSET]
@@ -127,7 +126,7 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
         [
             ("features", _struct("Features", target.schema.features, required=True)),
             ("prediction", prediction),
-            # A member that is left out differs from one that is null, because members are counted.
+            # A member left out differs from null, because members are counted.
             ("id", _Id | UnsetType | None, UNSET),
             ("scored_at", _Moment | UnsetType | None, UNSET),
             ("meta", _struct("MetaFields", target.schema.meta, required=False) | UnsetType | None, UNSET),
@@ -142,10 +141,10 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
 
 
 def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
-    """A struct with one field per column, in schema order, whose JSON name is the column's."""
+    """A field per column, in schema order, whose JSON name is the column's."""
     fields: list[Any] = []
     for position, column in enumerate(columns):
-        # Not the column's own name, which need not be an identifier of Python.
+        # The column's own name need not be an identifier of Python.
         attribute, kind = f"column_{position}", _TYPES[column.type] | None
         fields.append(
             (attribute, kind, msgspec.field(name=column.name))

@@ -1,7 +1,4 @@
-"""The other forms of feedback (objects of columns, `fields`/`values`, CSV) as native records.
-
-Columns of no use are ignored, as in OpenScale.
-"""
+"""The other forms of feedback as native records; columns of no use are ignored."""
 
 import csv
 import io
@@ -29,7 +26,7 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class LabelColumns:
-    """The columns of a label and of its time. OpenScale's name of the time counts in a historical import only."""
+    """OpenScale's name of the time counts in a historical import only."""
 
     label: str
     historical: bool = False
@@ -41,7 +38,7 @@ class LabelColumns:
 
 
 def records_of_objects(objects: Sequence[Any], plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Objects of columns and values as native records; items that are not objects stay as they are."""
+    """Objects as native records; items that are not objects stay as they are."""
     return [_build_record(row, plan, names) if isinstance(row, Mapping) else row for row in objects]
 
 
@@ -65,12 +62,12 @@ def records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: LabelColum
 
 
 def is_table(value: Json) -> bool:
-    """Whether a value is `{fields, values}`, and not an object of columns that happen to be called so."""
+    """Whether a value is `{fields, values}`, and not columns that happen to be called so."""
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
 def records_of_csv(body: bytes, plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Lines under a CSV's header as native records, each value read as its column's type."""
+    """Lines of a CSV as native records, each value read as its column's type."""
     try:
         lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
     except UnicodeDecodeError as error:

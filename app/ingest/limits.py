@@ -1,4 +1,4 @@
-"""Limits of one request and of one record. The API's description states all of them."""
+"""Limits of one request and of one record, which the API's description states."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,18 +10,18 @@ MAX_RECORDS = 10_000
 """Max records in one request."""
 
 MAX_CONTAINERS = 1_000_000
-"""Max arrays and objects in one JSON body, counted before they are made: each takes many times its two characters."""
+"""Counted before they are made: each takes many times its two characters."""
 
 MAX_COMMAS = 10_000_000
-"""Max commas in one JSON body: about as many values may be in it."""
+"""About as many values may be in one JSON body."""
 
 MAX_RECORD_BYTES = 256 * 1024
-"""Max bytes of one record's values as JSON in UTF-8, without the names of its columns."""
+"""As JSON in UTF-8, without the names of the columns."""
 
 MAX_ID_CHARACTERS = 256
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-"""A time before this is a mistake (a zero, seconds taken for milliseconds), not history."""
+"""A time before this is a mistake, such as seconds taken for milliseconds."""
 
 AHEAD = timedelta(days=1)
 """Max time by which the sender's clock may be ahead."""
@@ -37,8 +37,8 @@ LEAST_SAMPLE_RATE = 1e-6
 class StatedTimes:
     """The times that a request's records may state; `historical` records must state one.
 
-    `now` is when the request was received. If the `first_counts`, a record that is sent again with another
-    time is a duplicate, and no conflict. Times without an offset are refused, unless they are UTC.
+    If the `first_counts`, a record sent again with another time is a duplicate. Times without an offset are
+    refused, unless they are UTC.
     """
 
     now: datetime

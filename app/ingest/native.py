@@ -1,4 +1,4 @@
-"""Checks native records one by one and gives the reason for each refusal; `fast.py` handles the usual ones."""
+"""Checks native records one by one and gives the reason for each refusal."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from .plan import IngestPlan
 _PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label", "sample_rate"})
 STATED_PREDICTION = ("prediction", "_original_prediction")
 STATED_PROBABILITY = ("probability", "_original_probability")
-"""Members of feedback with the model's answer, under our name and OpenScale's."""
+"""Under our name and OpenScale's."""
 
 _FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at", *STATED_PREDICTION, *STATED_PROBABILITY})
 
@@ -37,7 +37,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
             checked.rejections.append(refused.rejection(index))
             continue
 
-        # Only after the last check: a refused record must not leave a value in any of the lists.
+        # Last: a refused record must not leave a value in any of the lists.
         checked.indexes.append(index)
         checked.ids.append(found_id)
         checked.times.append(scored_at)
@@ -51,10 +51,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
 
 
 def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label") -> CheckedFeedback:
-    """Feedback records of a decoded body; `label_field` is the sender's name of the label.
-
-    In place of a record that could not be read there may be a RecordRefused.
-    """
+    """`label_field` is the sender's name of the label; a record that could not be read is a RecordRefused."""
     checked = CheckedFeedback(sent=len(records))
     for index, record in enumerate(records):
         try:
@@ -90,7 +87,7 @@ def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTime
 
 
 def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
-    """Time that a record states; None if it states none.
+    """Time that a record states, or None.
 
     Raises:
         RecordRefused: it is missing though the record is historical, or is not plausible.
@@ -107,7 +104,7 @@ def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
     """An observed label, or a prediction.
 
     Raises:
-        RecordRefused: it is missing, or not of the kind that the model predicts.
+        RecordRefused: it is missing, or not of the model's kind.
     """
     if value is None:
         raise RecordRefused(where, "is missing")
@@ -118,7 +115,7 @@ def read_members(record: Json, known: frozenset[str]) -> Mapping[str, Any]:
     """Members of a record.
 
     Raises:
-        RecordRefused: it is not an object, or has a member that is not known.
+        RecordRefused: it is not an object, or has an unknown member.
     """
     if not isinstance(record, Mapping):
         raise RecordRefused("record", "must be an object")

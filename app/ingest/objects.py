@@ -1,4 +1,4 @@
-"""Objects of columns and values, checked column by column where they are alike, else one by one."""
+"""Objects checked column by column where they are alike, else one by one."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,7 @@ from .tables import Refusals, check_rows
 
 
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals, *, is_plain: bool) -> list[Cells]:
-    """Cells of each object, in schema order; a refused one has none that may be used.
-
-    `is_plain` as in `Decoded`.
-    """
+    """Cells in schema order; those of a refused object must not be used. `is_plain` as in `Decoded`."""
     names = [column.name for column in columns.columns]
     if all(isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects):
         rows = [[row[name] for name in names] for row in objects]

@@ -1,4 +1,4 @@
-"""Logged pairs in any payload format: a model's request and its answer as they went over the wire."""
+"""Logged pairs in any payload format."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ _BINARY = "application/octet-stream"
 
 
 def read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
-    """Rows of a decoded pair; bodies that are not JSON are texts in it, those that are no text are in base64."""
+    """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
     outputs, columns = plan.target.outputs, [column.name for column in plan.target.schema.features]
     codec = _find_codec(pair, plan)
     if isinstance(codec, LoggedCodec):
@@ -51,7 +51,7 @@ def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
 
 
 def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
-    """A part of the pair as it went over the wire; `media` is its type there, or several."""
+    """`media` is the part's type on the wire, or several."""
     part = pair.get(member)
     if part is None:
         raise InvalidInput.of(member, "is missing")

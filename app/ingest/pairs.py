@@ -75,7 +75,7 @@ def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: In
 def add_rows(
     checked: CheckedPayload, table: LoggedTable, plan: IngestPlan, ids: Sequence[str | None], refusals: Refusals, *, is_plain: bool
 ) -> Sequence[int]:
-    """Adds the rows that can be stored, under these ids, and returns their positions; notes why others cannot."""
+    """Adds the rows that can be stored, and returns their positions; notes why others cannot."""
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.target.schema.features)
     check_rows(features, plan.features.columns, plan.features.checks, refusals, is_plain=is_plain)
@@ -114,7 +114,7 @@ def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> No
 
 
 def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_plain: bool) -> list[Any]:
-    """Meta fields of the meta table; some senders put them among the others instead."""
+    """Some senders put meta fields among the features."""
     columns = plan.target.schema.meta
     names, rows = table.meta_fields, table.meta_rows
     if rows is None:

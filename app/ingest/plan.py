@@ -1,4 +1,4 @@
-"""A deployment's schema compiled for checking: once per state of the deployment."""
+"""A deployment's schema compiled for checking."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,11 +33,10 @@ class Columns:
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """Cells of a decoded JSON object, in schema order; null means missing.
+        """Cells of a JSON object, in schema order; null means missing.
 
         Raises:
-            RecordRefused: it is not an object, lacks a required column, has an unknown one, or a value is of
-                the wrong type.
+            RecordRefused: it is no object, lacks a required column, has an unknown one, or a wrong type.
         """
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
@@ -50,7 +49,7 @@ class Columns:
         found: list[Any] = []
         for column, check in zip(self.columns, self.checks, strict=True):
             where = f"{self.kind}.{column.name}"
-            # A feature that is left out is a mistake of the sender; one that is null is a missing value.
+            # A feature left out is a mistake of the sender; null is a missing value.
             if self.required and column.name not in values:
                 raise RecordRefused(where, "is missing; a feature without a value must be sent as null")
             value = values.get(column.name)
@@ -60,7 +59,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class IngestPlan:
-    """Everything needed to check a request's records. `fast` is None where the schema's names forbid it."""
+    """`fast` is None where the schema's names forbid it."""
 
     target: Target
     features: Columns

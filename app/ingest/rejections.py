@@ -18,16 +18,15 @@ from ..store.records.arrivals import add_rejections
 from ..store.writing import Target
 
 MAX_COUNTS: Final = 20_000
-"""Max counts in memory; further ones are added to those without a field, or else lost."""
+"""Further counts are added to those without a field, or else lost."""
 
 SECONDS_BETWEEN_WRITES: Final = 1.0
-"""A sender whose every record is refused costs one small write in this time."""
 
 _MEMBERS: Final = frozenset(
     {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "labelled_at", "record", "records", "line", "values"}
     | {"scoring_id", "scoring_timestamp", "sample_rate", "body", "request", "response"}
 )
-"""Named in addition to the columns of the schema: any other field could be a value of a sender."""
+"""Any other field, but for columns of the schema, could be a value of a sender."""
 
 _WORDS: Final = (
     (RejectionReason.CONFLICT, re.compile("(a record|feedback) of this id is stored already")),
@@ -45,13 +44,13 @@ _WORDS: Final = (
     (RejectionReason.OUT_OF_RANGE, re.compile("must (lie within|be a finite|be a whole number of|be a number that)")),
     (RejectionReason.WRONG_TYPE, re.compile("must be ")),
 )
-"""Beginnings of the reasons, the first that fits counts; a value comes after these words."""
+"""The first that fits counts; a value comes after these words."""
 
 log = structlog.get_logger(__name__)
 
 
 class RejectedPart(Struct, frozen=True):
-    """The kind of reason for which a record was not stored, and the field as it is counted."""
+    """The reason for which a record was not stored, and the field as counted."""
 
     reason: RejectionReason
     field: str
@@ -72,7 +71,7 @@ def kind_of_reason(reason: str) -> RejectionReason:
 
 
 def field_of(where: str, target: Target) -> str:
-    """Field as it is counted: a column of the schema or a member of a record; empty for any other."""
+    """A column of the schema or a member of a record; empty for any other."""
     name = where.removeprefix("features.").removeprefix("meta.")
     schema, outputs = target.schema, target.outputs
     known = {column.name for column in (*schema.features, *schema.meta)} | {outputs.prediction, outputs.probability, outputs.label}
@@ -85,7 +84,7 @@ def part_of(where: str, reason: str, target: Target) -> RejectedPart:
 
 
 class RejectionLog:
-    """Counts of one process, a killed one loses at most a second's. Belongs to one event loop."""
+    """Counts of one process; a killed one loses at most a second's. Belongs to one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -103,7 +102,7 @@ class RejectionLog:
         field: str = "",
         records: int = 1,
     ) -> None:
-        """Adds records that were not stored. `field` must be a name that we know, not a value of the sender."""
+        """`field` must be a name that we know, not a value of the sender."""
         key = _Key(deployment_no, hour_of(now), source, kind, reason, field)
         if key not in self._counts and len(self._counts) >= MAX_COUNTS:
             key = _Key(deployment_no, hour_of(now), source, kind, reason, "")

@@ -22,10 +22,10 @@ _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or 
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
-    """One request to log records. `encoding` is its Content-Encoding; `label` the label's column in feedback.
+    """One request to log records; `label` is the label's column in feedback.
 
-    With `first_time_counts`, a record that is sent again with another time is a duplicate of the stored one.
-    `without_offset_is_utc` concerns times. Large bodies of one `actor` wait for each other.
+    With `first_time_counts`, a record sent again with another time is a duplicate. Large bodies of one
+    `actor` wait for each other.
     """
 
     body: bytes

@@ -1,4 +1,4 @@
-"""Reads a batch, checks it by the schema, writes it durably, and returns a receipt for each record."""
+"""Reads a batch, checks it, writes it durably, and returns a receipt for each record."""
 
 import asyncio
 from collections import Counter
@@ -40,19 +40,19 @@ from .requests import LogRequest, read_feedback, read_payload
 from .sizes import find_large, reject
 
 _ATTEMPTS = 5
-"""Max times a batch is checked again because its deployment changed in the meantime."""
+"""A batch is checked again if its deployment changed in the meantime."""
 
 _PAUSE_SECONDS = 0.05
 _MOST_PLANS = 1000
 
 _INLINE_BYTES = 2 * 1024 * 1024
-"""Shorter bodies are read on the event loop (a few milliseconds); larger and compressed ones in a thread."""
+"""Larger and compressed bodies are read in a thread."""
 
 _INLINE_CALL_BYTES = 64 * 1024
-"""The same for a body of a model's call, which is read in several formats until one fits."""
+"""A call is read in several formats until one fits."""
 
 _LARGE_AT_ONCE = 2
-"""Max bodies read in threads at once: each may take hundreds of megabytes."""
+"""Each body read in a thread may take hundreds of megabytes."""
 
 _C = TypeVar("_C", bound=Checked)
 
@@ -108,7 +108,7 @@ class Ingestion:
         return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Stores payload records durably and returns their receipt.
+        """Stores payload records durably.
 
         Raises:
             InvalidInput: the body as a whole cannot be read.
@@ -120,11 +120,11 @@ class Ingestion:
         return await self._log(_PAYLOAD, deployment_id, request, now)
 
     async def log_feedback(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Stores feedback records durably and returns their receipt; raises as `log_payload`."""
+        """Stores feedback records durably; raises as `log_payload`."""
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Receipt that payload records would get, apart from stored ids; raises as `log_payload`."""
+        """Receipt of payload records, apart from stored ids; raises as `log_payload`."""
         plan, moments = await self._fresh_plan(deployment_id), StatedTimes(now, historical=False)
         checked = read_payload(request, plan, moments)
         if checked.indexes:
@@ -160,10 +160,10 @@ class Ingestion:
         return await self._fresh_plan(deployment_id)
 
     async def store(self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime) -> tuple[list[str], WriteOutcome]:
-        """Stores checked records durably; returns their ids and the result of the write.
+        """Stores checked records durably, and returns their ids.
 
         Raises:
-            StaleTarget: the deployment was changed or deleted since they were checked; nothing was stored.
+            StaleTarget: the deployment was changed or deleted meanwhile; nothing was stored.
             InvalidInput: the database cannot hold one of them.
             Unavailable: as `log_payload`.
         """
@@ -219,7 +219,7 @@ class Ingestion:
             )
             raise
         checked.source = request.source
-        # Sent before its erasure but arrived after it, for example from the spool of a client.
+        # Sent before its erasure, for example from the spool of a client.
         erased = find_erased(checked.ids, plan.target)
         if erased:
             reject(checked, erased, field="id")
@@ -239,7 +239,7 @@ class Ingestion:
         return receipt
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
-        """Batch without records that turn out to be too large once encoded; None if none is left."""
+        """Batch without records that are too large once encoded."""
         ids = with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         if moments.historical and kind.name == _PAYLOAD.name:
@@ -268,7 +268,7 @@ class Ingestion:
         return plan
 
     async def _require_current(self, plan: IngestPlan) -> None:
-        """An old schema must not refuse records: raises StaleTarget if the deployment has changed since."""
+        """Raises StaleTarget: an old schema must not refuse records."""
         fresh = await self._fresh_plan(plan.target.id)
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
             raise StaleTarget([])

@@ -1,4 +1,4 @@
-"""Records over the size limit, found in the lines to be copied into the database."""
+"""Records over the size limit."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ def size_of(*values: object) -> int:
 
 
 def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
-    """Problem of each record that is too large, by position; `lines` are the records as they are to be copied."""
+    """Problems by position; `lines` are the records as they are to be copied."""
     if len(lines) <= MAX_RECORD_BYTES:
         return {}
     # A line holds a record's JSON and more: a short one needs no second look.
@@ -40,7 +40,7 @@ def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
 
 
 def reject(checked: Checked, problems: Mapping[int, str], *, field: str = "record") -> None:
-    """Removes the records at these positions from those to store, and notes why."""
+    """Removes the records at these positions, and notes why."""
     checked.rejections += [Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()]
     checked.rejections.sort(key=lambda rejection: rejection.index)
     for name in _PLACED:

@@ -1,4 +1,4 @@
-"""Checks that give values of protected columns the form in which they are stored."""
+"""Checks that give protected columns their stored form."""
 
 from ..domain.deployments import Column, StorageKind
 from ..domain.storage_rules import group_labels

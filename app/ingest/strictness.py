@@ -1,7 +1,7 @@
-"""A quick look at a body that nearly always shows that it is strict JSON, without parsing it again.
+"""A quick look at a body that nearly always shows that it is strict JSON.
 
-Decoders keep the last of two members of one name, and read 1e-400 as 0. An object of two equal names has more
-members in the text than in the decoded value.
+Decoders keep the last of two members of one name, and read 1e-400 as 0: the text has more members than the
+value.
 """
 
 import re
@@ -27,7 +27,7 @@ Two expressions, because the search for one that begins with fixed characters is
 def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
     """Whether a quick look shows that no member was named twice and no number vanished.
 
-    `members` is the number decoded; `times` of their values are points in time, each with two colons or more.
+    `members` were decoded; `times` of their values have two colons or more.
     """
     # A count of one byte takes a third of the time of a count of two. Escapes could hide colons of a time (`12\u003a00`).
     if b"\\" not in body and body.count(b":") == members + 2 * times:
@@ -43,8 +43,8 @@ def require_strict_body(body: bytes, decoded: Any) -> None:  # noqa: ANN401 - wh
 
 
 def _most_members(body: bytes) -> int | None:
-    """Quotes before a colon: all members of objects, and lookalikes in texts. None where a number may have vanished."""
-    # Searches of bytes fetch no memory; that of a single byte is the fastest by far.
+    """Quotes before a colon: members, and lookalikes in texts. None where a number may have vanished."""
+    # The search for a single byte is the fastest by far.
     if _may_hold_vanished(body):
         return None
     if any(space in body and space + b":" in body for space in _SPACES):
@@ -57,7 +57,6 @@ def _may_hold_vanished(body: bytes) -> bool:
 
 
 def _members(decoded: Any, enough: int) -> int:  # noqa: ANN401 - as above
-    """Members of all objects in the value, counted up to `enough`."""
     found, layer = 0, [decoded]
     while layer and found < enough:
         deeper: list[Any] = []

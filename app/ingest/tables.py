@@ -1,4 +1,4 @@
-"""Rows under a line of column names (`fields`/`values`, CSV, lists of objects), checked by column, else by cell."""
+"""Rows under a line of column names, checked by column, else by cell."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Refusals:
 
 
 def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[Column]) -> list[list[Any]]:
-    """Rows in schema order; a column that is not there is missing (None) in each."""
+    """Rows in schema order; None for a column that is not there."""
     if list(names) == [column.name for column in columns]:
         return rows
     at = {name: position for position, name in enumerate(names)}
@@ -45,7 +45,7 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
 def check_rows(
     rows: list[list[Any]], columns: Sequence[Column], checks: Sequence[Check], refusals: Refusals, *, is_plain: bool, prefix: str = ""
 ) -> None:
-    """Checks the rows, and replaces values that are stored in another form (3.0 as 3). `is_plain` as in `Decoded`."""
+    """Replaces values that are stored in another form (3.0 as 3). `is_plain` as in `Decoded`."""
     for position, (column, check) in enumerate(zip(columns, checks, strict=True)):
         cells = [row[position] for row in rows]
         found = _check_at_one_look(cells, column.type) if is_plain and column.storage is None else None
@@ -81,7 +81,7 @@ def require_values(values: list[Any], where: str, refusals: Refusals) -> None:
 
 
 def _check_at_one_look(cells: list[Any], column_type: FieldType) -> list[Any] | None:
-    """Cells as they are stored, or None where they must be checked one by one."""
+    """None where the cells must be checked one by one."""
     types = set(map(type, cells))
     present = cells
     if _NONE in types:

@@ -1,4 +1,4 @@
-"""Facts about IP addresses: those never called, and those that contain another."""
+"""Facts about IP addresses."""
 
 import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -48,20 +48,20 @@ _EMBEDS_IPV4: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("64:ff9b:1::/48"), 0),  # NAT64, local use
     (IPv6Network("2002::/16"), 80),  # 6to4
 )
-"""Networks whose addresses carry an IPv4 address, and the number of bits to its right."""
+"""With the number of bits to the right of the IPv4 address."""
 
 _IPV4_COMPATIBLE = IPv6Network("::/96")
 _TEREDO = IPv6Network("2001::/32")
 
 
 def refusal_of(address: Address) -> str | None:
-    """Why an address, or an IPv4 address wrapped in it, is never called ("a link-local address"), or None."""
+    """Why an address, or an IPv4 address in it, is never called ("a link-local address"), or None."""
     meant = (address, *_embedded(address))
     return next((what for what, networks in _NEVER if any(each in network for each in meant for network in networks)), None)
 
 
 def is_private(address: Address) -> bool:
-    """Whether an address, or an IPv4 address wrapped in it, is not of the public internet."""
+    """Whether an address, or an IPv4 address in it, is not of the public internet."""
     return any(not each.is_global for each in (*_embedded(address), *([] if _embedded(address) else [address])))
 
 
@@ -74,7 +74,7 @@ def address_of(name: str) -> Address | None:
 
 
 def network_of(entry: str) -> Network | None:
-    """Network of an address or CIDR block, host bits ignored; None for anything else."""
+    """Network of an address or CIDR block, host bits ignored; else None."""
     try:
         return ip_network(entry, strict=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""An endpoint's own authority and client certificate: checked, described, and given to TLS."""
+"""An endpoint's own authority and client certificate."""
 
 import os
 import ssl
@@ -24,7 +24,7 @@ _PLACE = "endpoint.tls"
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """`expires_at` is the first moment at which one of the certificates is no longer valid."""
+    """`expires_at` is the first moment at which one certificate expires."""
 
     subjects: tuple[str, ...]
     expires_at: datetime
@@ -52,7 +52,7 @@ def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
 
 
 def describe_certificates(text: str) -> CertificateFacts | None:
-    """Facts of the certificates in a PEM text; None if it is empty or cannot be read."""
+    """Facts of a PEM text; None if it is empty or cannot be read."""
     certificates, _ = _read_certificates(text)
     if not certificates:
         return None
@@ -61,11 +61,10 @@ def describe_certificates(text: str) -> CertificateFacts | None:
 
 
 def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
-    """Lets `context` trust the authority, and show the certificate to servers.
+    """Lets `context` trust the authority, and show the certificate.
 
     Raises:
-        ScoringFailed: a text cannot be used, for instance because this machine's TLS refuses a key that
-            short.
+        ScoringFailed: a text cannot be used, for instance because the key is too short for this machine.
     """
     try:
         if tls.authority:

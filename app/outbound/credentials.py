@@ -1,4 +1,4 @@
-"""Endpoint credentials as a request header, and removed from everything that people read."""
+"""Endpoint credentials as a header, and removed from what people read."""
 
 import base64
 import json

@@ -1,6 +1,6 @@
 """The rule for the addresses that may be called; `transport.py` applies it to resolved addresses.
 
-Loopback and private networks are allowed while the service listens on loopback only; then they need the
+Loopback and private networks are allowed while the service listens on loopback only; else they need the
 operator's allow-list. Link-local and metadata addresses hand out credentials, so no allow-list opens them, in
 no spelling or IPv6 wrapping.
 """

@@ -1,4 +1,4 @@
-"""Failed requests to models and receivers of alerts: the sentence for people, and whether to try again."""
+"""Failed requests to models and receivers of alerts."""
 
 import os
 import re
@@ -71,7 +71,7 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
 
 
 def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
-    """Failure for a request without a complete answer; `by_tls`: it went to an https address."""
+    """Without a complete answer; `by_tls`: the request went to an https address."""
     reason = str(error) or type(error).__name__
     if complaint := _find_certificate_complaint(error):
         return CallFailure(
@@ -130,7 +130,7 @@ def oversized(limit: int) -> CallFailure:
 
 
 def excerpt(text: str) -> str:
-    """Beginning of a server's answer as a sentence on one line; empty where it sent nothing."""
+    """Beginning of an answer as a sentence on one line; empty where there is none."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     if not line:
         return ""
@@ -146,7 +146,7 @@ def _find_system_message(error: BaseException | None) -> str | None:
     found = None
     while error is not None:
         if isinstance(error, OSError) and error.strerror and not isinstance(error, socket.gaierror):
-            # asyncio writes words of its own over the system's ("Connect call failed").
+            # asyncio writes words of its own over the system's.
             found = error.strerror if isinstance(error, ssl.SSLError) else os.strerror(error.errno or 0)
         error = error.__cause__ or error.__context__
     return found

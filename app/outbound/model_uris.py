@@ -17,7 +17,7 @@ MAX_FILES = 10_000
 
 
 def check_model(uri: str, prefixes: Sequence[str]) -> str:
-    """URI as it is to be loaded: of a folder, the path without links, whether or not a model is there.
+    """URI to load: of a folder, the path without links. Whether a model is there does not matter.
 
     Raises:
         EndpointRefused: it is of no form that is loaded, or not within the operator's prefixes.
@@ -55,7 +55,7 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
         return found
     waiting, seen, files = [Path(found)], {Path(found)}, 0
     while waiting:
-        # Folders that links lead to are looked at as well: they are read like the model's own.
+        # Folders that links lead to are read like the model's own.
         for file in _list(waiting.pop()):
             files += 1
             if files > MAX_FILES:

@@ -1,4 +1,4 @@
-"""Times at which the next request may go out: rate limit, back-off, Retry-After."""
+"""Times at which the next request may go out."""
 
 import asyncio
 import math
@@ -26,7 +26,7 @@ class Timing:
 
 
 class Pacer:
-    """Spaces the requests of one client evenly, without bursts; None means no limit."""
+    """Spaces the requests of one client evenly, without bursts."""
 
     def __init__(self, requests_per_second: float | None, timing: Timing) -> None:
         self._spacing = 0.0 if requests_per_second is None else 1.0 / requests_per_second
@@ -50,16 +50,16 @@ class Pacer:
 
 
 def backoff_seconds(attempt: int, page: int) -> float:
-    """Wait after failed attempt number `attempt` (from 1): 0.5 s doubling, times 0.5 to 1.
+    """Wait after failed attempt `attempt` (from 1): 0.5 s doubling, times 0.5 to 1.
 
-    The factor depends on page and attempt only: failed pages spread, and every run waits the same times.
+    It depends on page and attempt only, so that every run waits the same times.
     """
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
     return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS))
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """Seconds that a Retry-After header (a number or a date) asks for, 0 to the longest wait; None if unreadable."""
+    """Seconds of a Retry-After header (a number or a date), 0 to the longest wait; None if unreadable."""
     if value is None:
         return None
     text = value.strip()

@@ -1,4 +1,4 @@
-"""Access tokens of OAuth 2 clients (RFC 6749, section 4.4) and for API keys of IBM, kept until they expire or are refused."""
+"""Access tokens of OAuth 2 clients (RFC 6749, section 4.4) and for API keys of IBM."""
 
 import asyncio
 import base64
@@ -15,7 +15,6 @@ from .egress import parse_url
 from .failures import CallFailure, failure_of_error, failure_of_status
 
 _DEFAULT_SECONDS = 300.0
-"""Life of a token that does not say when it expires."""
 
 _MARGIN_SECONDS = 30.0
 """A token is renewed so long before it expires, or after nine tenths of a shorter life."""
@@ -42,7 +41,7 @@ class _Token:
 
 
 _kept: dict[Credentials, _Token] = {}
-"""Of this process: checks of one deployment follow each other in clients of their own."""
+"""Checks of one deployment follow each other in clients of their own."""
 
 
 class TokenSource:

@@ -1,4 +1,4 @@
-"""Resolves a name, checks its address by the policy, and connects to the same address; TLS verifies the host.
+"""Resolves a name, checks its address by the policy, and connects to the same address.
 
 A name is resolved once per connection, so a name server that changes its answer gains nothing.
 """
@@ -22,7 +22,7 @@ from .certificates import add_certificates
 from .egress import EgressPolicy
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
-"""Addresses of a host and port, in the order in which they should be tried."""
+"""In the order in which the addresses should be tried."""
 
 KEPT_ALIVE_SECONDS = 30.0
 
@@ -30,7 +30,7 @@ _LAST_STATUS = 599
 _BEGINNING = b"HTTP/"
 _IS_ANSWERED = "is_answered"
 _IS_READABLE = "is_readable"
-"""httpcore asks a connection for this before it is used again; if true, the connection is closed."""
+"""httpcore asks a connection for this before it is used again, and closes it if true."""
 
 
 async def resolve(host: str, port: int) -> list[Address]:
@@ -66,12 +66,10 @@ async def _resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, 
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
-    """Kept connections of HTTP/1.1, without a proxy, to addresses that `policy` has allowed.
-
-    `connections` bounds those open at once. `tls` is an endpoint's own authority and certificate.
+    """Connections of HTTP/1.1, without a proxy, to addresses that `policy` allows.
 
     Raises:
-        ScoringFailed: its PEM texts cannot be used.
+        ScoringFailed: the PEM texts of `tls` cannot be used.
     """
 
     def __init__(self, policy: EgressPolicy, *, connections: int, tls: EndpointTls | None = None, resolver: Resolver = resolve) -> None:
@@ -167,10 +165,7 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
 
 
 class _WatchedStream(httpcore.AsyncNetworkStream):
-    """A connection that tells whether what was read after a request begins an answer (`_IS_ANSWERED`).
-
-    A server may send a second answer right after the first, which httpcore would give to the next request.
-    """
+    """A server may send a second answer right after the first, which httpcore would give to the next request."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
@@ -207,7 +202,7 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
 
 
 def _holds_more(tls: ssl.SSLObject) -> bool:
-    """Whether TLS holds bytes that came with the last ones read; takes one of them."""
+    """Whether TLS holds more bytes than were read; takes one of them."""
     try:
         return bool(tls.read(1))
     except ssl.SSLWantReadError:
@@ -223,7 +218,7 @@ def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
     Raises:
         ScoringFailed: its PEM texts cannot be used.
     """
-    # Reads SSL_CERT_FILE and SSL_CERT_DIR, by which operators trust their own authority; takes some 20 ms.
+    # Reads SSL_CERT_FILE and SSL_CERT_DIR; takes some 20 ms.
     context = httpx.create_ssl_context(trust_env=True)
     if tls is not None:
         add_certificates(context, tls)

@@ -1,4 +1,4 @@
-"""Log-in with a user name and password, for pages and programs alike."""
+"""Log-in with a user name and password."""
 
 import asyncio
 

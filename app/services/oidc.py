@@ -1,4 +1,4 @@
-"""Log-in of people at the issuer: from the first redirect to a session, and back there at the log-out."""
+"""Log-in of people at the issuer, and log-out there."""
 
 import asyncio
 import hashlib
@@ -29,12 +29,11 @@ CONNECTIONS = 4
 """Max connections to the issuer."""
 
 AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
-"""Max log-ins under way at the issuer, that wait, and that wait of one address."""
+"""Max log-ins under way, waiting, and waiting of one address."""
 
 _CLOCKS_DIFFER = timedelta(seconds=LEEWAY_SECONDS)
 
 _LONGEST_NOTICE = timedelta(days=366)
-"""Max time for which a notice of a log-out is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +75,7 @@ class OidcLogIns:
         return int(self._configuration.session.total_seconds())
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
-        """The issuer's address to go to, and the text of the cookie that ends the log-in.
+        """The issuer's address, and the cookie's text that ends the log-in.
 
         Raises:
             Unavailable: the issuer does not answer.
@@ -98,8 +97,8 @@ class OidcLogIns:
         """A new session's token, and the path to continue at.
 
         Raises:
-            Unauthenticated: the answer is not that of a log-in of this browser, or the issuer does not vouch
-                for it.
+            Unauthenticated: the answer is not of a log-in of this browser, or the issuer does not vouch for
+                it.
             Forbidden: the issuer's claims give no role.
             Unavailable: the issuer does not answer.
         """
@@ -134,7 +133,7 @@ class OidcLogIns:
             raise
 
     async def end_session_address(self, token: str) -> str | None:
-        """The issuer's address that ends the log-in there; None if it has none, or the session was not begun there."""
+        """The issuer's address that ends the log-in there, if there is one."""
         with_hint = await asyncio.to_thread(self._id_token_of, token)
         if with_hint is None:
             return None
@@ -147,7 +146,7 @@ class OidcLogIns:
         return None if end is None else _with_query(end, asked)
 
     async def end_by_issuer(self, logout_token: str, *, address: str, client: str) -> None:
-        """Ends all sessions of the person whose log-out the issuer reports; each notice is accepted once.
+        """Ends all sessions of a person; each notice is accepted once.
 
         Raises:
             Unauthenticated: it is not a notice to this service, is not valid now, or came before.
@@ -194,7 +193,7 @@ class OidcLogIns:
 
 
 def make_transport() -> PinnedTransport:
-    """Connections to the issuer. The operator names it, so only metadata services are refused."""
+    """The operator names the issuer, so only metadata services are refused."""
     return PinnedTransport(EgressPolicy(), connections=CONNECTIONS)
 
 

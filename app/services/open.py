@@ -33,23 +33,23 @@ from ..turns import Room, Turns
 from .oidc import OidcLogIns, make_transport
 
 REQUESTS_AT_ONCE = 16
-"""Max requests that hold a connection at once; the rest of the pool's 20 serve key look-ups and readiness."""
+"""The rest of the pool's 20 connections serve key look-ups and readiness."""
 
 UPLOADS_AT_ONCE = 4
-"""Max files of training data received or read at once; each needs disk space and a processor."""
+"""Each needs disk space and a processor."""
 
 UPLOADS_OF_KEY = 2
 """Max uploads at once of one key or user."""
 
 LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
-"""Max passwords waiting to be compared, in total and from one address."""
+"""Passwords waiting to be compared."""
 
 log = structlog.get_logger("evenhand.services")
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Settings, allowed addresses, connections, key cache, encryption and event-loop limits of the process."""
+    """What one process keeps open."""
 
     settings: Settings
     policy: EgressPolicy
@@ -103,11 +103,10 @@ class Services:
 
 
 def open_services(settings: Settings, database_url: str) -> Services:
-    """Builds the services on a migrated database; connects nothing yet.
+    """Builds the services; connects nothing yet.
 
     Raises:
-        SetupError: the address, the secret key, the allow-list of endpoints or the mail server cannot be
-            used.
+        SetupError: the address, the secret key, the allow-list or the mail server cannot be used.
     """
     policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due

@@ -1,1 +1,1 @@
-"""Operations only: structured logs without secrets, and counters for Prometheus."""
+"""Structured logs without secrets, and counters for Prometheus."""

@@ -24,7 +24,7 @@ log = structlog.get_logger("evenhand.telemetry")
 
 
 class AllocatedDict(mmap_dict.MmapedDict):
-    """A file of counters without holes; where there is no space, further counters stay in this process's memory."""
+    """Counters for which there is no space stay in this process's memory."""
 
     def __init__(self, filename: str, read_mode: bool = False) -> None:  # noqa: FBT001, FBT002 - the library's signature
         self._own: dict[str, tuple[float, float]] = {}
@@ -42,7 +42,7 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
     @staticmethod
     def read_all_values_from_file(filename: str) -> Iterator[tuple[str, float, float, int]]:
-        """Every counter of a file with its value, time stamp and place; none of a file without space or just created."""
+        """None of a file without space or just created."""
         if os.stat(filename).st_size < _HEAD_BYTES:  # noqa: PTH116 - as above
             return iter(())
         found: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(filename)  # type: ignore[no-untyped-call]
@@ -73,7 +73,7 @@ class AllocatedDict(mmap_dict.MmapedDict):
             return False
         if key in self._positions:
             return True
-        # Longer than the entry by some bytes: its head, its padding and its two numbers.
+        # Longer than the entry by its head, its padding and its two numbers.
         needed = self._used + len(key.encode()) + 64
         capacity = self._capacity
         while needed > capacity:
@@ -96,13 +96,12 @@ class AllocatedDict(mmap_dict.MmapedDict):
 
 
 def allocate_before_writing() -> None:
-    """Puts every counter created from here on into an allocated file, where files are shared at all."""
+    """Puts every later counter into an allocated file, where files are shared at all."""
     values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
     multiprocess.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
 
 
 def _allocate(descriptor: int, size: int) -> None:
-    """Takes the disk space of the file's first `size` bytes, as zeros."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return

@@ -1,4 +1,4 @@
-"""The address at which a process without an API answers with its own counters."""
+"""The address at which a process without an API answers with its counters."""
 
 import threading
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class _Quiet(WSGIRequestHandler):
 
 @contextmanager
 def counters_served(host: str, port: int) -> Iterator[int]:
-    """Answers `GET /metrics` until the block ends; yields the port. With port 0 it does not listen.
+    """Yields the port of `GET /metrics`; with 0 it does not listen.
 
     Raises:
         SetupError: it cannot listen there.

@@ -1,4 +1,4 @@
-"""Writes one JSON object per line to standard error, from structlog and `logging` alike."""
+"""One JSON object per line, from structlog and `logging` alike."""
 
 import logging
 import sys
@@ -54,7 +54,7 @@ def bind_request_id(request_id: str) -> None:
 
 
 def _is_no_warning(record: logging.LogRecord) -> bool:
-    """Drops uvicorn's warnings, each of which is about one bad request: a flood of those would fill the log."""
+    """A flood of bad requests would fill the log with uvicorn's warnings."""
     return record.levelno != logging.WARNING
 
 

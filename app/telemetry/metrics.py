@@ -1,4 +1,4 @@
-"""Prometheus metrics of one machine's processes: numbers of operations, not of fairness."""
+"""Prometheus metrics of one machine's processes."""
 
 import os
 
@@ -8,7 +8,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from .allocated import allocate_before_writing
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Variable that prometheus_client reads at import; with it, service and worker count into one folder."""
+"""prometheus_client reads it at import."""
 
 allocate_before_writing()
 
@@ -49,7 +49,7 @@ notifications = Counter("evenhand_notifications", "Attempts to deliver notificat
 
 
 def exposition() -> tuple[bytes, str]:
-    """All numbers as text, and its content type: of every process that shares the folder, else of this one."""
+    """All numbers as text: of every process that shares the folder, else of this one."""
     if SHARED_FOLDER not in os.environ:
         return generate_latest(REGISTRY), CONTENT_TYPE_LATEST
     registry = CollectorRegistry()

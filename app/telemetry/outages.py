@@ -1,4 +1,4 @@
-"""Log lines about an outage: one at its beginning, one a minute with a count, one at its end."""
+"""Log lines about an outage: at its beginning, one a minute with a count, at its end."""
 
 from collections.abc import Callable
 from typing import Any

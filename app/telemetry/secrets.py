@@ -1,4 +1,4 @@
-"""Masks secrets in log events: by the name of the key, and by the shape of strings."""
+"""Masks secrets in log events, by key and by shape."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def mask_secrets(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def without_secrets(text: str) -> str:
-    """`text` with API keys, signing secrets, passwords and tokens in URLs and authorization values masked."""
+    """Masks API keys, signing secrets, passwords and tokens in URLs, and authorization values."""
     text = _API_KEY.sub(rf"\1{MASK}", text)
     text = _SIGNING_SECRET.sub(rf"\1{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\1:{MASK}@", text)

@@ -1,7 +1,7 @@
-"""Traces of OpenTelemetry: a request, its check, and each call of the model. Off unless a collector is named.
+"""Traces of OpenTelemetry. Off unless a collector is named.
 
-The standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER`, …) configure them. The tracer is
-not the library's global one, with which the web framework would send paths, which hold ids of records.
+The tracer is not the library's global one, with which the web framework would send paths, which hold ids of
+records.
 """
 
 import os
@@ -21,7 +21,6 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 Attributes: TypeAlias = Mapping[str, str | int | bool]
 
 COLLECTOR_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-"""With one of these variables, traces are on."""
 
 _PROTOCOL_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL: Final = "http/protobuf"
@@ -34,8 +33,6 @@ log = structlog.get_logger("evenhand.telemetry")
 
 @dataclass(slots=True)
 class _Tracing:
-    """The tracer does nothing while traces are off."""
-
     tracer: Tracer = field(default_factory=NoOpTracer)
     is_on: bool = False
 
@@ -45,10 +42,7 @@ _tracing = _Tracing()
 
 @contextmanager
 def tracing(process: str, *, version: str) -> Iterator[None]:
-    """Sends spans until the block ends, if the environment names a collector. `process` is `api` or `worker`.
-
-    At most 2,048 spans wait in memory; others are dropped while the collector is away.
-    """
+    """Sends spans if the environment names a collector. `process` is `api` or `worker`."""
     why_not = _reason_not_to_send()
     if why_not is not None:
         if why_not:
@@ -76,7 +70,7 @@ def tracing(process: str, *, version: str) -> Iterator[None]:
 
 @contextmanager
 def request_span(sent: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
-    """Span of a request with these headers, part of the caller's trace if they name one."""
+    """Span of a request, part of the caller's trace if its headers name one."""
     if not _tracing.is_on:
         yield
         return
@@ -97,7 +91,7 @@ def check_span(traceparent: str | None, attributes: Attributes) -> Iterator[None
 
 @dataclass(slots=True)
 class ModelCall:
-    """One request to a model. `headers` tell the model the place in the trace; empty while traces are off."""
+    """`headers` tell the model the place in the trace; empty while traces are off."""
 
     headers: Headers = field(default_factory=list)
     status: int | None = None
@@ -106,7 +100,7 @@ class ModelCall:
 
 @contextmanager
 def model_span(host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes, bytes]] | None = None) -> Iterator[ModelCall]:
-    """Span of one request to a model, part of the current trace, or of that of a caller's headers `sent`.
+    """Span of one request to a model, part of the current trace, or of that of `sent`.
 
     The caller sets `status` and `has_failed` before the block ends.
     """
@@ -135,7 +129,7 @@ def model_span(host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes,
 
 
 def describe_span(attributes: Mapping[str, str | int | bool | None], *, name: str = "", has_failed: bool = False) -> None:
-    """Adds what is known at the end to the current span; members that are None are left out."""
+    """Adds attributes to the current span; those that are None are left out."""
     span = trace.get_current_span()
     if not span.is_recording():
         return
@@ -147,7 +141,7 @@ def describe_span(attributes: Mapping[str, str | int | bool | None], *, name: st
 
 
 def current_traceparent() -> str | None:
-    """Current place in a trace as text (W3C Trace Context); None outside of one."""
+    """Place in a trace as text (W3C Trace Context), or None."""
     carrier: dict[str, str] = {}
     _PLACE.inject(carrier)
     return carrier.get("traceparent")
@@ -162,7 +156,7 @@ def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def with_place(headers: Headers, call: ModelCall) -> Headers:
-    """A caller's headers with the place of the call in place of the caller's own."""
+    """A caller's headers with the place of the call."""
     return [*(one for one in headers if one[0] not in _PLACE_HEADERS), *call.headers] if call.headers else headers
 
 
@@ -186,7 +180,7 @@ def _parent_of(sent: Iterable[tuple[bytes, bytes]]) -> Context:
 
 
 def _reason_not_to_send() -> str | None:
-    """None if spans are to be sent, else the reason; an empty one where nobody asked for it."""
+    """None if spans are to be sent; empty where nobody asked for it."""
     asked = any(os.environ.get(name) for name in COLLECTOR_VARIABLES)
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
     if not asked or exporter == "none" or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":

@@ -28,7 +28,7 @@ DeploymentId = Annotated[
 
 
 IS_INNER = "is_inner"
-"""In the state of a request that a face makes in the name of another one."""
+"""In the state of a request of a face."""
 
 
 def provide_services(scope: Scope, services: Services) -> None:
@@ -46,23 +46,20 @@ ServicesIn = Annotated[Services, Depends(services_of)]
 
 
 async def turn(services: ServicesIn) -> AsyncIterator[None]:
-    """Holds a place among the requests that may hold a connection.
-
-    Else requests that wait for a connection fill the thread pool, and those that hold one wait for a thread.
-    """
+    """Else requests that wait for a connection fill the thread pool, and those that hold one wait for a thread."""
     async with services.turns:
         yield
 
 
 def let_replica_answer(scope: Scope) -> None:
-    """Notes that the request only reads for a page, so that a replica may answer it."""
+    """Lets a replica answer, because the request only reads for a page."""
     scope["state"]["may_read_replica"] = scope["method"] in {"GET", "HEAD"}
 
 
 def transaction(request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]) -> Iterator[Session]:
     """Yields the request's one transaction."""
     if services.replica is not None and request.scope["state"].get("may_read_replica", False):
-        # The layer around it writes its audit event: a replica takes none.
+        # Audited by the layer around it: a replica takes no events.
         with services.replica.transaction() as session:
             yield session
         return
@@ -94,7 +91,7 @@ AnyKey = Annotated[Principal, Depends(principal_of)]
 
 
 def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
-    """A dependency: the caller, if the role has the permission, for whichever deployments."""
+    """A dependency: the caller, if the role has the permission."""
 
     async def check(principal: AnyKey) -> Principal:
         principal.require_role(permission)
@@ -111,7 +108,7 @@ Admin = Annotated[Principal, Depends(allowed(Permission.ADMIN))]
 
 
 async def whole_manager(principal: Manager) -> Principal:
-    """A caller who may change the whole installation; refused before the body is read."""
+    """A caller who may change the whole installation."""
     principal.require(Permission.MANAGE)
     return principal
 
@@ -133,17 +130,17 @@ def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: Deplo
 
 
 def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Deployment in the address, if the caller may log records of it; it is there until the answer."""
+    """Deployment that the caller may log records of; it is there until the answer."""
     return _require_seen(principal, deployments.get_for_log(deployment_id))
 
 
 def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Deployment in the address, if the caller may change it or start checks of it."""
+    """Deployment that the caller may change or check."""
     return _require_seen(principal, deployments.get(deployment_id))
 
 
 def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Like `managed`; no other request can change the deployment or its monitor until the answer."""
+    """Like `managed`; nothing else can change the deployment until the answer."""
     return _require_seen(principal, deployments.get_for_change(deployment_id))
 
 
@@ -151,7 +148,7 @@ ReadableDeployment = Annotated[Deployment, Depends(readable)]
 
 
 def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
-    """Refuses a deployment whose records are not logged, unless the caller must not see it: the route refuses that."""
+    """Refuses a deployment without logged records; one that the caller must not see is left to the route."""
     try:
         deployment = _require_seen(principal, deployments.get(deployment_id))
     except NotFound:
@@ -171,7 +168,7 @@ LockedDeployment = Annotated[Deployment, Depends(locked)]
 
 
 def _require_seen(principal: Principal, deployment: Deployment) -> Deployment:
-    # The same words as for an id that does not exist: a bound key must not be able to distinguish the two.
+    # As for an id that does not exist: a bound key must not be able to distinguish the two.
     if not principal.sees(deployment.no):
         raise NotFound("deployment", deployment.id)
     return deployment

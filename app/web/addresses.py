@@ -1,4 +1,4 @@
-"""Addresses of clients: behind a proxy, the one that a trusted proxy names."""
+"""Addresses of clients."""
 
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -9,7 +9,6 @@ from starlette.types import Scope
 from ..settings import Network
 
 _IPV6_BITS = 64
-"""One client commonly has all addresses that share them."""
 
 
 def client_address(scope: Scope, trusted: Sequence[Network]) -> str:

@@ -1,7 +1,4 @@
-"""Audit: a request that may change something, reads records or is refused leaves an event before its answer.
-
-Ingestion is not audited: its records name themselves.
-"""
+"""Audit: a request that may change something, reads records or is refused leaves an event before its answer."""
 
 import asyncio
 import re
@@ -39,7 +36,7 @@ log = structlog.get_logger("evenhand.audit")
 
 @dataclass(slots=True)
 class RequestOrigin:
-    """Source of the events of one request; `events` counts those that were inserted."""
+    """`events` counts those that were inserted."""
 
     scope: Scope
     events: int = 0
@@ -69,11 +66,11 @@ class RequestOrigin:
         return found
 
     def count_event(self, action: str) -> None:
-        """Notes that the request left an event; that of a read does not speak for a change."""
+        """Notes an event; that of a read does not speak for a change."""
         self.events += action != READ or self.scope["method"] in READING
 
     def action_of(self, status: int) -> str | None:
-        """Action of the event that is missing at an answer with that status; None if none is."""
+        """Action of the event that is missing at that status, or None."""
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
@@ -89,7 +86,7 @@ class RequestOrigin:
 
 
 class AuditLayer:
-    """Writes the events that the routes did not write. An answer whose event cannot be stored is not sent."""
+    """An answer whose event cannot be stored is not sent."""
 
     def __init__(
         self,
@@ -135,8 +132,6 @@ class AuditLayer:
 
 @dataclass(slots=True)
 class _NotedAnswer:
-    """Holds an answer back until its event is stored."""
-
     _send: Send
     _origin: RequestOrigin
     _note: Callable[[RequestOrigin, str, int], Awaitable[None]]
@@ -156,7 +151,7 @@ class _NotedAnswer:
             await self._send(message)
 
     async def _is_noted(self, action: str, status: int) -> bool:
-        """Whether the event is stored, or is one without which the answer may be sent: a refusal reveals nothing."""
+        """A refusal reveals nothing, so it may be sent without its event."""
         try:
             await self._note(self._origin, action, status)
         except (Unavailable, SQLAlchemyError) as error:
@@ -166,7 +161,7 @@ class _NotedAnswer:
 
 
 def note_request(session: Session) -> None:
-    """Inserts the event of this context's request, if it has none yet, in the transaction that does its work."""
+    """Inserts the event of this context's request, if it has none yet."""
     origin = current_origin()
     if isinstance(origin, RequestOrigin):
         action = origin.action_of(HTTPStatus.OK)
@@ -195,14 +190,13 @@ def _mark_records_read() -> None:
 
 
 READS_RECORDS = Depends(require_records)
-"""Of every route whose answer holds values of single records."""
 
 SHOWS_RECORDS = Depends(_mark_shown_records)
-"""Of a page that leaves out its records for roles that see figures only."""
+"""The page leaves out records for roles that see figures only."""
 
 
 def request_details(scope: Scope) -> dict[str, object]:
-    """Ids in the address, but for the deployment's, and the names of its query parameters."""
+    """Ids in the address, but for the deployment's, and names of query parameters."""
     ids = {name: _clean(value) for name, value in scope.get("path_params", {}).items() if name != "deployment_id"}
     names = sorted({name for name in QueryParams(scope["query_string"]) if _PARAMETER.fullmatch(name)})
     return {"ids": ids, "parameters": names}

@@ -1,6 +1,6 @@
-"""Compressed answers, for files that are the same for everybody only.
+"""Compressed answers, only for files that are the same for everybody.
 
-Compressed data of a caller next to a text of another one could reveal itself by its length (BREACH).
+Compressed data of a caller next to another's text could reveal itself by its length (BREACH).
 """
 
 import gzip
@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 MAX_FILES = 128
-"""Max files whose compressed form is kept in a process."""
 
 
 def file_response(scope: Scope, content: bytes, media_type: str, *, cache_control: str) -> Response:

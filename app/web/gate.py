@@ -32,14 +32,14 @@ _LOG_INS = frozenset({LOG_IN, LOG_INS, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL})
 _BROWSED = ("/docs", "/openapi.json")
 _OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
-"""Only where people browse: programs are asked for a Bearer token."""
+"""Only where people browse."""
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 
 
 class KeyGate:
-    """Stores the caller in the request's state, as `principal`; `open_paths` are open in addition to `is_open`."""
+    """Stores the caller in the request's state, as `principal`."""
 
     def __init__(self, app: ASGIApp, *, authenticator: Authenticator, open_paths: Collection[str] = ()) -> None:
         self._app = app
@@ -93,7 +93,7 @@ def require_own_page(scope: Scope, authorization: str | None) -> None:
 
 
 def is_open(path: str) -> bool:
-    """Whether the address is open to everybody: health, style sheets, and the addresses to log in."""
+    """Whether the address is open to everybody."""
     return path.startswith(_OPEN) or path in _LOG_INS
 
 
@@ -108,10 +108,7 @@ def is_read_by_a_person(scope: Scope) -> bool:
 
 
 def is_opened_by_a_person(scope: Scope) -> bool:
-    """Whether a browser opens an address of the API as a page, not as a download.
-
-    A browser would keep the log-in page under the name of a download.
-    """
+    """A browser would keep the log-in page under the name of a download."""
     headers, name = Headers(scope=scope), scope["path"].rpartition("/")[2]
     is_page = headers.get("sec-fetch-mode") == "navigate" and "text/html" in headers.get("accept", "")
     is_shown = "." not in name or name.endswith(".html")
@@ -119,20 +116,17 @@ def is_opened_by_a_person(scope: Scope) -> bool:
 
 
 def is_over_https(scope: Scope) -> bool:
-    """Whether the browser came over HTTPS, here or to a proxy in front.
-
-    The proxy's header needs no proof: who makes it up gets a cookie that their own browser does not keep.
-    """
+    """The proxy's header needs no proof: a client that makes it up gets a cookie that it does not keep."""
     return "https" in {scope["scheme"], Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip().lower()}
 
 
 def session_cookie(scope: Scope) -> str:
-    """Name of the session's cookie; over HTTPS browsers let only this host set it, and only over HTTPS."""
+    """Over HTTPS browsers let only this host set it, and only over HTTPS."""
     return SECURE_COOKIE if is_over_https(scope) else COOKIE
 
 
 def session_token(scope: Scope) -> str | None:
-    """Token in the session's cookie; cookies of other services on the host may have any form."""
+    """Cookies of other services on the host may have any form."""
     return _read_cookie(scope, session_cookie(scope), TOKEN)
 
 
@@ -159,7 +153,7 @@ def _drop_other_cookies(scope: Scope) -> None:
     if scope["path"] == CALLBACK:
         kept[pending_cookie(scope)] = pending_log_in(scope)
     own = [(b"cookie", f"{name}={value}".encode()) for name, value in kept.items() if value is not None]
-    # In place, because the outer layers find the route in this very object.
+    # In place: the outer layers find the route in this object.
     scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + own
 
 

@@ -1,4 +1,4 @@
-"""The media types of bodies that the ordinary routes read: strict JSON, unless a route declares others."""
+"""The media types of bodies of ordinary routes."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ _READ_BY_THEMSELVES: set[Callable[..., Any]] = set()
 
 
 def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
-    """Marks a route's function as one that reads bodies of these types in addition to JSON."""
+    """Marks a route's function that reads these types in addition to JSON."""
 
     def mark(endpoint: _Endpoint) -> _Endpoint:
         _TAKEN[endpoint] = media_types
@@ -32,7 +32,7 @@ def reads_body(endpoint: _Endpoint) -> _Endpoint:
 
 
 async def understood_only(request: Request) -> None:
-    """Refuses a body that is neither strict JSON nor of another type that the route takes."""
+    """Refuses a body that is neither strict JSON nor of another type of the route."""
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     if request.method not in _WITH_BODY or not has_body:
         return
@@ -44,7 +44,7 @@ async def understood_only(request: Request) -> None:
             f"one of the content types application/json, {', '.join(others)}" if others else "JSON with the content type application/json"
         )
         raise UnsupportedMediaType(f"Send {wanted}; found {media_type or 'none'!r}.")
-    # Such a route reads the body itself, because it may be too large for memory.
+    # The route reads the body itself: it may be too large for memory.
     if not others and request.scope["endpoint"] not in _READ_BY_THEMSELVES:
         require_strict(await request.body())
 

@@ -1,7 +1,4 @@
-"""The layer around every request, ingestion included: a request id, one log line, counters, safe headers.
-
-Pure ASGI, so that bodies and answers are not buffered.
-"""
+"""The layer around every request. Pure ASGI, so that bodies and answers are not buffered."""
 
 import re
 import uuid
@@ -38,13 +35,13 @@ SAFE_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""Answers are data of one caller; only the documentation page loads anything, and sends its own."""
+"""The documentation page, which alone loads anything, sends its own."""
 
 log = structlog.get_logger("evenhand.http")
 
 
 class RequestContext:
-    """The outermost layer: no request passes it without a log line and an answer."""
+    """No request passes without a log line and an answer."""
 
     def __init__(self, app: ASGIApp, *, trusted_proxies: Sequence[Network] = ()) -> None:
         self._app = app
@@ -78,10 +75,10 @@ class RequestContext:
 
 
 class BodyLimit:
-    """Answers 413 to a body over the limit: at once where its length is announced, else as soon as it exceeds it.
+    """Answers 413 to a body over the limit: at once where its length is announced.
 
-    Bodies count in `room` until the answer, so that those of one key leave memory for others; forms to log in
-    have no key. `exempt` requests limit their bodies themselves.
+    Bodies count in `room` until the answer; forms to log in have no key. `exempt` requests limit their bodies
+    themselves.
     """
 
     def __init__(self, app: ASGIApp, *, max_bytes: int, room: Room | None = None, exempt: Callable[[Scope], bool]) -> None:

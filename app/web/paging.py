@@ -1,4 +1,4 @@
-"""Lists in pages: an opaque cursor of the number, or of the place, after which the next page begins."""
+"""Lists in pages with opaque cursors."""
 
 import base64
 import binascii
@@ -37,10 +37,7 @@ def cut(items: Sequence[Item], limit: int, number_of: Callable[[Item], int]) -> 
 
 
 def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
-    """Place after which the page begins, for lists that no single number orders; None for the first page.
-
-    The type `form` checks what its members may be.
-    """
+    """Place after which the page begins, or None; the type `form` checks its members."""
     if cursor is None:
         return None
     try:
@@ -52,7 +49,7 @@ def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
 def cut_at_place(
     items: Sequence[Item], limit: int, place_of: Callable[[Item], object], *, is_cut: bool = False
 ) -> tuple[Sequence[Item], str | None]:
-    """Like `cut`, for `read_place_cursor`. `is_cut`: there are more than were read."""
+    """Like `cut`. `is_cut`: there are more than were read."""
     return _cut_page(items, limit, lambda item: msgspec.json.encode(place_of(item)), is_cut=is_cut)
 
 

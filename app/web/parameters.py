@@ -1,4 +1,4 @@
-"""Refuses query parameters that the route does not declare: ignored, they would look understood."""
+"""Refuses query parameters of no effect, which would look understood."""
 
 import difflib
 from collections import Counter
@@ -20,13 +20,13 @@ _LONGEST = 100
 
 
 async def known_parameters_only(request: Request) -> None:
-    """Refuses parameters that the route lacks, and repeated ones that are no lists."""
+    """Refuses unknown parameters, and repeated ones that are no lists."""
     if request.scope["query_string"]:
         require_parameters([name for name, _ in request.query_params.multi_items()], declared_parameters(request.scope["route"]))
 
 
 def require_parameters(sent: Sequence[str], known: Mapping[str, bool]) -> None:
-    """Refuses names that are not known, and repeated ones whose value in `known` is False."""
+    """Refuses unknown names, and repeated ones whose value in `known` is False."""
     problems = []
     for name, times in Counter(sent).items():
         field = f"query.{name:.{_LONGEST}}"
@@ -39,7 +39,7 @@ def require_parameters(sent: Sequence[str], known: Mapping[str, bool]) -> None:
 
 
 def declared_parameters(route: APIRoute) -> Mapping[str, bool]:
-    """Names of the query parameters of the route and its dependencies, in order; True: it may be repeated."""
+    """Names in order; True: the parameter may be repeated."""
     return MappingProxyType(dict(_list_declared(route.dependant)))
 
 

@@ -1,4 +1,4 @@
-"""Errors as answers: one table from error class to HTTP status, and RFC 9457 problem documents made from it."""
+"""Errors as RFC 9457 problem documents."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ from ..errors import (
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
-"""Max bytes of every body but those of the ingestion routes."""
+"""Except for bodies of ingestion."""
 
 _TYPES = "urn:evenhand:problem:"
 
@@ -105,7 +105,7 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
 
 
 def only_post(sentence: str, request_id: str) -> Response:
-    """Refusal of every method but POST, for routes that the framework does not know."""
+    """Refusal of other methods, for routes that the framework does not know."""
     refusal = response_of(ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id)
     refusal.headers["Allow"] = "POST"
     return refusal
@@ -117,7 +117,7 @@ def response_of(kind: ProblemKind, detail: str, request_id: str | None, *, probl
     if problems:
         document["errors"] = [{"field": problem.field, "message": problem.message} for problem in problems]
     document["request_id"] = request_id
-    # ASCII only: the text that the client sent may hold lone surrogates, which UTF-8 cannot carry.
+    # ASCII only: the client's text may hold lone surrogates, which UTF-8 cannot carry.
     content = json.dumps(document, allow_nan=False).encode("ascii")
     return Response(content, kind.status, _HEADERS.get(kind.status), MEDIA_TYPE)
 
@@ -137,7 +137,7 @@ def install(app: FastAPI) -> None:
 
 
 def field_of(location: Sequence[int | str]) -> str:
-    """A place in a body as people write it: `attributes[0].monitored`, without the part of the request."""
+    """A place in a body as people write it: `attributes[0].monitored`."""
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in inner).lstrip(".")
     return text or str(location[0] if location else "body")
@@ -201,14 +201,13 @@ def _answer_http(request: Request, error: Exception) -> Response:
 
 
 def _list_methods(request: Request, of_one_route: str) -> str:
-    """Starlette names the methods of the first route of the address; each method has a route of its own here."""
+    """Starlette names the methods of the address's first route only."""
     template = getattr(request.scope.get("route"), "path", "")
     documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
     return ", ".join(sorted(method.upper() for method in documented)) or of_one_route
 
 
 def _answer_unexpected(request: Request, _error: Exception) -> Response:
-    """Answers without details of the cause; the middleware logs the traceback under the same request id."""
     return unexpected_response(_find_request_id(request))
 
 

@@ -1,4 +1,4 @@
-"""Cursors of a page of payload records, the same for every list of them."""
+"""Cursors of pages of payload records."""
 
 from datetime import datetime
 from typing import Annotated
@@ -19,7 +19,7 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class _PlaceByGap(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    # JSON keeps every digit of a float, so that the place compares equal to the stored one.
+    # JSON keeps every digit of a float.
     gap: Annotated[float, msgspec.Meta(ge=0)] | None
     logged_at: _Moment
     record_no: _Number

@@ -6,6 +6,6 @@ NO_ROUTE = "(none)"
 
 
 def route_of(scope: Scope) -> str:
-    """Template of the route that a request was passed to; `NO_ROUTE` where none is known."""
+    """Template of a request's route; `NO_ROUTE` where none is known."""
     template: str = scope.get("route_template") or getattr(scope.get("route"), "path", None) or NO_ROUTE
     return template

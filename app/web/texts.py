@@ -1,4 +1,4 @@
-"""The form of an id and of a moment, in bodies and in addresses."""
+"""The form of an id and of a moment."""
 
 import re
 from typing import Annotated
@@ -19,4 +19,3 @@ def _require_timestamp(sent: object) -> object:
 
 
 Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), BeforeValidator(_require_timestamp)]
-"""A moment with its offset, as JSON carries it."""

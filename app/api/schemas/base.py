@@ -1,4 +1,4 @@
-"""The base of all bodies: unknown members are refused, types are taken literally, numbers are finite."""
+"""The base of all bodies: strict types, no unknown members, finite numbers."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -6,7 +6,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 NOT_BLANK = r"\S"
-"""Shown in the documentation; the rules of the domain refuse a blank text, with better words."""
+"""Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 
 class In(BaseModel):
@@ -21,12 +21,12 @@ def _drop_defaults(schema: dict[str, Any]) -> None:
 
 
 class Patch(In):
-    """A JSON merge patch (RFC 7396): the default of a member that was not sent means nothing."""
+    """A JSON merge patch (RFC 7396): defaults of members that were not sent mean nothing."""
 
     model_config = ConfigDict(json_schema_extra=_drop_defaults)
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """`document` with the members that were sent merged in; null removes a member."""
+        """`document` with the members that were sent; null removes a member."""
         return _merge(document, self.model_dump(mode="json", exclude_unset=True))
 
 
@@ -43,7 +43,7 @@ def _merge(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 
 class Out(BaseModel):
-    """The body of an answer, read from an object: each member from the attribute of its name or alias."""
+    """The body of an answer; reads members from attributes of their name or alias."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
 

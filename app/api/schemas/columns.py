@@ -1,4 +1,4 @@
-"""Columns of records as bodies, with the form in which protected ones are stored."""
+"""Columns of records as bodies."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""The body of the features that are associated with a meta field."""
+"""Features that are associated with a meta field, as a body."""
 
 from typing import Any
 

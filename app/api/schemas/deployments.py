@@ -1,4 +1,4 @@
-"""A deployment as a body: whole (`In`), in part (`Patch`), and as stored (`Out`)."""
+"""A deployment as a body."""
 
 from dataclasses import asdict
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""An endpoint's authority, certificate and key as a body: sent as PEM, answered as public facts."""
+"""An endpoint's certificates as a body: sent as PEM, answered as public facts."""
 
 from datetime import datetime
 from typing import Any

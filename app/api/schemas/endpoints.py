@@ -1,4 +1,4 @@
-"""A deployment's endpoint as a body: whole (`In`), in part (`Patch`), and as stored (`Out`)."""
+"""A deployment's endpoint as a body."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from .endpoint_tls import TlsIn, TlsOut, TlsPatch
 _TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
 _PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
 _CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
-"""Shown in the documentation; the rules of the domain refuse it, naming everything wrong at once."""
+"""Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 Rate = Annotated[float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})]
 

@@ -1,4 +1,4 @@
-"""The body of flagged records: the reasons for a second look, and the record itself."""
+"""Flagged records as bodies."""
 
 from datetime import datetime
 from typing import Any, Literal

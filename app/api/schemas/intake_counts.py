@@ -1,4 +1,4 @@
-"""Counts of calls that came through the gateway or by events, as bodies."""
+"""Counts of calls as bodies."""
 
 from datetime import datetime
 

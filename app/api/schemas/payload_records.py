@@ -1,4 +1,4 @@
-"""Payload records as bodies: a list to look through, and one with its counterfactuals."""
+"""Payload records as bodies."""
 
 from datetime import datetime
 from typing import Any, Literal

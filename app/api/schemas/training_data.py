@@ -1,4 +1,4 @@
-"""Training data as bodies: a ready distribution, and the stored part of any upload."""
+"""Training data as bodies."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -53,7 +53,6 @@ ValueJson = Annotated[
         }
     ),
 ]
-"""A scalar, a range of numbers, or null where it is missing."""
 
 
 class CountIn(In):

@@ -1,4 +1,4 @@
-"""A group's or outcome's value in JSON: a scalar, or a closed range `[lo, hi]`."""
+"""A group's or outcome's value in JSON."""
 
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ _RANGE_ENDS = 2
 
 
 def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function that finds out what was sent
-    """Value of a JSON scalar or range; of a union, pydantic would name the branches in the place of a problem.
+    """Value of a JSON scalar or range; pydantic would name the branches of a union in a problem's place.
 
     Raises:
         ValueError: it is neither a scalar nor two numbers in a list.

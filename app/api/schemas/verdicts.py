@@ -1,4 +1,4 @@
-"""Members in addition to a verdict: who is at a disadvantage, and the statements on gap and limit."""
+"""Members in addition to a verdict."""
 
 from typing import Any
 
