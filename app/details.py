@@ -9,7 +9,7 @@ Side: TypeAlias = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
 
 Counts: TypeAlias = Mapping[str, float | None]
-"""By name, such as `favourable` and `n`; None where a sum has no number."""
+"""Numbers by name, such as `favourable` and `n`; None where a sum has no number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,7 +87,7 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
 
 
 def _candidates(codec: Codec | None, content_type: str) -> Iterator[Codec]:
-    """Last CSV, if declared: almost any text can be read as CSV."""
+    """Other formats than CSV, or CSV if it is declared: almost any text can be read as CSV."""
     if codec is not None:
         yield codec
     is_csv = _CSV in content_type.lower()

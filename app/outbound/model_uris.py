@@ -47,8 +47,8 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
     """The same for a model about to be loaded: the links in its folder are checked, too.
 
     Raises:
-        EndpointRefused: as `check_model`, or a link leads out of the allowed folders, or there are too many
-            files.
+        EndpointRefused: as `check_model`, a link leads out of the allowed folders, or the folder is none
+            of one model.
     """
     found = check_model(uri, prefixes)
     if found.startswith(_REGISTRY):

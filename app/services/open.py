@@ -49,7 +49,7 @@ log = structlog.get_logger("evenhand.services")
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What one process keeps open."""
+    """Settings, connections, encryption and limits of one process."""
 
     settings: Settings
     policy: EgressPolicy
