@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 
 from ..security.principals import Permission
 from ..store.people.activities import ActivityFilter, page
 from ..web.access import ReadableDeployment, Reader, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from ..web.texts import ID_PATTERN
 from .answers import problems, problems_of_deployment
 from .schemas.activities import ActivityOut, ActivityPage
@@ -23,14 +23,13 @@ OfAction = Annotated[str | None, Query(max_length=100, pattern=_TEXT, descriptio
 OfDeployment = Annotated[
     str | None, Query(alias="deployment", pattern=ID_PATTERN, description="Only of deployments of this id, deleted ones too.")
 ]
-Before = Annotated[int, Depends(read_number_cursor)]
 
 
 @router.get("/activities", operation_id="listActivities", responses=problems())
 def list_activities(
     principal: Reader,
     session: SessionIn,
-    before_no: Before,
+    before_no: NumberCursor,
     deployment_id: OfDeployment = None,
     actor: OfActor = None,
     action: OfAction = None,
@@ -45,7 +44,7 @@ def list_activities(
 def list_deployment_activities(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: Before,
+    before_no: NumberCursor,
     actor: OfActor = None,
     action: OfAction = None,
     limit: Limit = 100,

@@ -15,7 +15,7 @@ from ..store.alerts.notifications import end_pauses, get_notification, notificat
 from ..store.alerts.open_alerts import unsent
 from ..store.people.activities import record_activity
 from ..web.access import ServicesIn, SessionIn, WholeManager
-from ..web.paging import Limit, cut, read_number_cursor, read_short_number_cursor
+from ..web.paging import Limit, NumberCursor, ShortNumberCursor, cut
 from ..web.texts import ID_PATTERN
 from .answers import Answers, problems, problems_with_body
 from .schemas.alert_channels import (
@@ -88,9 +88,7 @@ def put_alert_channel(
 
 
 @router.get("", operation_id="listAlertChannels", responses=problems())
-def list_alert_channels(
-    _principal: WholeManager, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
-) -> AlertChannelPage:
+def list_alert_channels(_principal: WholeManager, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> AlertChannelPage:
     """Returns the channels, oldest first."""
     page, next_cursor = cut(channel_page(session, after_no=after_no, limit=limit + 1), limit, lambda channel: channel.no)
     return AlertChannelPage(channels=[AlertChannelOut.from_object(channel) for channel in page], next_cursor=next_cursor)
@@ -135,9 +133,7 @@ def send_open_alerts_to_channel(
 
 
 @router.get("/{channel_id}/notifications", operation_id="listNotifications", responses=problems(NotFound))
-def list_notifications(
-    channel: ChannelIn, session: SessionIn, before_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
-) -> NotificationPage:
+def list_notifications(channel: ChannelIn, session: SessionIn, before_no: NumberCursor, limit: Limit = 100) -> NotificationPage:
     """Returns the notifications of the channel, sent and waiting, newest first."""
     found = notification_page(session, channel, limit=limit + 1, before_no=before_no or None)
     page, next_cursor = cut(found, limit, lambda notification: notification.no)

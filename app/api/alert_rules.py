@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 
 from ..alerts.catching_up import send_open_alerts
 from ..alerts.lifecycle import settle, withdraw
@@ -17,7 +17,7 @@ from ..store.alerts.alert_channels import get_channel
 from ..store.alerts.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
 from ..store.people.activities import record_activity
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import Limit, cut, read_short_number_cursor
+from ..web.paging import Limit, ShortNumberCursor, cut
 from ..web.texts import ID_PATTERN
 from .answers import Answers, problems_of_deployment, problems_with_body
 from .schemas.alert_channels import OpenAlertsIn, OpenAlertsSentOut
@@ -31,9 +31,7 @@ RuleId = Annotated[str, Path(description="The rule's id, which you choose.", pat
 
 
 @router.get("", operation_id="listAlertRules", responses=problems_of_deployment())
-def list_alert_rules(
-    deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
-) -> AlertRulePage:
+def list_alert_rules(deployment: ReadableDeployment, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> AlertRulePage:
     """Returns the deployment's alert rules, oldest first. Each new deployment starts with the rule `unfair`, of the kind `evidence`."""
     found = rules_page(session, deployment.no, after_no=after_no, limit=limit + 1)
     page, next_cursor = cut(found, limit, lambda rule: rule.no)

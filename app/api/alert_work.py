@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 from sqlalchemy.orm import Session
 
 from ..alerts.lifecycle import record_acknowledgement, record_assignment
@@ -15,7 +15,7 @@ from ..store.alerts.alerts import get_alert
 from ..store.people import users
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from .answers import problems, problems_with_body
 from .schemas.alert_work import (
     MAX_COMMENTS,
@@ -99,9 +99,7 @@ def put_alert_comment(
 
 
 @router.get("/v1/alerts/{alert_id}/comments", operation_id="listAlertComments", responses=problems(NotFound))
-def list_alert_comments(
-    alert: ReadableAlert, session: SessionIn, after_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
-) -> CommentPage:
+def list_alert_comments(alert: ReadableAlert, session: SessionIn, after_no: NumberCursor, limit: Limit = 100) -> CommentPage:
     """Returns the comments on an alert, oldest first."""
     page, next_cursor = cut(comments_page(session, alert, limit=limit + 1, after_no=after_no), limit, lambda one: one.no)
     return CommentPage(comments=[CommentOut.from_object(one) for one in page], next_cursor=next_cursor)

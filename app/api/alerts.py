@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
 
 from ..alerts.lifecycle import close_by_hand, record_acknowledgement
@@ -11,7 +11,7 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from ..web.texts import ID_PATTERN
 from .answers import problems, problems_of_deployment, problems_with_body
 from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage, ClosureIn
@@ -29,7 +29,7 @@ def list_alerts(
     *,
     principal: Reader,
     session: SessionIn,
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
     state: StateIn = None,
     deployment: DeploymentIn = None,
     attribute: AttributeIn = None,
@@ -45,7 +45,7 @@ def list_alerts_of_deployment(
     *,
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
     state: StateIn = None,
     attribute: AttributeIn = None,
     limit: Limit = 100,

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from ..checks.attributing.requests import estimate_cost, request_attribution
 from ..domain.attributions import AttributionTrigger
@@ -11,7 +11,7 @@ from ..store.attributions.attributions import attributions_page, cancel_attribut
 from ..store.checks.checks import current_time
 from ..store.people.activities import record_activity
 from ..web.access import NEEDS_LOGGED, ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from .answers import Answers, answers, problems_of_deployment, problems_with_body
 from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
 
@@ -76,7 +76,7 @@ def post_attribution(
 def list_attributions(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
     trigger: Annotated[AttributionTrigger | None, Query(description="Only attributions with this origin.")] = None,
     limit: Limit = 100,
 ) -> AttributionPage:

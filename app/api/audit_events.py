@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query
 
 from ..store.people.audit_events import AuditFilter, page
 from ..web.access import Admin, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from ..web.times import Moment, in_utc
 from .activities import OfAction, OfActor, OfDeployment
 from .answers import problems
@@ -28,7 +28,7 @@ def list_audit_events(
     _admin: Admin,
     session: SessionIn,
     wanted: Annotated[AuditFilter, Depends(wanted_events)],
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
     limit: Annotated[Limit, Query()] = 100,
 ) -> AuditEventPage:
     """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at` < `until`."""

@@ -1,12 +1,10 @@
 """The route of bias detectors."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from ..store.mitigation.bias_detectors import detector_page
 from ..web.access import ReadableDeployment, SessionIn
-from ..web.paging import Limit, cut, read_short_number_cursor
+from ..web.paging import Limit, ShortNumberCursor, cut
 from .answers import problems_of_deployment
 from .schemas.bias_detectors import BiasDetectorPage, TrainingOut
 
@@ -17,7 +15,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/bias-detectors", tags
 def list_bias_detectors(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_version: Annotated[int, Depends(read_short_number_cursor)],
+    before_version: ShortNumberCursor,
     limit: Limit = 100,
 ) -> BiasDetectorPage:
     """Returns the trainings of the deployment's bias detector, newest first, with the quality of each on the records held out.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from ..checks.requests import request_check, request_check_of, request_check_of_batch
 from ..domain.checks import CheckState
@@ -15,7 +15,7 @@ from ..views.check_advice import outlook_of
 from ..views.headlines import headlines
 from ..views.requested import read_points
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from .answers import Answers, problems_of_deployment, problems_with_body
 from .measurements import FilteredFigures
 from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
@@ -67,7 +67,7 @@ def post_check(
 def list_checks(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
     state: Annotated[CheckState | None, Query(description="Only checks in this state.")] = None,
     limit: Limit = 100,
 ) -> CheckPage:
@@ -95,7 +95,7 @@ def list_check_measurements(
     check_id: CheckId,
     session: SessionIn,
     figures: FilteredFigures,
-    after_no: Annotated[int, Depends(read_number_cursor)],
+    after_no: NumberCursor,
     limit: Limit = 100,
 ) -> CheckMeasurementPage:
     """Returns the measurements of a check in the order in which they were measured; none while it has not succeeded.

@@ -3,9 +3,8 @@
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 from pydantic import ValidationError
 
 from ..batch.locations import location_problems
@@ -25,7 +24,7 @@ from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
 from ..store.retention.own_files import DELETED_TABLE
 from ..web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, WholeManager
-from ..web.paging import Limit, cut, read_short_number_cursor
+from ..web.paging import Limit, ShortNumberCursor, cut
 from ..web.problems import field_problems
 from .answers import Answers, problems, problems_of_deployment, problems_with_body
 from .changes import definition_changes
@@ -66,9 +65,7 @@ def create_deployment(
 
 
 @router.get("", operation_id="listDeployments", responses=problems())
-def list_deployments(
-    principal: Reader, deployments: DeploymentsIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
-) -> DeploymentPage:
+def list_deployments(principal: Reader, deployments: DeploymentsIn, after_no: ShortNumberCursor, limit: Limit = 100) -> DeploymentPage:
     """Returns the deployments, oldest first. A key that is bound to one deployment sees that one."""
     found = deployments.page(after_no=after_no, limit=limit + 1, only_no=principal.deployment_no)
     page, next_cursor = cut(found, limit, lambda deployment: deployment.no)

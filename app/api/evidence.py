@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 
 from ..errors import Conflict
 from ..tracking.looking import look_at_evidence
 from ..tracking.replaying import replay_figure
 from ..web.access import ReadableDeployment, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from .answers import problems_of_deployment
 from .schemas.evidence import DeploymentEvidenceOut, EvidenceHourPage
 
@@ -26,9 +26,7 @@ ComparisonId = Annotated[
 
 
 @router.get("", operation_id="readEvidence", responses=problems_of_deployment(Conflict))
-def read_evidence(
-    deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
-) -> DeploymentEvidenceOut:
+def read_evidence(deployment: ReadableDeployment, session: SessionIn, after_no: NumberCursor, limit: Limit = 100) -> DeploymentEvidenceOut:
     """Returns the evidence of every comparison: unfair since when, shown fair, or undecided.
 
     Evidence accumulates over the hours, each record counted once, and may be looked at at any time: on a model that is inside its limits
@@ -48,7 +46,7 @@ def list_evidence_hours(
     deployment: ReadableDeployment,
     session: SessionIn,
     comparison_id: ComparisonId,
-    after_no: Annotated[int, Depends(read_number_cursor)],
+    after_no: NumberCursor,
     limit: Limit = 100,
 ) -> EvidenceHourPage:
     """Returns the counts of each hour and the evidence after it, oldest first, so that every figure can be traced."""

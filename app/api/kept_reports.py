@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Path, Response
 
 from ..domain.changes import changes_between
 from ..domain.checks import Span
@@ -17,7 +17,7 @@ from ..store.people.activities import record_activity
 from ..store.reports.kept import get_kept, kept_page, read_kept_file, request_report
 from ..store.reports.schedules import delete_schedule, find_schedule, get_schedule, put_schedule, schedules_page
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor, read_short_number_cursor
+from ..web.paging import Limit, NumberCursor, ShortNumberCursor, cut
 from ..web.texts import ID_PATTERN
 from ..web.times import in_utc
 from .answers import Answers, problems_of_deployment, problems_with_body
@@ -50,7 +50,7 @@ _QUEUED: Answers = {
 
 @router.get("/report-schedules", operation_id="listReportSchedules", responses=problems_of_deployment())
 def list_report_schedules(
-    deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
+    deployment: ReadableDeployment, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100
 ) -> ReportSchedulePage:
     """Returns the deployment's schedules of reports, oldest first."""
     page, next_cursor = cut(schedules_page(session, deployment.no, after_no=after_no, limit=limit + 1), limit, lambda one: one.no)
@@ -122,9 +122,7 @@ def request_kept_report(
 
 
 @router.get("/kept-reports", operation_id="listKeptReports", responses=problems_of_deployment())
-def list_kept_reports(
-    deployment: ReadableDeployment, session: SessionIn, before_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
-) -> KeptReportPage:
+def list_kept_reports(deployment: ReadableDeployment, session: SessionIn, before_no: NumberCursor, limit: Limit = 100) -> KeptReportPage:
     """Returns the deployment's kept reports, newest first."""
     found = kept_page(session, deployment.no, before_no=before_no or None, limit=limit + 1)
     page, next_cursor = cut(found, limit, lambda one: one.no)

@@ -19,7 +19,7 @@ from ..store.evidence.summaries import summaries_of
 from ..store.mitigation.mitigation import settings_of
 from ..views.requested import read_points
 from ..web.access import ReadableDeployment, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from ..web.times import Moment, in_utc
 from .answers import problems_of_deployment
 from .schemas.measurements import SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
@@ -78,7 +78,7 @@ def list_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,
     wanted: Wanted,
-    after_no: Annotated[int, Depends(read_number_cursor)],
+    after_no: NumberCursor,
     rollup: Annotated[
         Period | None, Query(description="Sum up checked hours by day, week or month (UTC), from their stored counts.")
     ] = None,

@@ -1,8 +1,6 @@
 """Routes of a deployment's fairness monitor."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
 from ..checks.fitting import fitting_problems
@@ -18,7 +16,7 @@ from ..store.subgroups.scans import get_scan
 from ..tracking.subgroups.watching import keep_origins, read_found_group, watch_found_group
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, Reader, SessionIn
-from ..web.paging import Limit, cut, read_short_number_cursor
+from ..web.paging import Limit, ShortNumberCursor, cut
 from .answers import problems, problems_of_deployment, problems_with_body
 from .changes import monitor_changes
 from .schemas.monitors import BothSidesIn, FoundGroupIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
@@ -29,9 +27,7 @@ list_router = APIRouter(prefix="/v1/fairness-monitors", tags=["fairness monitor"
 
 
 @list_router.get("", operation_id="listFairnessMonitors", responses=problems())
-def list_fairness_monitors(
-    principal: Reader, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
-) -> MonitorPage:
+def list_fairness_monitors(principal: Reader, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> MonitorPage:
     """Returns the monitors of all deployments, those of the oldest first, without warnings."""
     found = page_of_monitors(session, after_no=after_no, limit=limit + 1, only_no=principal.deployment_no)
     page, next_cursor = cut(found, limit, lambda placed: placed.deployment_no)

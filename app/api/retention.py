@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Path, Response
 
 from ..errors import Conflict, NotFound
 from ..retention.rules import check_reason, check_selector, complete_policy
@@ -12,7 +12,7 @@ from ..store.retention.erasures import erasures_of, get_erasure, request_erasure
 from ..store.retention.holds import hold_of, place_hold, release_hold
 from ..store.retention.policies import policy_of, put_policy
 from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from .answers import Answers, problems_of_deployment, problems_with_body
 from .schemas.retention import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
 
@@ -100,9 +100,7 @@ def post_erasure(
 
 
 @router.get("/erasures", operation_id="listErasures", responses=problems_of_deployment())
-def list_erasures(
-    deployment: ReadableDeployment, session: SessionIn, before_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
-) -> ErasurePage:
+def list_erasures(deployment: ReadableDeployment, session: SessionIn, before_no: NumberCursor, limit: Limit = 100) -> ErasurePage:
     """Returns the deployment's erasures with their receipts, newest first: those on request, and those because of age."""
     found, next_cursor = cut(erasures_of(session, deployment.no, before_no=before_no or None, limit=limit + 1), limit, lambda one: one.no)
     return ErasurePage(erasures=[ErasureOut.of(one) for one in found], next_cursor=next_cursor)

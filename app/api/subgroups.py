@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Path, Response
 
 from ..errors import Conflict, NotFound
 from ..store.checks.checks import current_time
@@ -11,7 +11,7 @@ from ..store.people.activities import record_activity
 from ..store.subgroups.scans import get_scan, scans_of
 from ..tracking.subgroups.requests import request_scan, require_features
 from ..web.access import NEEDS_LOGGED, LockedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import Limit, cut, read_number_cursor
+from ..web.paging import Limit, NumberCursor, cut
 from .answers import Answers, answers, problems_of_deployment, problems_with_body
 from .schemas.subgroups import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 
@@ -63,7 +63,7 @@ def request_subgroup_scan(
 
 @router.get("/subgroup-scans", operation_id="listSubgroupScans", responses=problems_of_deployment())
 def list_subgroup_scans(
-    deployment: ReadableDeployment, session: SessionIn, before_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
+    deployment: ReadableDeployment, session: SessionIn, before_no: NumberCursor, limit: Limit = 100
 ) -> SubgroupScanPage:
     """Returns the deployment's scans, newest first, each with the number of subgroups that it searched."""
     scans, next_cursor = cut(scans_of(session, deployment.no, before_no=before_no or None, limit=limit + 1), limit, lambda one: one.no)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 
 from ..domain.changes import changes_between
 from ..errors import Conflict, InvalidInput, NotFound
@@ -11,7 +11,7 @@ from ..store.people import users
 from ..store.people.activities import record_activity
 from ..store.people.users import User
 from ..web.access import Admin, DeploymentsIn, SessionIn
-from ..web.paging import Limit, cut, read_short_number_cursor
+from ..web.paging import Limit, ShortNumberCursor, cut
 from .answers import problems, problems_with_body
 from .keys import bound_to
 from .schemas.users import UserIn, UserOut, UserPage, UserPatch
@@ -33,9 +33,7 @@ def post_user(body: UserIn, admin: Admin, session: SessionIn, deployments: Deplo
 
 
 @router.get("", operation_id="listUsers", responses=problems())
-def list_users(
-    _admin: Admin, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
-) -> UserPage:
+def list_users(_admin: Admin, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> UserPage:
     """Returns all users, disabled ones too, oldest first."""
     page, next_cursor = cut(users.page(session, after_no=after_no, limit=limit + 1), limit, lambda user: user.no)
     return UserPage(users=[UserOut.from_object(user) for user in page], next_cursor=next_cursor)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 
 import msgspec
-from fastapi import Query
+from fastapi import Depends, Query
 
 from ..errors import InvalidInput
 
@@ -29,6 +29,10 @@ def read_number_cursor(cursor: Cursor = None) -> int:
 def read_short_number_cursor(cursor: Cursor = None) -> int:
     """The same of 32 bits: for deployments, keys, users, versions."""
     return _read_number(cursor, bits=32)
+
+
+NumberCursor = Annotated[int, Depends(read_number_cursor)]
+ShortNumberCursor = Annotated[int, Depends(read_short_number_cursor)]
 
 
 def cut(items: Sequence[Item], limit: int, number_of: Callable[[Item], int]) -> tuple[Sequence[Item], str | None]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import Out, example
+from .base import NextPageCursor, Out, example
 
 _ACTIVITY = {
     "at": "2026-07-01T12:00:00Z",
@@ -39,4 +39,4 @@ class ActivityPage(Out):
     model_config = example({"activities": [_ACTIVITY], "next_cursor": None})
 
     activities: list[ActivityOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor

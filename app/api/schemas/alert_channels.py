@@ -10,7 +10,7 @@ from ...alerts.catching_up import CaughtUp
 from ...domain.alerts import Event
 from ...domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
 from ...domain.notifications import NotificationState
-from .base import In, Out, example
+from .base import In, NextPageCursor, Out, example
 
 _WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
 _SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}
@@ -130,7 +130,7 @@ class AlertChannelPage(Out):
     model_config = example({"channels": [_STORED], "next_cursor": None})
 
     channels: list[AlertChannelOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor
 
 
 class NotificationOut(Out):
@@ -157,4 +157,4 @@ class NotificationPage(Out):
     model_config = example({"notifications": [_SENT], "next_cursor": None})
 
     notifications: list[NotificationOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor

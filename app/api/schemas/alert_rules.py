@@ -21,7 +21,7 @@ from ...domain.alerts import (
 )
 from ...domain.checks import DataSet, Scope
 from ...web.texts import ID_PATTERN
-from .base import In, Out, example
+from .base import FollowingCursor, In, Out, example
 
 _CONDITION: dict[str, Any] = {
     "kind": "verdict",
@@ -201,7 +201,7 @@ class AlertRulePage(Out):
     """Alert rules, oldest first."""
 
     alert_rules: list[AlertRuleOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+    next_cursor: FollowingCursor
 
 
 def rule_json(content: RuleContent) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from .alerts import MAX_NOTE, AlertOut
-from .base import In, Out, example
+from .base import FollowingCursor, In, Out, example
 
 MAX_COMMENT = 10_000
 MAX_COMMENTS = 1_000
@@ -54,7 +54,7 @@ class CommentPage(Out):
     """Comments, oldest first."""
 
     comments: list[CommentOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+    next_cursor: FollowingCursor
 
 
 class AcknowledgementsIn(In):

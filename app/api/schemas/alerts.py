@@ -8,7 +8,7 @@ from pydantic import AliasPath, Field
 from ...domain.alerts import AlertState, ClosingReason, Resolution, RuleKind
 from ...domain.checks import DataSet
 from .attributions import ChangedGapOut
-from .base import In, Out, example
+from .base import FollowingCursor, In, Out, example
 
 MAX_NOTE = 2000
 
@@ -123,7 +123,7 @@ class AlertPage(Out):
     """Alerts, newest first."""
 
     alerts: list[AlertOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+    next_cursor: FollowingCursor
 
 
 class ClosureIn(In):

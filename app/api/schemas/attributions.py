@@ -10,7 +10,7 @@ from ...checks.attributing.sentences import say_result
 from ...domain.attributions import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, ResampledUnits
 from ...domain.comparisons import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
-from .base import Out, example
+from .base import FollowingCursor, Out, example
 from .checks import ProgressOut, RangeIn
 from .monitors import FeatureName
 
@@ -298,7 +298,7 @@ class AttributionPage(Out):
     model_config = example({"attributions": [_ATTRIBUTION], "next_cursor": None})
 
     attributions: list[AttributionOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+    next_cursor: FollowingCursor
 
 
 class GapCostOut(Out):

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, field_serializer
 
 from ...domain.audit import AuditOutcome
-from .base import Out, example
+from .base import NextPageCursor, Out, example
 
 _EVENT = {
     "no": 7,
@@ -58,4 +58,4 @@ class AuditEventPage(Out):
     model_config = example({"audit_events": [_EVENT], "next_cursor": None})
 
     audit_events: list[AuditEventOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor

@@ -1,12 +1,15 @@
 """The base of all bodies: strict types, no unknown members, finite numbers."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 NOT_BLANK = r"\S"
 """Shown in the documentation; the rules of the domain refuse it, with better words."""
+
+NextPageCursor = Annotated[str | None, Field(description="Send it as `cursor` for the next page; null on the last one.")]
+FollowingCursor = Annotated[str | None, Field(description="Send it as `cursor` for what follows; null at the end.")]
 
 
 class In(BaseModel):

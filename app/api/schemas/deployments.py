@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 from ...domain.definitions import Definition, definition_of
 from ...domain.deployments import Deployment, OutputFields, ProblemType
 from ...web.texts import ID_PATTERN
-from .base import NOT_BLANK, In, Out, Patch
+from .base import NOT_BLANK, In, NextPageCursor, Out, Patch
 from .columns import ColumnIn, ColumnOut, column_json
 from .endpoint_tls import TlsOut
 from .endpoints import ClassValue, EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
@@ -230,7 +230,7 @@ class DeploymentPage(Out):
     """Some deployments, oldest first."""
 
     deployments: list[DeploymentOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor
 
 
 def definition_json(definition: Definition) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ...evidence.sentences import State
 from ...tracking.looking import ComparisonState, DeploymentEvidence
 from ...tracking.replaying import HourOfEvidence
 from ...tracking.wording import list_remarks, say_comparison
-from .base import Out, example
+from .base import FollowingCursor, Out, example
 
 _COMPARISON: dict[str, Any] = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
@@ -144,7 +144,7 @@ class DeploymentEvidenceOut(Out):
         description="What holds for all comparisons, in words: up to when hours are counted, and what does not count."
     )
     comparisons: list[ComparisonEvidenceOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+    next_cursor: FollowingCursor
 
     @classmethod
     def of(cls, evidence: DeploymentEvidence, page: list[ComparisonState], next_cursor: str | None) -> "DeploymentEvidenceOut":
@@ -208,7 +208,7 @@ class EvidenceHourPage(Out):
     model_config = example({"hours": [_HOUR], "next_cursor": None})
 
     hours: list[EvidenceHourOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+    next_cursor: FollowingCursor
 
     @classmethod
     def of(cls, page: list[HourOfEvidence], next_cursor: str | None) -> "EvidenceHourPage":

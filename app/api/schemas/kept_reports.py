@@ -12,7 +12,7 @@ from ...reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ...store.reports.schedules import first_due
 from ...web.texts import Timestamp
 from .alert_rules import ChannelId
-from .base import In, Out, example
+from .base import In, NextPageCursor, Out, example
 
 MOST_NAMES = 20
 _SCHEDULE: dict[str, Any] = {
@@ -189,7 +189,7 @@ class ReportSchedulePage(Out):
     """Schedules of a deployment, oldest first."""
 
     report_schedules: list[ReportScheduleOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor
 
 
 class KeptReportIn(WantedSheetsIn):
@@ -255,4 +255,4 @@ class KeptReportPage(Out):
     model_config = example({"reports": [_REPORT], "next_cursor": None})
 
     reports: list[KeptReportOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor

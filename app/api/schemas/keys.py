@@ -8,7 +8,7 @@ from pydantic import Field
 from ...security.keys import MAX_OVERLAP, USUAL_OVERLAP_HOURS
 from ...security.principals import Role
 from ...web.texts import ID_PATTERN, Timestamp
-from .base import In, Out, example
+from .base import In, NextPageCursor, Out, example
 
 _EXPIRES = "The key is refused from then on. Within 10 years; left out for a key that does not expire."
 
@@ -94,4 +94,4 @@ class KeyPage(Out):
     """Some keys, oldest first."""
 
     keys: list[KeyOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor

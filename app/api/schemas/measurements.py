@@ -9,7 +9,7 @@ from ...domain.checks import DataSet, Measurement, Scope
 from ...evidence.nulls import UnfairSide
 from ...evidence.sentences import State
 from ...metrics.sides import Disadvantaged
-from .base import Out, example
+from .base import FollowingCursor, Out, example
 from .verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, derive_members
 
 MEASUREMENT: dict[str, Any] = {
@@ -179,7 +179,7 @@ class CheckMeasurementPage(Out):
     model_config = example({"measurements": [MEASUREMENT], "next_cursor": None})
 
     measurements: list[MeasurementOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+    next_cursor: FollowingCursor
 
 
 class _MomentFirst(Out):

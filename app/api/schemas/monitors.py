@@ -33,7 +33,7 @@ from ...domain.outcomes import OutcomeRule
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...errors import FieldProblem
 from ...metrics.sides import mirrored_ratio
-from .base import In, Out, example
+from .base import In, NextPageCursor, Out, example
 from .values import GroupValueJson, ScalarJson
 
 _EXAMPLE: dict[str, Any] = {
@@ -474,4 +474,4 @@ class MonitorPage(Out):
     model_config = example({"fairness_monitors": [{"deployment_id": "credit-risk", "monitor": _STORED}], "next_cursor": None})
 
     fairness_monitors: list[ListedMonitorOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor

@@ -12,7 +12,7 @@ from ...store.subgroups.scans import SubgroupScan
 from ...tracking.subgroups.looking import read_result, say_scan
 from ...tracking.subgroups.requests import SCANNED_HOURS
 from ...tracking.subgroups.watching import find_watched
-from .base import In, Out, example
+from .base import FollowingCursor, In, Out, example
 from .monitors import FeatureName, GroupRuleOut
 
 _SCAN: dict[str, Any] = {
@@ -142,4 +142,4 @@ class SubgroupScanPage(Out):
     model_config = example({"scans": [_SCAN], "next_cursor": None})
 
     scans: list[SubgroupScanOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+    next_cursor: FollowingCursor

@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr
 
 from ...security.principals import Role
 from ...web.texts import ID_PATTERN
-from .base import In, Out, example
+from .base import In, NextPageCursor, Out, example
 
 _USER: dict[str, Any] = {
     "name": "ada.lovelace",
@@ -62,4 +62,4 @@ class UserPage(Out):
     model_config = example({"users": [_USER], "next_cursor": None})
 
     users: list[UserOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+    next_cursor: NextPageCursor
