@@ -180,9 +180,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     inner: ASGIApp = RequestContext(audited, trusted_proxies=settings.trusted_networks)
     if face is not None:
         inner = face.wrap(inner)
-    ingestion = IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion, limits=services.limits)
-    events = EventRoutes(ingestion, authenticator=services.authenticator, gateway=services.gateway, limits=services.limits)
-    whole = GatewayRoute(events, authenticator=services.authenticator, gateway=services.gateway, limits=services.limits)
+    ingestion = IngestionRoutes(inner, services)
+    whole = GatewayRoute(EventRoutes(ingestion, services), services)
     if mounted is not None:
         mounted[1].connect(api=_create_api(), ingestion=ingestion, whole=whole)
     return whole

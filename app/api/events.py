@@ -4,24 +4,19 @@ Senders may stop at an error: once the key and the deployment are known, the ans
 """
 
 import uuid
-from collections.abc import Callable
-from datetime import datetime
 
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ..clock import utc_now
-from ..errors import EvenhandError, InvalidInput, NotFound, QuotaReached, RateReached, TooLarge, Unavailable
+from ..errors import EvenhandError, InvalidInput, QuotaReached, RateReached, TooLarge, Unavailable
 from ..gateway.entries import CallSide
 from ..gateway.events import EventUnclear, ReportedHalf, read_events
-from ..gateway.service import Gateway
-from ..security.authenticator import Authenticator
-from ..security.key_limits import LimitKeeper
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.problems import only_post, problem_response
 from .ingestion import PREFIX
-from .ingestion_bodies import Bodies, ClientGone
-from .known_callers import KnownCallers, read_header, read_user_name
+from .ingestion_bodies import ClientGone
+from .known_callers import KnownCallerRoutes, read_header, read_user_name
 
 EVENTS = "events"
 
@@ -32,18 +27,8 @@ MAX_REASONS = 10
 """Max reasons that one answer lists."""
 
 
-class EventRoutes:
+class EventRoutes(KnownCallerRoutes):
     """An ASGI application: the two routes, and `app` for everything else."""
-
-    def __init__(
-        self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, limits: LimitKeeper, clock: Callable[[], datetime] = utc_now
-    ) -> None:
-        self._app = app
-        self._callers = KnownCallers(authenticator)
-        self._gateway = gateway
-        self._limits = limits
-        self._clock = clock
-        self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the request here or hands it on."""
@@ -69,10 +54,8 @@ class EventRoutes:
         principal = await self._callers.require_logger(scope)
         if not deployment_id:
             raise InvalidInput.of("AZUREML_MDC_HOST", "must hold the deployment's id and a key: DEPLOYMENT:KEY@HOST")
-        plan = await self._gateway.plan(deployment_id)
-        if not principal.sees(plan.deployment.no):
-            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
-        now = self._clock()
+        plan = await self._find_plan(principal, deployment_id)
+        now = utc_now()
         try:
             body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
             try:

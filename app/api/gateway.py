@@ -6,29 +6,24 @@ The record is on disk before the answer is sent.
 import asyncio
 import itertools
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 import structlog
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ..clock import monotonic_seconds, utc_now
-from ..errors import EvenhandError, InvalidInput, NotFound, QuotaReached
+from ..errors import EvenhandError, InvalidInput, QuotaReached
 from ..gateway.entries import CallSource, CompleteCall
 from ..gateway.forwarding import ForwardedModel, Headers, hold_answer, pick_answer_headers, pick_request_headers
 from ..gateway.plans import CallPlan
-from ..gateway.service import Gateway
 from ..ingest.exchanges import CapturedBody, Exchange
 from ..outbound.failures import slow
-from ..security.authenticator import Authenticator
-from ..security.key_limits import LimitKeeper
 from ..telemetry.metrics import http_requests, http_seconds
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.problems import only_post, problem_response, unexpected_response
 from .ingestion import PREFIX
-from .ingestion_bodies import Bodies, ClientGone
-from .known_callers import KnownCallers, read_header, read_record_id
+from .ingestion_bodies import ClientGone
+from .known_callers import KnownCallerRoutes, read_header, read_record_id
 
 PREDICTIONS = "predictions"
 
@@ -59,18 +54,8 @@ class _Call:
     actor: str
 
 
-class GatewayRoute:
+class GatewayRoute(KnownCallerRoutes):
     """An ASGI application: the route, and `app` for everything else."""
-
-    def __init__(
-        self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, limits: LimitKeeper, clock: Callable[[], datetime] = utc_now
-    ) -> None:
-        self._app = app
-        self._callers = KnownCallers(authenticator)
-        self._gateway = gateway
-        self._limits = limits
-        self._clock = clock
-        self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the request here or hands it on."""
@@ -115,9 +100,7 @@ class GatewayRoute:
 
     async def _forward(self, deployment_id: str, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         principal = await self._callers.require_logger(scope)
-        plan = await self._gateway.plan(deployment_id)
-        if not principal.sees(plan.deployment.no):
-            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+        plan = await self._find_plan(principal, deployment_id)
         if scope["query_string"]:
             raise InvalidInput.of("query", "must be empty: the model is called at the address of the deployment's endpoint")
         model = plan.require_model()
@@ -155,7 +138,7 @@ class GatewayRoute:
             raise call.model.fault_of(slow(limit)) from error
 
     def _keep(self, call: _Call, headers: Headers, answer: bytes, *, is_whole: bool) -> None:
-        now = self._clock()
+        now = utc_now()
         entry = CompleteCall(
             deployment_id=call.plan.deployment.id,
             deployment_no=call.plan.deployment.no,

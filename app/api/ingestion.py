@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
@@ -23,10 +22,9 @@ from ..clock import monotonic_seconds, utc_now
 from ..domain.arrivals import RecordSource, stated_source
 from ..domain.records import Receipt
 from ..errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
-from ..ingest import Ingestion, LogRequest
-from ..security.authenticator import Authenticator
-from ..security.key_limits import LimitKeeper
+from ..ingest import LogRequest
 from ..security.principals import Permission
+from ..services import Services
 from ..telemetry.metrics import http_requests, http_seconds
 from ..web.gate import require_own_page
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
@@ -82,20 +80,11 @@ class _Answer:
 class IngestionRoutes:
     """An ASGI application: the two routes, and `app` for everything else."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        authenticator: Authenticator,
-        ingestion: Ingestion,
-        limits: LimitKeeper,
-        clock: Callable[[], datetime] = utc_now,
-    ) -> None:
-        self._limits = limits
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._limits = services.limits
         self._app = app
-        self._authenticator = authenticator
-        self._ingestion = ingestion
-        self._clock = clock
+        self._authenticator = services.authenticator
+        self._ingestion = ingestion = services.ingestion
         self._bodies = Bodies()
         self._routes = {
             name: _Route(name, f"{PREFIX}{{deployment_id}}/{name}", function, PARAMETERS[name], name == FEEDBACK)
@@ -159,7 +148,7 @@ class IngestionRoutes:
         try:
             self._limits.admit_request(principal.actor, len(body))
             request = LogRequest(body=body, encoding=encoding, is_csv=is_csv, actor=principal.actor, source=source, **options)
-            receipt = await route.log(deployment_id, request, now=self._clock())
+            receipt = await route.log(deployment_id, request, now=utc_now())
             self._limits.note_stored(
                 principal.actor,
                 sent=receipt.accepted + receipt.duplicate + receipt.rejected,

@@ -4,15 +4,18 @@ import base64
 import binascii
 import hashlib
 
-from starlette.types import Scope
+from starlette.types import ASGIApp, Scope
 
 from ..clock import utc_now
-from ..errors import InvalidInput, Unauthenticated
+from ..errors import InvalidInput, NotFound, Unauthenticated
+from ..gateway.plans import CallPlan
 from ..gateway.remembering import LastAnswers
 from ..security.authenticator import Authenticator
 from ..security.principals import Permission, Principal
+from ..services import Services
 from ..web.gate import require_own_page
 from ..web.middleware import SANE_REQUEST_ID
+from .ingestion_bodies import Bodies
 
 
 class KnownCallers:
@@ -39,6 +42,23 @@ class KnownCallers:
             raise Unauthenticated("This API key or token has expired.")
         principal.require_role(Permission.LOG)
         return principal
+
+
+class KnownCallerRoutes:
+    """Routes that answer without the database; `app` answers everything else."""
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._app = app
+        self._callers = KnownCallers(services.authenticator)
+        self._gateway = services.gateway
+        self._limits = services.limits
+        self._bodies = Bodies()
+
+    async def _find_plan(self, principal: Principal, deployment_id: str) -> CallPlan:
+        plan = await self._gateway.plan(deployment_id)
+        if not principal.sees(plan.deployment.no):
+            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+        return plan
 
 
 def read_header(scope: Scope, name: bytes) -> str:

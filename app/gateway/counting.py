@@ -1,7 +1,7 @@
 """Counts of what became of calls, collected in memory."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 
 from ..clock import hour_of
@@ -10,20 +10,12 @@ from ..domain.intake import IntakeCount, IntakeOutcome
 MAX_REASON_CHARACTERS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
-    deployment_no: int
-    hour: datetime
-    source: str
-    outcome: IntakeOutcome
-
-
 class IntakeCounts:
     """Counts that are not stored yet. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._counts: Counter[_Key] = Counter()
-        self._reasons: dict[_Key, str] = {}
+        self._counts: Counter[IntakeCount] = Counter()
+        self._reasons: dict[IntakeCount, str] = {}
 
     def add(
         self,
@@ -38,24 +30,14 @@ class IntakeCounts:
         """Counts records, or events that became none, in the hour of their receipt."""
         if not count:
             return
-        key = _Key(deployment_no, hour_of(received_at), source, outcome)
+        key = IntakeCount(deployment_no=deployment_no, hour=hour_of(received_at), source=source, outcome=outcome, count=0)
         self._counts[key] += count
         if reason is not None:
             self._reasons[key] = reason[:MAX_REASON_CHARACTERS]
 
     def collected(self) -> list[IntakeCount]:
         """Counts to be stored."""
-        return [
-            IntakeCount(
-                deployment_no=key.deployment_no,
-                hour=key.hour,
-                source=key.source,
-                outcome=key.outcome,
-                count=count,
-                reason=self._reasons.get(key),
-            )
-            for key, count in self._counts.items()
-        ]
+        return [replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()]
 
     def clear(self) -> None:
         """Forgets the counts, because they are stored."""

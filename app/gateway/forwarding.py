@@ -15,7 +15,7 @@ from ..outbound.credentials import encode_header, header_of, redacted_of
 from ..outbound.egress import EgressPolicy, parse_url
 from ..outbound.failures import CallFailure, failure_of_error
 from ..outbound.tokens import TokenSource
-from ..outbound.transport import PinnedTransport, Resolver, resolve
+from ..outbound.transport import PinnedTransport
 from ..telemetry.metrics import model_calls, model_seconds
 from ..telemetry.traces import model_span, with_place
 
@@ -87,7 +87,7 @@ class ForwardedModel:
         ScoringFailed: its credentials cannot be sent.
     """
 
-    def __init__(self, endpoint: Endpoint, policy: EgressPolicy, *, resolver: Resolver = resolve) -> None:
+    def __init__(self, endpoint: Endpoint, policy: EgressPolicy) -> None:
         self.endpoint = endpoint
         self._url = parse_url(endpoint.url)
         self._host = self._url.netloc.decode("ascii")
@@ -98,7 +98,6 @@ class ForwardedModel:
         needs_token = credentials is not None and credentials.kind.has_token_url
         self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
         self._policy = policy
-        self._resolver = resolver
         # For each request: one pool would look through all connections and requests for each.
         self._free = asyncio.Semaphore(CONNECTIONS)
         self._idle = [self._connect()]  # now, so that unusable certificates are known at once
@@ -151,7 +150,7 @@ class ForwardedModel:
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
     def _connect(self) -> PinnedTransport:
-        return PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls, resolver=self._resolver)
+        return PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls)
 
     @asynccontextmanager
     async def _using_transport(self) -> AsyncIterator[PinnedTransport]:

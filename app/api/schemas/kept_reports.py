@@ -1,5 +1,7 @@
 """Kept reports and their schedules as bodies."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -129,6 +131,11 @@ class CategoriesOut(Out):
     weights: dict[str, str]
 
 
+def _sheet_members(stored: Mapping[str, Any]) -> dict[str, object]:
+    wanted = SheetsWanted.from_json(stored)
+    return asdict(wanted) | {"categories": {one.attribute: one for one in wanted.categories}}
+
+
 class ReportScheduleOut(Out):
     """A schedule as it is stored."""
 
@@ -165,23 +172,15 @@ class ReportScheduleOut(Out):
     @classmethod
     def of(cls, schedule: ReportSchedule, now: datetime) -> "ReportScheduleOut":
         """Body."""
-        content, wanted = schedule.content, SheetsWanted.from_json(schedule.content.wanted)
-        return cls(
-            id=schedule.id,
+        content = schedule.content
+        return cls.from_object(
+            schedule,
             name=content.name,
             rhythm=content.rhythm,
-            preset=None if wanted.preset is None else ReportPreset(wanted.preset),
-            sheets=list(wanted.sheets),
-            attributes=list(wanted.attributes),
-            controls=list(wanted.controls),
-            tool=wanted.tool,
-            categories={one.attribute: CategoriesOut.from_object(one) for one in wanted.categories},
-            channels=list(content.channels),
+            channels=content.channels,
             enabled=content.enabled,
-            version=schedule.version,
             next_period_ends_at=first_due(schedule, now),
-            created_at=schedule.created_at,
-            updated_at=schedule.updated_at,
+            **_sheet_members(content.wanted),
         )
 
 
@@ -227,26 +226,7 @@ class KeptReportOut(Out):
     @classmethod
     def of(cls, report: KeptReport) -> "KeptReportOut":
         """Body."""
-        wanted = SheetsWanted.from_json(report.wanted)
-        return cls(
-            id=report.id,
-            schedule_id=report.schedule_id,
-            from_=report.span.start,
-            to=report.span.end,
-            preset=None if wanted.preset is None else ReportPreset(wanted.preset),
-            sheets=list(wanted.sheets),
-            attributes=list(wanted.attributes),
-            controls=list(wanted.controls),
-            tool=wanted.tool,
-            categories={one.attribute: CategoriesOut.from_object(one) for one in wanted.categories},
-            state=report.state,
-            reason=report.reason,
-            seal=report.seal,
-            chain_head=report.chain_head,
-            created_by=report.created_by,
-            created_at=report.created_at,
-            finished_at=report.finished_at,
-        )
+        return cls.from_object(report, from_=report.span.start, to=report.span.end, **_sheet_members(report.wanted))
 
 
 class KeptReportPage(Out):

@@ -115,13 +115,10 @@ class SubgroupScanOut(Out):
         """Body of a scan; `monitor` is the present one."""
         result = read_result(scan)
         group = None if result is None else result.group
-        return cls(
-            id=scan.id,
-            state=scan.state,
+        return cls.from_object(
+            scan,
             words=say_scan(scan),
-            features=scan.features if result is None else list(result.features),
-            hours=scan.hours,
-            direction=UnfairSide(scan.direction),
+            features=scan.features if result is None else result.features,
             from_=scan.span_start,
             to=scan.span_end,
             records=None if result is None else result.records,
@@ -129,10 +126,7 @@ class SubgroupScanOut(Out):
             subsets=None if result is None else result.subsets,
             p_value=None if result is None else result.p_value,
             group=None if group is None else FoundGroupOut.of(group, monitor),
-            reason=scan.reason,
             requested_by=scan.created_by,
-            created_at=scan.created_at,
-            finished_at=scan.finished_at,
         )
 
 
