@@ -1,6 +1,7 @@
 """Routes of the service's health."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
@@ -9,17 +10,24 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pydantic import Field
 
+from ..domain.alerts import AlertState, RuleKind
 from ..errors import InvalidInput, Unavailable
 from ..security.principals import Permission, Principal
+from ..store.alerts.alerts import OpenAlerts
 from ..store.overviews.vitals import Vitals, is_migrated, vitals
 from ..telemetry.metrics import exposition
 from ..web.access import NowIn, Reader, ServicesIn, SessionIn
-from .alert_gauge import alert_gauge
 from .answers import Answers, answers, problems
 from .schemas.base import Out
 
 router = APIRouter()
 
+MOST_DEPLOYMENTS = 500
+
+OTHERS = "(others)"
+"""No id of a deployment looks like this."""
+
+_STATES = {AlertState.OPEN: "unacknowledged", AlertState.ACKNOWLEDGED: "acknowledged"}
 _TEXT: Answers = {200: {"description": "Counters and gauges", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
@@ -97,3 +105,22 @@ class _Gauges(Collector):
         yield GaugeMetricFamily("evenhand_months_ahead", "Months ahead that records can be stored in.", value=self._found.months_ahead)
         yield GaugeMetricFamily("evenhand_deployments", "Deployments in the database.", value=self._found.deployments)
         yield alert_gauge(self._found.alerts)
+
+
+def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
+    """At most (`MOST_DEPLOYMENTS` + 1) × kinds of rules × two states; a deployment without an alert has none.
+
+    The others always have series, even of 0, so that the name is never absent.
+    """
+    gauge = GaugeMetricFamily("evenhand_alerts", "Alerts that are not over.", labels=["deployment", "kind", "state"])
+    totals = Counter[str]()
+    for found in alerts:
+        totals[found.deployment_id] += found.count
+    own = set(sorted(totals, key=lambda deployment: (-totals[deployment], deployment))[:MOST_DEPLOYMENTS])
+    series = Counter({(OTHERS, kind.value, state): 0 for kind in RuleKind for state in _STATES.values()})
+    for found in alerts:
+        name = found.deployment_id if found.deployment_id in own else OTHERS
+        series[name, found.kind.value, _STATES[found.state]] += found.count
+    for labels, count in series.items():
+        gauge.add_metric(list(labels), count)
+    return gauge

@@ -1,14 +1,16 @@
 """Reads a batch, checks it, writes it durably, and returns a receipt for each record."""
 
 import asyncio
+import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
+from ..domain.retention import digest_id
 from ..errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
 from ..payloads.codec import Codec
 from ..store.database.engine import Database
@@ -23,6 +25,7 @@ from ..store.writing import (
     RecordNumbers,
     RowsRefused,
     StaleTarget,
+    Target,
     WriteOutcome,
     read_target,
 )
@@ -30,9 +33,7 @@ from ..telemetry.metrics import ingest_records
 from ..turns import Turns
 from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
-from .erased import find_erased
 from .exchanges import Exchange, read_exchange
-from .fresh_ids import with_fresh_ids
 from .limits import StatedTimes
 from .plan import IngestPlan, plan_for
 from .rejections import RejectionLog, part_of
@@ -129,7 +130,7 @@ class Ingestion:
         checked = read_payload(request, plan, moments)
         if checked.indexes:
             numbers = range(len(checked.indexes))
-            batch = payload_batch(checked, plan, moments, ids=with_fresh_ids(checked.ids, now), numbers=numbers)
+            batch = payload_batch(checked, plan, moments, ids=_with_fresh_ids(checked.ids, now), numbers=numbers)
             reject(checked, find_large(checked, batch.records))
         return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL)
 
@@ -168,9 +169,9 @@ class Ingestion:
             Unavailable: as `log_payload`.
         """
         moments = StatedTimes(now, historical=False)
-        for position, problem in find_erased(checked.ids, plan.target).items():
+        for position, problem in _find_erased(checked.ids, plan.target).items():
             raise InvalidInput.of(f"records[{position}].id", problem)
-        ids = with_fresh_ids(checked.ids, now)
+        ids = _with_fresh_ids(checked.ids, now)
         batch = payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids)))
         try:
             try:
@@ -220,7 +221,7 @@ class Ingestion:
             raise
         checked.source = request.source
         # Sent before its erasure, for example from the spool of a client.
-        erased = find_erased(checked.ids, plan.target)
+        erased = _find_erased(checked.ids, plan.target)
         if erased:
             reject(checked, erased, field="id")
         outcome = NOTHING_SPECIAL
@@ -240,7 +241,7 @@ class Ingestion:
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
         """Batch without records that are too large once encoded."""
-        ids = with_fresh_ids(checked.ids, moments.now)
+        ids = _with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         if moments.historical and kind.name == _PAYLOAD.name:
             await self._ensure_months(checked)
@@ -278,6 +279,21 @@ class Ingestion:
         if missing:
             await asyncio.to_thread(_ensure_months, self._database, missing)
             self._months |= missing
+
+
+def _find_erased(ids: Sequence[str | None], target: Target) -> Mapping[int, str]:
+    if not target.erased:
+        return {}
+    erased = "is of a record that was erased on request; it is not stored again"
+    return {position: erased for position, one in enumerate(ids) if one is not None and digest_id(one) in target.erased}
+
+
+def _with_fresh_ids(ids: Sequence[str | None], now: datetime) -> list[str]:
+    """Fills in None: 48 bits of time, so that ids fill an index from one side, and 80 random bits."""
+    if None not in ids:
+        return cast("list[str]", ids)
+    prefix = f"{int(now.timestamp() * 1000):012x}"
+    return [prefix + os.urandom(10).hex() if record_id is None else record_id for record_id in ids]
 
 
 def _ensure_months(database: Database, months: set[tuple[int, int]]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text
 
-from app.api.alert_gauge import MOST_DEPLOYMENTS, OTHERS, alert_gauge
+from app.api.health import MOST_DEPLOYMENTS, OTHERS, alert_gauge
 from app.domain.alerts import AlertState, FailedChecksCondition, RuleKind
 from app.security.principals import Role
 from app.store.alerts.alerts import OpenAlerts
