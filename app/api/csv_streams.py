@@ -4,8 +4,9 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
+from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
@@ -15,6 +16,8 @@ PIECE = 1000
 
 Item = TypeVar("Item")
 Place = TypeVar("Place")
+RowLimit = Annotated[int | None, Query(ge=1, le=2**31 - 1, description="How many rows at most. Left out: all.")]
+Raw = Annotated[bool, Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas.")]
 
 
 @dataclass(frozen=True, slots=True)

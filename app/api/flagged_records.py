@@ -20,7 +20,7 @@ from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.times import Moment, in_utc
 from .answers import answers, problems_of_deployment
-from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
+from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, stream_csv
 from .exports import exported
 from .flagged_csv import csv_header, csv_row
 from .schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind
@@ -137,9 +137,9 @@ def export_flagged_records(
     session: SessionIn,
     services: ServicesIn,
     wanted: Wanted,
-    limit: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="How many rows at most. Left out: all.")] = None,
+    limit: RowLimit = None,
     *,
-    raw: Annotated[bool, Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas.")] = False,
+    raw: Raw = False,
 ) -> CsvAnswer:
     """Returns the same list, whole, as CSV with an empty column `label`: fill it in and send it to `POST …/feedback-records`.
 

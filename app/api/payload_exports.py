@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends
 from sqlalchemy.orm import Session
 
 from ..domain.deployments import Deployment
@@ -19,7 +19,7 @@ from ..web.access import ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.times import Moment, in_utc
 from .answers import problems_of_deployment
-from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
+from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, stream_csv
 from .exports import exported
 from .flagged_csv import take_free_name, write_cell
 from .payload_records import CheckId, filters
@@ -99,9 +99,9 @@ def export_payload_records(
     session: SessionIn,
     services: ServicesIn,
     filtered: Annotated[RecordsWanted, Depends(_filtered_records)],
-    limit: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="How many rows at most. Left out: all.")] = None,
+    limit: RowLimit = None,
     *,
-    raw: Annotated[bool, Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas.")] = False,
+    raw: Raw = False,
 ) -> CsvAnswer:
     """Returns the records of `GET …/payload-records`, whole, as CSV in the same order: columns as the present schema has them.
 
