@@ -1,8 +1,4 @@
-"""Records that count alike, of a sample in which some were logged more often than others: a share of the latter is drawn.
-
-For figures that count records and know no weights. A record logged at the rate r is kept with the chance `lowest rate / r`, so each kept
-one was logged and kept with the lowest rate, whatever its rate depended on.
-"""
+"""Records that count alike, for figures without weights: a record logged at rate r is kept with the chance `lowest rate / r`."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +9,9 @@ from ..metrics.groups import IntArray
 
 
 def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, parts: IntArray | None = None) -> npt.NDArray[np.bool_]:
-    """Returns which records [N] to keep, so that those of a part (an hour, say; without parts: all) were logged at one rate.
+    """Returns which records [N] to keep so that those of a part (without parts: all) were logged at one rate; the same at every call.
 
-    `sample_rates` [N] are those of the records, null where every one is logged. The same record is chosen or not at every call with the
-    same lowest rate, by its number.
+    `sample_rates` [N] is null for a record where every one is logged.
     """
     if sample_rates.null_count == len(sample_rates):
         return np.ones(len(record_nos), dtype=np.bool_)
@@ -24,7 +19,7 @@ def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, parts: Int
     places = np.zeros(len(rates), np.int64) if parts is None else np.unique(parts, return_inverse=True)[1].reshape(-1)
     lowest = np.full(int(places.max(initial=0)) + 1, np.inf)
     np.minimum.at(lowest, places, rates)
-    # A number in [0, 1) for each record number, by splitmix64, whose results for successive numbers look independent.
+    # splitmix64: a number in [0, 1) for each record number.
     mixed = np.asarray(record_nos).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -1,18 +1,14 @@
 """Association of two columns, counted piece by piece: three measures from 0 to 1, by the kinds of the columns.
 
-- Two categories: Cramér's V, the root of chi-squared / (records x (the smaller number of values - 1)); corrected as in Bergsma 2013,
-  A bias-correction for Cramér's V and Tschuprow's T, Journal of the Korean Statistical Society 42, 323-328.
-- A category and a quantity: the correlation ratio, the root of the share of the quantity's variation that is between the categories;
-  corrected to the root of epsilon squared (Kelley 1935, An unbiased correlation ratio measure, PNAS 21, 554-559).
-- Two quantities: the absolute value of Pearson's correlation; corrected to the root of the adjusted r squared (Ezekiel 1930), which is
-  epsilon squared with one degree of freedom.
+- Two categories: Cramér's V, corrected as in Bergsma 2013, A bias-correction for Cramér's V and Tschuprow's T, Journal of the Korean
+  Statistical Society 42, 323-328.
+- A category and a quantity: the correlation ratio, corrected to the root of epsilon squared (Kelley 1935, PNAS 21, 554-559).
+- Two quantities: the absolute value of Pearson's correlation, corrected to the root of the adjusted r squared (Ezekiel 1930).
 
-Each correction takes the square of the measure and subtracts the average that it has when one of the columns is shuffled. The rest is
-divided by the most that it can be (the *room*); a square below the average gives the strength 0. The level of chance is the square that 95
-of 100 shuffles stay below, corrected in the same way, so it can be compared with the corrected strength.
+A correction subtracts the mean that the square has when one column is shuffled, and divides by the most that the rest can be (the *room*).
+The level of chance is the square that 95 of 100 shuffles stay below, corrected in the same way.
 
-A record without a value in one of the columns, or both, is left out. If a column then has a single value, no association can be seen: the
-strength is undefined, and not 0.
+A record without a value in one of the columns is left out. If a column then has a single value, the strength is undefined, not 0.
 """
 
 from dataclasses import dataclass
@@ -32,12 +28,11 @@ ONE_VALUE = "one of the two has a single value in all records that are compared"
 OUT_OF_BOUNDS = "its numbers are too large, or too close to each other, to be multiplied and added"
 
 _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
-"""Sums of powers below this have lost digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strength:
-    """Strength of an association: corrected for chance, the level that chance reaches on this scale, and uncorrected; 0 to 1."""
+    """Strength of an association, 0 to 1: corrected for chance, the level that chance reaches, and uncorrected."""
 
     corrected: float
     chance_level: float
@@ -49,10 +44,10 @@ class AssociationCounts(Protocol):
 
     @property
     def records(self) -> int:
-        """Returns the number of records with a value in both."""
+        """Number of records with a value in both."""
 
     def strength(self) -> Strength | Undefined:
-        """Returns the strength of the association, or why it is undefined."""
+        """Returns the strength, or why it is undefined."""
 
 
 class CramersV:
@@ -62,18 +57,18 @@ class CramersV:
         self._counts = np.zeros((first, second), dtype=np.int64)
 
     def add(self, first: Codes, second: Codes) -> None:
-        """Counts the records of one piece by the places of their values."""
+        """Counts a piece by the places of the values."""
         known = (first != MISSING) & (second != MISSING)
         key = first[known] * self._counts.shape[1] + second[known]
         self._counts += np.bincount(key, minlength=self._counts.size).reshape(self._counts.shape)
 
     @property
     def records(self) -> int:
-        """Returns the number of records with a value in both."""
+        """Number of records with a value in both."""
         return int(self._counts.sum())
 
     def strength(self) -> Strength | Undefined:
-        """Returns the strength of the association, or why it is undefined."""
+        """Returns the strength, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
@@ -98,7 +93,7 @@ class CorrelationRatio:
         self._numbers = _Quantity()
 
     def add(self, codes: Codes, numbers: FloatArray) -> None:
-        """Counts the records of one piece: the places of their categories, and their numbers."""
+        """Counts a piece: the places of its categories, and its numbers."""
         known = (codes != MISSING) & np.isfinite(numbers)
         if not known.any():
             return
@@ -116,11 +111,11 @@ class CorrelationRatio:
 
     @property
     def records(self) -> int:
-        """Returns the number of records with a value in both."""
+        """Number of records with a value in both."""
         return int(self._records.sum())
 
     def strength(self) -> Strength | Undefined:
-        """Returns the strength of the association, or why it is undefined."""
+        """Returns the strength, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
@@ -145,7 +140,7 @@ class AbsolutePearson:
         self._numbers = (_Quantity(), _Quantity())
 
     def add(self, first: FloatArray, second: FloatArray) -> None:
-        """Counts the records of one piece by their numbers."""
+        """Counts a piece."""
         known = np.isfinite(first) & np.isfinite(second)
         added = int(known.sum())
         if not added:
@@ -160,11 +155,11 @@ class AbsolutePearson:
 
     @property
     def records(self) -> int:
-        """Returns the number of records with a value in both."""
+        """Number of records with a value in both."""
         return self._numbers[0].moments.records
 
     def strength(self) -> Strength | Undefined:
-        """Returns the strength of the association, or why it is undefined."""
+        """Returns the strength, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
@@ -180,10 +175,7 @@ class AbsolutePearson:
 
 
 class _Quantity:
-    """The numbers seen: their lowest and highest, and the moments of their distances from the first one.
-
-    Distances keep the digits that numbers with a huge mean would lose when they are squared.
-    """
+    """Lowest and highest number, and the moments of the distances from the first: these keep digits that a huge mean would cost."""
 
     def __init__(self) -> None:
         self._first: float | None = None
@@ -191,7 +183,6 @@ class _Quantity:
         self.moments = Moments()
 
     def add_and_shift(self, numbers: FloatArray) -> FloatArray:
-        """Counts the numbers, of which there is one at least, and returns how far each is above the first number ever counted."""
         if self._first is None:
             self._first = float(numbers[0])
         self._lowest = min(self._lowest, float(numbers.min()))
@@ -206,7 +197,6 @@ class _Quantity:
         return self._lowest == self._highest
 
     def shape(self) -> Shape | None:
-        """Returns the shape that shuffling depends on, or None if its sums cannot be computed in double precision."""
         sums = self.moments.squares, self.moments.fourths
         if not all(np.isfinite(one) and one > _SMALLEST for one in sums):
             return None
@@ -214,7 +204,6 @@ class _Quantity:
 
 
 def _strength(squared: float, shuffled: Shuffled, room: float) -> Strength:
-    """Returns the strength of columns by their squared association; `room` is the highest value of the square, less its mean by chance."""
     highest = shuffled.highest
     found, level = (min(max(one, 0.0), float(highest)) for one in (squared, shuffled.level))
     return Strength(
@@ -225,7 +214,6 @@ def _strength(squared: float, shuffled: Shuffled, room: float) -> Strength:
 
 
 def _corrected(squared: float, shuffled: Shuffled, room: float) -> float:
-    """Returns the corrected strength. If each record has a category of its own there is no room: chance reaches everything."""
+    """If each record has a category of its own there is no room: chance reaches everything."""
     above = squared - shuffled.mean
-    # The last digits of a perfect association may be above 1.
     return min(float(np.sqrt(above / room)), 1.0) if above > 0 and room > 0 else 0.0

@@ -23,7 +23,7 @@ MISSING = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:
-    """The distinct values of a column, and per record the position of its value or MISSING."""
+    """Distinct values of a column, and per record the position of its value or MISSING."""
 
     values: Sequence[Scalar]
     codes: Codes
@@ -36,8 +36,8 @@ class Coded:
         """Returns None: its values need not be numbers."""
 
     def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
-        """Returns per record the entry of its value; `missing` where it has none."""
-        # MISSING is -1, and so the place at the end.
+        """Returns per record the entry of its value."""
+        # MISSING is -1, the last place.
         spread: Codes = np.array([*of_value, missing], dtype=np.int64)[self.codes]
         return spread
 
@@ -53,7 +53,7 @@ class Cells(Protocol):
 
 
 class NumberCells:
-    """A column of numbers: an Arrow array of any numeric type. Its distinct values are in the type of `column`, if one is given."""
+    """A column of numbers; its distinct values are in the type of `column`, if one is given."""
 
     def __init__(self, numbers: pa.Array, column: Column | None = None) -> None:
         self._numbers = numbers
@@ -62,7 +62,6 @@ class NumberCells:
 
     def coded(self) -> Coded:
         """Returns its distinct numbers."""
-        # Kept, because several groupings of one column ask for it, and a column may have as many numbers as records.
         if self._coded is None:
             self._coded = _encode(self._numbers, self._column)
         return self._coded
@@ -93,14 +92,14 @@ class JsonCells:
 
 
 def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
-    """Returns a stored feature or meta field: float64 for a numeric column, else text; values in the type of `column`, if one is given."""
+    """Returns a stored feature or meta field: float64 for a numeric column, else text."""
     array = values.combine_chunks()
     return NumberCells(array, column) if pa.types.is_floating(array.type) else _encode(array, column)
 
 
 def listed_cells(values: Sequence[Scalar | None]) -> Coded:
-    """Returns a few values, one per record, None where one is missing."""
-    # By type and text: 1 and True are equal, and so are 0.0 and -0.0, which are written differently.
+    """Returns a few values, one per record."""
+    # By type and text: 1 equals True, and 0.0 equals -0.0.
     places: dict[tuple[type, str], int] = {}
     distinct: list[Scalar] = []
     codes = np.full(len(values), MISSING, dtype=np.int64)
@@ -120,12 +119,12 @@ def parse_value(json_text: str) -> Scalar:
 
 
 def format_value(value: Scalar) -> str:
-    """Returns the JSON text of a prediction or label, as `parse_value` reads it."""
+    """Returns the JSON text of a prediction or label."""
     return json.dumps(normalised(value))
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns the canonical text of each JSON text [records], null where missing: `1` and `1.0` are one class, and so is `"1"`."""
+    """Returns the canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"` another."""
     encoded = json_texts.combine_chunks().dictionary_encode()
     texts = pa.array([canonical(parse_value(text)) for text in encoded.dictionary.to_pylist()], pa.string())
     return pa.chunked_array([texts.take(encoded.indices)])

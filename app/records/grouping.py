@@ -29,7 +29,7 @@ class Grouping:
 
     @property
     def named(self) -> list[NamedGroup]:
-        """Returns (label, role) of each group, as the count tables need them."""
+        """Label and role of each group."""
         return [(group.label, group.role) for group in self.groups]
 
     def is_monitored(self) -> npt.NDArray[np.bool_]:
@@ -39,10 +39,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class ListedGroups:
-    """The groups that an attribute lists. Where it lists no reference, every other value is a reference group of its own.
-
-    For records that come one by one or a few at a time, so that not all values have been seen.
-    """
+    """The groups that an attribute lists; without a listed reference, every other value is a reference group of its own."""
 
     column: Column
     groups: tuple[Group, ...]
@@ -55,7 +52,7 @@ class ListedGroups:
         return cls(column, groups_of(listed, column, (), seen_in="the monitor"), attribute.reference is None)
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
-        """Returns label and role of each value's group; None for one that is missing or in no group."""
+        """Returns each value's group; None for a missing one and one in no group."""
         found = positions(self.groups, self.column, (value for value in values if value is not None))
         named: list[NamedGroup | None] = []
         for value in values:
@@ -71,13 +68,12 @@ class ListedGroups:
 
 
 def group_records(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray) -> Grouping:
-    """Returns the attribute's groups and each record's place; `values` are stored: float64 for a numeric column, else text.
+    """Returns the attribute's groups and each record's place; `values` are float64 for a numeric column, else text.
 
     Raises:
-        InvalidInput: `reference` is left out and too many other values were seen.
+        InvalidInput: `reference` is left out and there are too many other values.
     """
     cells = stored_cells(values, column)
-    # Listed groups do not depend on the values, of which a column of numbers may have as many as records.
     seen = cells.coded().values if attribute.reference is None else ()
     groups = groups_of(attribute, column, seen, seen_in="the window")
     return Grouping(column, groups, place(groups, column, cells))
@@ -106,10 +102,7 @@ def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
 def cross(
     codes: Sequence[npt.NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: npt.DTypeLike = np.int64
 ) -> npt.NDArray[np.signedinteger[Any]]:
-    """Returns per record its combination, numbered with the last attribute fastest, or NEITHER where it has no place in one of them.
-
-    `sizes` are the places of each attribute. The product of all must fit the integers of that `kind`.
-    """
+    """Returns per record its combination, the last attribute fastest, or NEITHER; the product of `sizes` must fit `kind`."""
     crossed = np.zeros(codes[0].size, dtype=kind)
     neither = np.zeros(codes[0].size, dtype=np.bool_)
     for part, size in zip(codes, sizes, strict=True):
@@ -121,7 +114,7 @@ def cross(
 
 
 def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:
-    """Returns a group's value in the JSON type of its column, as the model expects it (`1` for an integer column, not `"1"`)."""
+    """Returns a group's value in the JSON type of its column."""
     text = canonical(text_or_value)
     match kind:
         case FieldType.STRING:

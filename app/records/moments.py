@@ -1,4 +1,4 @@
-"""Sums of powers of the differences of numbers from their mean, counted piece by piece."""
+"""Sums of powers of differences from the mean, counted piece by piece."""
 
 import numpy as np
 
@@ -6,15 +6,12 @@ from ..metrics.groups import FloatArray
 
 
 def sum_products(first: FloatArray, second: FloatArray) -> float:
-    """Returns the sum of the products of two columns.
-
-    By one thread: the threads of a BLAS cost ten times as much for pieces of this size where the processors are busy.
-    """
+    """Returns the sum of products, on one thread: BLAS threads cost ten times as much on busy processors."""
     return float(np.einsum("i,i", first, second))
 
 
 class Moments:
-    """The numbers of a column that were added so far. Not safe from overflow: sums that are too large are not finite."""
+    """Moments of the numbers added so far. Sums that are too large are not finite."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -24,11 +21,7 @@ class Moments:
         self.fourths = 0.0
 
     def add(self, numbers: FloatArray) -> None:
-        """Counts the numbers of one piece, all finite.
-
-        Sums of pieces are joined as in Pébay 2008, Formulas for robust, one-pass parallel computation of covariances and arbitrary-order
-        statistical moments, Sandia report SAND2008-6212.
-        """
+        """Adds finite numbers; joined as in Pébay 2008, Sandia report SAND2008-6212."""
         with np.errstate(all="ignore"):
             mean = float(numbers.mean())
             centred = numbers - mean
@@ -36,7 +29,7 @@ class Moments:
             squares, cubes, fourths = float(squared.sum()), sum_products(squared, centred), sum_products(squared, squared)
             mine, theirs = self.records, len(numbers)
             whole = mine + theirs
-            # A numpy number overflows to infinity, where one of Python's own raises an error.
+            # A numpy number overflows to infinity, one of Python's raises an error.
             apart = np.float64(mean - self.mean) / whole
             self.fourths = float(
                 self.fourths

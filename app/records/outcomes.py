@@ -1,4 +1,4 @@
-"""Outcome codes of many answers at once, by the tests that `OutcomeRule` makes of a monitor's lists."""
+"""Outcome codes of many answers at once."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,7 +15,7 @@ from .cells import Cells, Codes, JsonCells
 
 
 def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
-    """Returns the outcome of each prediction or label [records], as they are stored: as JSON texts."""
+    """Returns the outcome of each prediction or label [records]."""
     return classify_cells(JsonCells(json_texts), rule)
 
 
@@ -32,12 +32,12 @@ def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
 
 
 def are_ranges(tests: Sequence[ValueTest]) -> bool:
-    """Returns whether only numbers pass the tests, by size: then nearly every record may have another value, and arrays are faster."""
+    """Returns whether only numbers pass the tests, by size."""
     return any(test.ranges for test in tests) and not any(test.texts for test in tests)
 
 
 def in_ranges(numbers: FloatArray, test: ValueTest) -> npt.NDArray[np.bool_]:
-    """Returns per number whether it passes a test of ranges, as `ValueTest.passes` does for one; NaN, a missing number, does not."""
+    """Returns per number whether it passes a test of ranges; NaN does not."""
     inside = np.zeros(len(numbers), dtype=np.bool_)
     for bounds in test.ranges:
         inside |= (numbers >= bounds.lo) & (numbers <= bounds.hi)
@@ -52,5 +52,5 @@ class OutcomeClassifier:
         self.classify = lru_cache(maxsize=1024, typed=True)(rule.tests.classify)
 
     def __call__(self, value: Scalar) -> Outcome:
-        """Returns the outcome of one prediction."""
+        """Returns the outcome of a prediction."""
         return self.classify(value)

@@ -1,4 +1,4 @@
-"""Reads a table of records by a monitor: the one entry point for outcomes, groups, strata and scores of the records."""
+"""Reads a table of records by a monitor."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +21,7 @@ from .strata import Divided, divide
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordColumns:
-    """Stored columns of some records: `values` has a column for each feature and meta field, `answers` the model's answers as JSON texts.
-
-    In `values`, numeric columns are float64, all others text. `probabilities` is None where no score is needed.
-    """
+    """Stored columns of some records: features and meta fields (numeric ones as float64, others as text), and answers as JSON texts."""
 
     values: pa.Table
     answers: pa.ChunkedArray
@@ -33,7 +30,7 @@ class RecordColumns:
 
 @dataclass(frozen=True, eq=False)
 class RecordTable:
-    """Records as a monitor reads them, with one entry per record in each array; strata and scores are computed when first used."""
+    """Records as a monitor reads them, with one entry per record in each array."""
 
     monitor: Monitor
     columns: RecordColumns
@@ -45,7 +42,7 @@ class RecordTable:
 
     @cached_property
     def strata(self) -> Divided | None:
-        """The strata of the records; None where the monitor names no column of strata."""
+        """The strata of the records; None where the monitor names no column."""
         name = self.monitor.strata
         return None if name is None else divide(name, self.columns.values[name])
 
@@ -62,13 +59,13 @@ class RecordTable:
         return self.columns.values[feature]
 
     def grouping(self, feature: str) -> Grouping:
-        """Returns the grouping by one attribute of the monitor."""
+        """Returns the grouping by one attribute."""
         return next(one for one in self.groupings if one.column.name == feature)
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
-        """Returns the groups of a comparison, and the group of each record, or NEITHER. Without attributes there is no group.
+        """Returns the groups of a comparison, and the group of each record, or NEITHER.
 
-        The result is not cached: a monitor may have many comparisons, and an array of all records for each would not fit into memory.
+        Not cached: all comparisons would not fit into memory.
 
         Raises:
             InvalidInput: there are too many combinations, or two have one label.
@@ -82,7 +79,7 @@ def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -
     """Returns the records as the monitor reads them.
 
     Raises:
-        InvalidInput: an attribute is not a column of the schema, or its `reference` is left out and too many other values were seen.
+        InvalidInput: an attribute is not a column of the schema, or its `reference` is left out and there are too many other values.
     """
     groupings = []
     for attribute in monitor.attributes:

@@ -1,4 +1,4 @@
-"""The values of an attribute: those of its column, or the groups in which its rule puts the records."""
+"""Values of an attribute: of its column, or the groups of its rule."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from .cells import stored_cells
 
 
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:
-    """Returns the attribute's value of each record, from a table of the columns that it reads."""
+    """Returns the attribute's value of each record."""
     if attribute.rule is None:
         return values[attribute.feature]
     groups = pa.array([label_of(value) for value in (*(attribute.reference or ()), *attribute.monitored)], pa.string())
@@ -30,7 +30,6 @@ def _meets(condition: Condition, column: pa.ChunkedArray) -> npt.NDArray[np.bool
     if numbers is None:
         coded = cells.coded()
         return coded.spread(map(condition.is_met_by, coded.values), missing=condition.or_missing).astype(np.bool_)
-    # A column of numbers may have as many values as records.
     meets = np.isnan(numbers) & condition.or_missing
     for interval in condition.intervals:
         is_above = True if interval.above is None else numbers > interval.above

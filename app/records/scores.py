@@ -1,7 +1,6 @@
-"""Probabilities of the favourable outcome, computed from the model's answers.
+"""Probabilities of the favourable outcome, from the model's answers.
 
-A model answers one number, or one for each class, and does not say which of them is of the favourable outcome. Its own
-predictions show it: the number goes with the outcome it leads to. Where it does not, there are no scores rather than wrong ones.
+Predictions show which number belongs to the favourable outcome. Where they do not, there are no scores rather than wrong ones.
 """
 
 from collections.abc import Sequence
@@ -40,20 +39,17 @@ NO_PLACE = "the largest probability is not in the same place for every predictio
 TWO = 2
 HALF = 0.5
 FEWEST, FEWEST_OF_SIDE = 10, 3
-"""Min predictions, in all and of each outcome, to see which outcome a number belongs to: fewer too often rise with it by chance."""
+"""Min predictions, in all and of each outcome: fewer too often rise by chance."""
 
 OFF_ONE = 1e-3
-"""Max difference from 1 of the sum of a list's numbers, for their rounding."""
+"""Max difference from 1 of the sum of a list's numbers."""
 _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
 _ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """The probability of the favourable outcome of each record [records], NaN for a record without one, and how it was read.
-
-    `values` is None if the probabilities cannot be read; `reason` says why.
-    """
+    """Probabilities of the favourable outcome [records], NaN for a record without one; `values` is None for the `reason`."""
 
     values: FloatArray | None
     reason: str = ""
@@ -61,7 +57,7 @@ class Scores:
 
 
 def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
-    """Returns the scores of records, from their answers and predictions, as JSON texts, and the predictions' outcomes."""
+    """Returns the scores of records, from answers and predictions as JSON texts."""
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
     known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
@@ -79,10 +75,7 @@ def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray
 
 
 def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
-    """Returns the scores of records [records] by a known reading, from JSON texts; NaN where a record has none of that form.
-
-    Another form, such as that of another model revision, hides no score but its own.
-    """
+    """Returns the scores [records] by a reading; NaN where an answer has another form."""
     known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
     values = np.full(len(known), np.nan)
     if not known.any():
@@ -98,7 +91,6 @@ def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
 
 
 def _read_form(table: FloatArray, reading: Reading) -> FloatArray:
-    """Returns the scores [records] of answers that are all of one form; NaN if it is not the form of the reading."""
     if table.ndim == 1:
         is_read = reading.form == "number"
     else:
@@ -110,15 +102,13 @@ def _read_form(table: FloatArray, reading: Reading) -> FloatArray:
 def _read(table: FloatArray, reading: Reading) -> FloatArray:
     if table.ndim == 1:
         return table if reading.rises else 1 - table
-    # One by one, as for a single record: the cut-off is compared with scores, to the last digit.
+    # One by one, as for a single record: the cut-off is compared to the last digit.
     total = reduce(add, (table[:, place] for place in reading.favourable), np.zeros(len(table)))
-    # A sum of parts of one can come out slightly above it.
     scores: FloatArray = np.minimum(total, 1.0)
     return scores
 
 
 def _find_reading(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Reading | str:
-    """Returns the reading of the numbers as the favourable outcome's probability; or why there is none."""
     if not ((table >= 0) & (table <= 1)).all():
         return OUTSIDE
     classes = {canonical(value) for value in (*rule.favourable, *rule.unfavourable) if not isinstance(value, Range)}
@@ -133,7 +123,7 @@ def _find_reading(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntAr
 
 
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
-    """Returns the answers [records] or [records, classes]; None where they are not all of one form."""
+    """Returns the answers [records] or [records, classes]; None where they differ in form."""
     try:
         return np.asarray(texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
     except pa.ArrowInvalid:
@@ -146,7 +136,6 @@ def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
 
 
 def _find_in_numbers(numbers: FloatArray, outcomes: IntArray) -> Reading | str:
-    """Reads a single number: the probability of the outcome whose predictions have the higher ones."""
     if _are_few(outcomes):
         return TOO_FEW
     rises = _rises(numbers, outcomes)
@@ -158,36 +147,32 @@ def _find_in_numbers(numbers: FloatArray, outcomes: IntArray) -> Reading | str:
 
 
 def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Reading | str:
-    """Reads a number for each class: the sum over the places of the favourable classes."""
     places = find_places(table, predicted)
     favourable = None if places is None else _favourable_places(table, places, rule)
     if places is None or favourable is None:
-        # With a cut-off other than one half the larger of two numbers is not always that of the predicted class, yet it rises with it.
+        # With a cut-off other than one half, the larger of two numbers is not always that of the predicted class.
         is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
         rises = _rises(table[:, 1], outcomes) if is_clear else None
         return NO_PLACE if rises is None else Reading("list", favourable=(1 if rises else 0,))
 
     classes: list[str | None] = []
-    # Of two classes, a cut-off says more than the larger number.
     if table.shape[1] > TWO:
         classes = [None] * table.shape[1]
         for one in places:
             text = canonical(one.value)
-            # The stored reading has texts only. A class is left out if its text alone would be read as of another outcome: the text "1" is
-            # also read as the number 1.
+            # The stored reading has texts only: the text "1" is also read as the number 1.
             if one.place is not None and rule.classify(one.value) is rule.classify_text(text):
                 classes[one.place] = text
     return Reading("list", favourable=tuple(favourable), classes=tuple(classes))
 
 
 def _are_few(outcomes: IntArray) -> bool:
-    """Returns whether there are too few predictions to recognise a number by."""
     sides = [int((outcomes == outcome).sum()) for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE)]
     return sum(sides) < FEWEST or min(sides) < FEWEST_OF_SIDE
 
 
 def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
-    """Returns True if each favourable prediction's number is at least that of each unfavourable one, False for the reverse, else None."""
+    """True if each favourable prediction's number is at least that of each unfavourable one, False for the reverse, else None."""
     favourable, unfavourable = numbers[outcomes == Outcome.FAVOURABLE], numbers[outcomes == Outcome.UNFAVOURABLE]
     rises, falls = favourable.min() >= unfavourable.max(), favourable.max() <= unfavourable.min()
     return None if rises == falls else bool(rises)
@@ -195,14 +180,14 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class ClassPlace:
-    """A predicted class and the place of its number in each list; None for a class that was only seen in ties."""
+    """A predicted class and the place of its number; None for a class seen in ties only."""
 
     value: Scalar
     place: int | None
 
 
 def find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[ClassPlace] | None:
-    """Returns the place of each predicted class: that of its largest number; None where that is not clear."""
+    """Returns the place of each predicted class's largest number; None where that is not clear."""
     encoded = predicted.combine_chunks().dictionary_encode()
     classes = [parse_value(text) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.to_numpy(zero_copy_only=False)
@@ -216,7 +201,6 @@ def find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[ClassPlac
 
 
 def _favourable_places(table: FloatArray, places: Sequence[ClassPlace], rule: OutcomeRule) -> list[int] | None:
-    """Returns the places of the favourable classes; None where the predictions do not show them all."""
     of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
     for one in places:
         if one.place is not None:
@@ -224,7 +208,7 @@ def _favourable_places(table: FloatArray, places: Sequence[ClassPlace], rule: Ou
     favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]
     if len(favourable) == len(rule.favourable):
         return favourable
-    # A class that was never predicted shows no place; but if all classes are listed, the places left by the other side are this side's.
+    # A class that was never predicted shows no place; if all classes are listed, the places left by the other side are this side's.
     if len(unfavourable) == len(rule.unfavourable) and table.shape[1] == len(rule.favourable) + len(rule.unfavourable):
         return [place for place in range(table.shape[1]) if place not in unfavourable]
     return None

@@ -1,4 +1,4 @@
-"""The strata within which the conditional metrics compare: the values of one column of the window."""
+"""Strata within which conditional metrics compare: the values of one column."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from .cells import stored_cells
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divided:
-    """The values of a column, and per record of the window the position of its value or NEITHER; or why there are none."""
+    """Values of a column, and per record the position of its value or NEITHER; or why there are none."""
 
     column: str
     labels: tuple[str, ...]
@@ -22,10 +22,10 @@ class Divided:
 
 
 def divide(column: str, values: pa.ChunkedArray) -> Divided:
-    """Returns the strata of the records by their values of the column: float64 of a numeric one, else text."""
+    """Returns the strata; `values` are float64 of a numeric column, else text."""
     coded = stored_cells(values).coded()
     texts = [canonical(value) for value in coded.values]
-    # Two values can have one text: 0.0 and -0.0.
+    # 0.0 and -0.0 have one text.
     labels = tuple(dict.fromkeys(texts))
     if len(labels) > MOST_STRATA:
         reason = f"{column} has {len(labels):,} different values in the window, where at most {MOST_STRATA:,} are strata"

@@ -13,9 +13,9 @@ from .cells import Codes
 
 
 def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
-    """Returns the strengths [columns, columns], symmetric, corrected for chance, from 0 to 1; NaN where one is undefined.
+    """Returns the strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
 
-    A column of whole numbers holds the places of its categories, or MISSING; one of floats holds quantities, or NaN.
+    A column of integers holds places of categories, or MISSING; one of floats quantities, or NaN.
     """
     strengths = np.zeros((len(columns), len(columns)))
     for one, other in combinations(range(len(columns)), 2):
@@ -25,7 +25,7 @@ def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
 
 
 def associate(first: Codes | FloatArray, second: Codes | FloatArray) -> AssociationCounts:
-    """Returns the association of two columns, each as `measure_strengths` takes it, counted over their records."""
+    """Returns the association of two columns, each as `measure_strengths` takes it."""
     if _is_categories(first) and _is_categories(second):
         categories = CramersV(_count_values(first), _count_values(second))
         categories.add(first, second)
