@@ -1,1 +1,1 @@
-"""Ends the storage of records: by age, as each deployment's policy says, and on request for one person. Legal holds come first."""
+"""Erases records by age and on request for one person. Legal holds come first."""

@@ -1,7 +1,6 @@
-"""Erases the records of one person, with everything that was derived from each, and writes the receipt.
+"""Erases the records of one person, with what was derived from each, and writes the receipt.
 
-Figures and series stay as they were. The ids of the records are remembered by their digests, so that a copy of a record that is still on
-its way, in the spool of a gateway or of a client, is refused when it arrives.
+Figures and series stay. Digests of the ids remain, so that a copy still in a spool is refused when it arrives.
 """
 
 from datetime import timedelta
@@ -21,17 +20,13 @@ from .expiring import erase_in_batches, finish_aged
 from .pacing import BATCH_RECORDS, LOOKED_THROUGH
 
 SETTLED_AFTER: Final = timedelta(seconds=15)
-"""Time after which no write is open that began before an erasure did: a write commits within 10 seconds or not at all."""
+"""Time after which no write is open that began before an erasure did: writes end within 10 seconds."""
 
 log = structlog.get_logger("evenhand.retention")
 
 
 def perform_erasures(database: Database, *, settled_after: timedelta = SETTLED_AFTER, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
-    """Performs the erasures that were requested; returns those that finished. Others wait for open writes, or for a hold to be released.
-
-    Raises:
-        Unavailable: the database went away; the next call does the rest.
-    """
+    """Performs the requested erasures; returns those that finished. Others wait for open writes, or for the end of a hold."""
     with database.transaction() as session:
         waiting = open_erasures(session, ErasureKind.PERSON)
     finished = []
@@ -51,11 +46,11 @@ def _perform(database: Database, no: int, deployment_no: int, settled_after: tim
         """Erases one batch; returns whether there may be more to do now."""
         nonlocal ended, after, is_clean
         erasure = lock_open(session, no)
-        if erasure is None:  # another process has it, or has finished it
+        if erasure is None:  # another process has it
             return False
         selector = selector_of(session, no)
         if erasure.state is ErasureState.QUEUED:
-            # Before anything is deleted: a record of one of these ids that comes in meanwhile is refused, or found below.
+            # Before anything is deleted: a record of these ids that comes in meanwhile is refused, or found below.
             remember_ids(session, deployment_no, selector.record_ids)
             begin_erasure(session, no)
             return True
@@ -69,7 +64,6 @@ def _perform(database: Database, no: int, deployment_no: int, settled_after: tim
         if after is not None:
             return True
         if not is_clean:
-            # Once more from the beginning, until a whole search finds nothing.
             is_clean = True
             return True
         if has_settled(session, no, settled_after.total_seconds()):

@@ -1,6 +1,6 @@
-"""Erases what is older than its deployment's policy: whole months at once where that is all they hold, and the rest in small batches.
+"""Erases what is past its deployment's policy: whole months where that is all they hold, the rest in small batches.
 
-Every batch is a transaction that looks for a legal hold first. A process that dies leaves nothing half done: the next run goes on.
+Every batch is a transaction that looks for a legal hold first; a process that dies leaves nothing half done.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,12 +43,9 @@ log = structlog.get_logger("evenhand.retention")
 
 
 def apply_policies(database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
-    """Erases everything that is past its retention; returns the receipts, one for each deployment that lost something.
+    """Erases everything past its retention; returns one receipt for each deployment that lost something.
 
-    `places` say where kept answers about records in tables are; those of deleted deployments are deleted, too.
-
-    Raises:
-        Unavailable: the database went away; the next call does the rest.
+    `places` say where kept answers about records in tables are; those of deleted deployments go, too.
     """
     with database.transaction() as session:
         now, applied = current_time(session), policies_to_apply(session)
@@ -84,8 +81,6 @@ def finish_aged(session: Session, no: int) -> Erasure:
 
 @dataclass(frozen=True, slots=True)
 class _Ageing:
-    """Erases what is past the retention of one deployment, by its policy, at one moment."""
-
     database: Database
     applied: AppliedPolicy
     now: datetime
@@ -97,17 +92,14 @@ class _Ageing:
 
     @property
     def records_before(self) -> datetime | None:
-        """The time before which records are past their retention; None: they are kept."""
         return self._cut_off(self.applied.policy.records_months)
 
     @property
     def answers_before(self) -> datetime | None:
-        """The time before which kept answers are past their retention: they go with their records at the latest. None: they are kept."""
         policy = self.applied.policy
         return max((before for one in (policy.records_months, policy.answers_months) if (before := self._cut_off(one))), default=None)
 
     def erase_records(self) -> None:
-        """Erases aged records that are in months together with others."""
         before = self.records_before
         if before is None:
             return
@@ -124,7 +116,6 @@ class _Ageing:
         self._in_batches(erase)
 
     def erase_labels(self) -> None:
-        """Erases aged labels."""
         before = self._cut_off(self.applied.policy.feedback_months)
         if before is None:
             return
@@ -137,7 +128,6 @@ class _Ageing:
         self._in_batches(erase)
 
     def erase_answers(self) -> None:
-        """Erases the model's answers to copies of aged records, which may themselves be kept for longer."""
         before = self._cut_off(self.applied.policy.answers_months)
         if before is None:
             return
@@ -157,7 +147,6 @@ class _Ageing:
         self._in_batches(erase)
 
     def erase_flag_files(self) -> None:
-        """Deletes the flags of records in files, of spans whose records are all aged, and takes their paths from the checks."""
         before, last, away = self.records_before, "", list[str]()
         if before is None:
             return
@@ -177,12 +166,11 @@ class _Ageing:
 
         self._in_batches(erase)
         if away:
-            # Where the folder is mounted for workers only, the command that applies policies cannot reach it, and a worker will.
+            # A folder that is mounted for workers only is left to a worker.
             folder = str(Path(away[0]).parent)
             log.warning("flag_files_out_of_reach", deployment=self.applied.deployment_id, files=len(away), folder=folder)
 
     def erase_kept_answers(self, folder: Path, before: datetime) -> None:
-        """Deletes files of answers to copies of records in tables that were kept before that time."""
 
         def erase(session: Session) -> bool:
             files, answers = delete_answers(folder, before, self.batch_records)
@@ -192,7 +180,6 @@ class _Ageing:
         self._in_batches(erase)
 
     def erase_quotations(self) -> None:
-        """Removes what may be the content of aged records from the reasons of failures."""
         before = self.records_before
         if before is None:
             return
@@ -202,7 +189,6 @@ class _Ageing:
                 self.count(session, forget_rejection_reasons(session, self.no, before=before))
 
     def count(self, session: Session, counts: Mapping[str, int]) -> None:
-        """Adds to the receipt, in the transaction that erases."""
         policy = self.applied.policy
         scope: dict[str, Any] = {"policy_version": policy.version}
         for name in ("records_months", "feedback_months", "answers_months"):
@@ -227,19 +213,18 @@ def erase_in_batches(database: Database, deployment_no: int, erase: Callable[[Se
 
 
 def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> None:
-    """Drops the months all of whose records are past their retention; also finishes what an earlier run began."""
     with database.transaction() as session:
         months = log_months(session)
     for month in months:
-        # Detached ones, too: a process that died left them out of the log.
+        # Detached ones, too: a process may have died.
         with database.transaction() as session:
             owners = deployments_in(session, month)
         if all(_is_past(ageing.get(no), month) for no in owners):
-            # A month without records has no owner, so `all` is true: it is dropped only if it is past some policy.
+            # A month without records has no owner, so `all` is true: it must be past some policy.
             if not month.is_attached or any(_is_past(one, month) for one in ageing.values()):
                 _drop(database, month, ageing)
         elif not month.is_attached:
-            # Somebody placed a hold, or set a longer policy, since it was taken out.
+            # A hold or a longer policy may have come since.
             with database.transaction() as session:
                 attach_month(session, month)
 
@@ -250,13 +235,11 @@ def _is_past(one: _Ageing | None, month: LogMonth) -> bool:
 
 
 def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) -> None:
-    """Drops one month: takes it out of the log, erases what was derived from its records, then drops the table."""
     if month.is_attached:
         detach_month(database, month)
-    # Read again: until it was out, a historical record could still be written to it.
+    # Until it was out of the log, a historical record could be written to it.
     with database.transaction() as session:
         owners = deployments_in(session, month)
-    # In this order: a month that may not be dropped must keep what was derived from its records, too.
     may_drop = all(_is_past(ageing.get(no), month) and _erase_derived(database, month, ageing[no]) for no in owners)
     with database.transaction() as session:
         if may_drop and all(may_erase(session, no) for no in owners):

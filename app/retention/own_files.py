@@ -1,4 +1,4 @@
-"""Kept answers about records in tables live as long as the policies of all deployments that share them, and files of none are deleted."""
+"""Kept answers about records in tables live as long as the policies of all deployments that share them."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ log = structlog.get_logger("evenhand.retention")
 def answers_to_erase(database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]) -> dict[int, tuple[Path, datetime]]:
     """Returns folders of kept answers and the time before which they are aged, by the first deployment that has the folder.
 
-    Deployments of one payload table share its folder. It is left alone if one of them has no time: it is on hold, or keeps answers.
+    A folder is left alone while one of its deployments is on hold, or keeps answers.
     """
     with database.transaction() as session:
         tables = payload_tables(session)
@@ -31,10 +31,7 @@ def answers_to_erase(database: Database, places: OwnPlaces, cut_offs: Mapping[in
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
-    """Deletes the files of deleted deployments, unless another deployment has the folder; returns how many.
-
-    What a process that died has left, or a folder that is not mounted here, is deleted by a later call.
-    """
+    """Deletes the files of deleted deployments, unless another has the folder; returns how many."""
     with database.transaction() as session:
         present, deleted = payload_tables(session), deleted_tables(session)
     in_use = {places.folder(deployment_id, table) for deployment_id, table in present.values()}

@@ -1,4 +1,4 @@
-"""The size and the pace of the batches in which rows are erased: writers of records must not notice them."""
+"""Size and pace of erasing: writers of records must not notice it."""
 
 import threading
 from collections.abc import Iterator
@@ -14,12 +14,11 @@ LOOKED_THROUGH: Final = 5000
 """Rows that one transaction looks through for a person."""
 
 LONGEST_REST_SECONDS: Final = 1.0
-"""Max seconds between two batches."""
 
 
 @contextmanager
 def paced() -> Iterator[None]:
-    """Runs a batch, then rests as long as it took, up to `LONGEST_REST_SECONDS`, so that others get the database in between."""
+    """Runs a batch, then rests as long as it took, up to `LONGEST_REST_SECONDS`."""
     began = monotonic_seconds()
     yield
     threading.Event().wait(min(monotonic_seconds() - began, LONGEST_REST_SECONDS))

@@ -1,4 +1,4 @@
-"""Rules of what may be asked: policies, reasons of holds, and selections of records."""
+"""Rules of policies, reasons of holds, and selections of records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ MAX_REASON = 1000
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
-    """Returns the policy with the months of its preset where it states none of its own.
+    """Returns the policy with the months of its preset where it states none.
 
     Raises:
         InvalidInput: a period is out of range, or answers or labels would outlast what they are about.
@@ -56,7 +56,7 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
 
 
 def check_reason(reason: str) -> str:
-    """Returns the reason of a hold without blanks around it.
+    """Returns the stripped reason.
 
     Raises:
         InvalidInput: it is blank, too long, or holds characters that cannot be stored.
@@ -71,11 +71,10 @@ def check_reason(reason: str) -> str:
 
 
 def check_selector(session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None) -> RecordSelector:
-    """Returns the selector, each id once, and its value as it is stored: `column_key` is that of the deployment's protected columns.
+    """Returns the selector, each id once, with its value as stored: `column_key` is that of the deployment's protected columns.
 
     Raises:
-        InvalidInput: it names neither ids nor a field, both, too many ids, or a field that is no meta field of any schema version, or
-            one by which no single person is found.
+        InvalidInput: it names neither ids nor a meta field, both, too many ids, or a field by which no single person is found.
     """
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput.of("record_ids", "name either record_ids, or field and value")
@@ -96,7 +95,6 @@ def check_selector(session: Session, deployment_no: int, selector: RecordSelecto
 
 
 def _in_stored_form(selector: RecordSelector, value: Scalar, columns: Sequence[Column], column_key: bytes | None) -> RecordSelector:
-    """Returns the selector of the value as it is stored; `columns` are the field in each schema version that has it, oldest first."""
     kinds = {column.storage.kind if column.storage else None for column in columns}
     if StorageKind.GROUPS in kinds:
         message = "is stored as groups, so everybody in the person's group would be erased; name the person's record_ids"
@@ -108,16 +106,12 @@ def _in_stored_form(selector: RecordSelector, value: Scalar, columns: Sequence[C
         pseudonym = check_for(newest, column_key)(value)
     except CellRefused as error:
         raise InvalidInput.of("value", str(error)) from error
-    # The value itself is stored with the request only while records hold it, too.
+    # The plain value is stored with the request only while records hold it, too.
     return replace(selector, pseudonym=pseudonym) if None in kinds else replace(selector, value=pseudonym)
 
 
 def require_no_hold(session: Session, deployment_no: int, deployment_id: str, action: str) -> None:
-    """Returns if the deployment is not on hold.
-
-    Raises:
-        Conflict: it is.
-    """
+    """Raises Conflict if the deployment is on hold."""
     if hold_of(session, deployment_no) is not None:
         raise Conflict(f"{deployment_id} is on legal hold, so {action}. An admin can release the hold.")
 
