@@ -1,1 +1,1 @@
-"""Alerts to people: rules over ended checks, alerts from opening to resolution, and their delivery."""
+"""Alerts to people: rules, life of an alert, delivery."""

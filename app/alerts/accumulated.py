@@ -1,4 +1,4 @@
-"""Applies rules about evidence: the detector's alarm opens an alert, and the detector of the return inside the limit resolves it."""
+"""Rules about evidence: the detector's alarm opens an alert, and that of the return inside the limit resolves it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -23,18 +23,14 @@ from .lifecycle import confirm, end
 
 
 def evaluate_evidence(database: Database) -> int:
-    """Updates the alerts of all deployments whose evidence has changed, and returns their number.
-
-    Raises:
-        Unavailable: the database went away; the next call does the rest.
-    """
+    """Updates the alerts of deployments whose evidence has changed; returns their number."""
     with database.transaction() as session:
         waiting = eras_with_alerts_due(session)
     for deployment_no in in_turn(waiting):
         with database.transaction() as session:
             if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
                 continue
-            # In the transaction that decides them, so that a crash leaves them due.
+            # In the deciding transaction: a crash leaves them due.
             take_alerts_due(session, deployment_no)
             evidence = look_at_evidence(session, deployment_no)
             if evidence is None:
@@ -50,7 +46,7 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
     if not isinstance(condition, EvidenceCondition):
         return
     unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
-    # Another model revision, or a monitor that compares something else: what was found before says nothing about it.
+    # Another model revision, or another comparison.
     ended = find_ended(session, [str(alert.facts.get("comparison_id")) for alert in unresolved.values()])
     for subject, alert in list(unresolved.items()):
         if alert.facts.get("model_revision") != evidence.model_revision or alert.facts.get("comparison_id") in ended:
@@ -68,8 +64,6 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
 def _decide(
     session: Session, rule: Rule, subject: AlertSubject, sides: Sequence[ComparisonState], alert: Alert | None, evidence: DeploymentEvidence
 ) -> None:
-    """Opens, confirms or resolves the alert about one figure, of which at most one side is unfair at a time."""
-    # A past hour has changed: the state is about to be computed again.
     if any(one.is_stale for one in sides):
         return
     opened = [one for one in sides if one.state is State.UNFAIR]
@@ -77,7 +71,7 @@ def _decide(
         found = confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=alert, check=None)
         since, alarm_at = opened[0].since, opened[0].alarm_at
         if alert is None and found is not None and since is not None and alarm_at is not None:
-            # Reading the records takes too long for this transaction: a worker does it, and the notification does not wait.
+            # A worker reads the records: that takes too long here.
             queue_for_alert(session, found.deployment_no, Span(start=since, end=alarm_at), alert_no=found.no)
     elif alert is not None:
         end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)))

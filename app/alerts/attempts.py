@@ -7,21 +7,21 @@ from ..outbound.pacing import retry_after_seconds
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 15 * 60.0
-"""Max seconds that the pause grows to: a receiver that works again is noticed so late at most, unless a person sends a test."""
+"""Max pause: a receiver that works again is noticed so late at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Outcome in which the receiver has the notification. `remark` says what was not quite right all the same."""
+    """The receiver has the notification. `remark` says what was not quite right."""
 
     remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undelivered:
-    """Outcome in which the receiver does not have the notification, or did not say so. `reason` is a sentence without secrets.
+    """The receiver does not have the notification, or did not say so. `reason` is a sentence without secrets.
 
-    `is_refused`: the receiver found fault with this very content, so that another notification may well succeed.
+    `is_refused`: the receiver refused this content, so another notification may succeed.
     """
 
     reason: str
@@ -30,6 +30,6 @@ class Undelivered:
 
 
 def pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
-    """Returns the pause after failed attempt number `attempts` (from 1): doubling, and not shorter than the receiver asked for."""
+    """Returns the pause after failed attempt number `attempts` (from 1): doubling, at least as long as the receiver asked for."""
     own = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE_SECONDS)
     return timedelta(seconds=max(own, retry_after_seconds(failure.retry_after, now) or 0.0))

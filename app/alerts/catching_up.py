@@ -1,4 +1,4 @@
-"""Sends open alerts to a channel that was added after they were opened."""
+"""Sends open alerts to a channel that was added later."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ from ..store.alerts.notifications import queue_notification
 from ..store.alerts.open_alerts import concerned_deployments, count_open, lock_open_alerts
 
 MOST_AT_ONCE = 500
-"""Max alerts that one request queues for a channel, the oldest first; the next request continues with the rest."""
+"""Max alerts that one request queues, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUp:
-    """Numbers of open alerts: queued for a channel now, sent to it before, and left for the next request."""
+    """Numbers of open alerts: queued now, sent before, left for the next request."""
 
     queued: int
     sent_before: int
@@ -26,14 +26,14 @@ class CaughtUp:
 
 
 def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False) -> CaughtUp:
-    """Queues for the channel each open alert of the rules that name it, or of that rule alone; `again` includes alerts sent before.
+    """Queues for the channel the open alerts of the rules that name it, or of that rule alone; `again` includes alerts sent before.
 
-    Doing it twice, also at the same time, sends nothing twice. An alert that is resolved meanwhile is not sent.
+    Doing it twice, also at the same time, sends nothing twice.
 
     Raises:
-        NotFound: the channel was deleted in this moment.
+        NotFound: the channel was deleted meanwhile.
     """
-    # Locks in the order that all code uses: the alerts of deployments, then channels.
+    # Order of locks everywhere: alerts of deployments, then channels.
     for deployment_no in concerned_deployments(session, channel, rule_no):
         lock_alerts(session, deployment_no)
     if find_channel(session, channel.id, for_change=True) is None:

@@ -1,6 +1,6 @@
-"""Applies a rule to an ended check: opens its alerts, notes that they still hold, resolves them, or leaves them as they are.
+"""Applies a rule to an ended check.
 
-A figure without a number, one of too few records, and a value that was carried forward leave an alert as it is.
+A figure without a number, one of too few records, and one carried forward leave an alert as it is.
 """
 
 from dataclasses import replace
@@ -30,10 +30,9 @@ from .facts import facts_of_failures, facts_of_figure, facts_of_success
 from .lifecycle import confirm, end
 
 _INSIDE = (Verdict.FAIR, Verdict.UNWATCHED)
-"""Verdicts on a figure inside the limits that are set: the cause of an alert has passed."""
 
 _JUDGED = (*_INSIDE, Verdict.SUSPECTED, Verdict.UNFAIR)
-"""Verdicts that say how fair a figure is; the others say that too little is known, and do not end a row of checks."""
+"""Verdicts that say how fair a figure is; others do not end a row of checks."""
 
 
 def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
@@ -47,7 +46,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
         for figure in figures_of(session, check, condition):
             if figure.value is None or figure.carried_forward:
                 continue
-            # The group furthest out may differ from check to check: an alert about it covers any.
+            # The group furthest out may differ from check to check.
             group = figure.group if condition.scope is Scope.GROUP else None
             figure = replace(figure, worst_of=None) if condition.scope is Scope.GROUP else figure  # noqa: PLW2901 - as the rule sees it
             subject = AlertSubject(data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group)
@@ -56,7 +55,6 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                 if alert is not None:
                     in_a_row, since = _extend_row(alert, check)
                 else:
-                    # A new alert needs the verdict in enough checks in a row, of which this one is the last.
                     needed = condition.checks_in_a_row - 1
                     before = earlier_verdicts(session, check, subject, condition.scope, verdicts=_JUDGED, limit=needed) if needed else []
                     moments = [at for at, _ in takewhile(lambda judged: judged[1] in condition.verdicts, before)]
@@ -75,7 +73,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
 def _count_failures(session: Session, rule: Rule, condition: FailedChecksCondition | EndpointErrorsCondition, check: CheckRun) -> None:
     of_endpoint = isinstance(condition, EndpointErrorsCondition)
     ends = newest_ends(session, check, of_endpoint=of_endpoint, limit=condition.checks_in_a_row)
-    if not ends or ends[0].no != check.no:  # this check says nothing, or a later one has said it already
+    if not ends or ends[0].no != check.no:  # this check says nothing, or a later one did
         return
     alert = next(iter(unresolved_of_rule(session, rule.no)), None)
     if check.state is not CheckState.FAILED:
@@ -92,10 +90,7 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
 
 
 def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
-    """Returns for how many checks in a row the alert holds, with this one, and since when.
-
-    A further check or attempt of the same hour does not add to the row.
-    """
+    """Another check or attempt of the same hour does not add to the row."""
     count, since = cast("int", alert.facts["checks_in_a_row"]), cast("str", alert.facts["since"])
     is_more = alert.facts["check_from"] != check.span.start.isoformat()
     return count + is_more, datetime.fromisoformat(since)

@@ -1,4 +1,4 @@
-"""E-mail in plain text, handed to the operator's mail server."""
+"""Plain-text e-mail."""
 
 import smtplib
 import socket
@@ -22,7 +22,7 @@ from .mail_server import MailServer
 from .wording import facts, headline, sentence
 
 TIMEOUT_SECONDS = 20.0
-"""Max seconds to connect, and again for the whole conversation after it."""
+"""Max seconds to connect, and again for the conversation."""
 
 _MOST_PARTS = 5
 _LEAST_SECONDS = 0.1
@@ -31,10 +31,7 @@ _SHOWN_CHARACTERS = 200
 
 
 def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
-    """Returns the e-mail of a notification.
-
-    Its id is the notification's, so that a second copy can be recognised; all e-mails of one alert refer to one thread.
-    """
+    """Returns the e-mail. Its id is the notification's; all e-mails of one alert are in one thread."""
     domain = sender.rpartition("@")[2]
     mail = EmailMessage(policy=MAIL_POLICY)
     mail["Subject"] = f"[Evenhand] {headline(body)}"
@@ -51,11 +48,11 @@ def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> Em
 
 
 def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered:
-    """Hands the e-mail over and returns how that ended. It counts as delivered if the server takes it for one of the addresses."""
+    """Hands the e-mail over. It counts as delivered if the server takes it for one of the addresses."""
     try:
         with _connected(server) as connection:
             refused = connection.send_message(mail)
-            with suppress(smtplib.SMTPException, OSError):  # the server has the mail, however the farewell ends
+            with suppress(smtplib.SMTPException, OSError):  # the server has the mail
                 connection.quit()
     except (smtplib.SMTPException, OSError) as error:
         reason = redacted(_reason(error), Credentials(kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or ""))
@@ -68,12 +65,12 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
 
 
 def seconds_to_connect(addresses: int) -> float:
-    """Returns the time for each of a server's addresses: smtplib tries one after the other, and a large service has many."""
+    """Returns the time for each address: smtplib tries one after the other."""
     return TIMEOUT_SECONDS / max(1, min(addresses, _MOST_PARTS))
 
 
 class _Bounded(smtplib.SMTP):
-    """SMTP conversation that ends in time: each command may take only what is left of it."""
+    """SMTP that ends in time: each command may take what is left."""
 
     ends_at: float | None = None
 
@@ -89,7 +86,7 @@ class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
 
 @contextmanager
 def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
-    # A fixed name for the greeting: smtplib would ask name servers for this machine's, which may take long.
+    # smtplib would ask name servers for this machine's name.
     name = server.sender.rpartition("@")[2]
     seconds = seconds_to_connect(len(socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)))
     connection: _Bounded
@@ -110,7 +107,6 @@ def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
 
 
 def _reason(error: smtplib.SMTPException | OSError) -> str:
-    """Returns the rest of a sentence that begins "The mail server HOST …"."""
     match error:
         case smtplib.SMTPAuthenticationError():
             reason = f"refused the user or the password: {error.smtp_code} {_said(error.smtp_error)}"
@@ -140,5 +136,5 @@ def _said(words: bytes | str) -> str:
 @lru_cache(maxsize=1)
 def tls_context() -> ssl.SSLContext:
     """Returns the TLS context that verifies mail servers."""
-    # The same authorities as for model endpoints, SSL_CERT_FILE and SSL_CERT_DIR included.
+    # The same authorities as for model endpoints, SSL_CERT_FILE included.
     return httpx.create_ssl_context(trust_env=True)

@@ -1,7 +1,6 @@
 """Evaluates alerts: after checks, and as time passes.
 
-Each ended check is evaluated once: this is noted in the transaction that changes its alerts, so that a process may die at any
-point. Any number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
+An ended check is marked evaluated in the transaction that changes its alerts. A lock makes processes take turns for each deployment.
 """
 
 from datetime import timedelta
@@ -30,11 +29,7 @@ AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS, RuleKind.ENDPOINT_ERRO
 
 
 def evaluate_ended_checks(database: Database) -> int:
-    """Updates the alerts for all ended checks, those of a deployment in the order of their spans, and returns the number of checks.
-
-    Raises:
-        Unavailable: the database went away; the next call does the rest.
-    """
+    """Updates the alerts for all ended checks, a deployment's in the order of spans; returns the number of checks."""
     with database.transaction() as session:
         waiting = deployments_with_ended_checks(session)
     done = 0
@@ -42,11 +37,11 @@ def evaluate_ended_checks(database: Database) -> int:
         while True:
             with database.transaction() as session:
                 if not try_lock_alerts(session, deployment_no):
-                    break  # another process evaluates them
+                    break  # another process has them
                 with session.begin_nested() as attempt:
                     check_no = take_ended_check(session, deployment_no)
                     if check_no is not None and not hold_deployment(session, deployment_no):
-                        attempt.rollback()  # it is being deleted; should that fail, the check is still to be evaluated
+                        attempt.rollback()  # being deleted, or else still to be evaluated
                         check_no = None
                 if check_no is None:
                     break
@@ -57,11 +52,7 @@ def evaluate_ended_checks(database: Database) -> int:
 
 
 def evaluate_passing_time(database: Database) -> None:
-    """Sends reminders, and updates the alerts that need no check: on missing records, and on subjects that are no longer watched.
-
-    Raises:
-        Unavailable: the database went away; the next call does the rest.
-    """
+    """Sends reminders, and updates the alerts on missing records and on subjects no longer watched."""
     with database.transaction() as session:
         concerned = deployments_to_revisit(session)
     for deployment_no in in_turn(concerned):

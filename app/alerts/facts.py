@@ -1,4 +1,4 @@
-"""Facts of an alert as JSON: enough to trace it without the database. Nothing here decides anything."""
+"""Facts of an alert as JSON: enough to trace it without the database."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,10 +17,7 @@ Facts = dict[str, object]
 
 
 def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, words: GroupWords | None = None) -> Facts:
-    """Returns the facts of a figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`.
-
-    One that is marked as furthest out is of a rule on *worst*. With display names in `words`, it is also worded by them.
-    """
+    """Returns the facts of a judged figure, for the last `in_a_row` checks since the one at `since`."""
     judged, is_worst = judged_figure(measurement), measurement.worst_of is not None
     named = measurement if words is None else words.rename(measurement)
     display: Facts = {}
@@ -48,7 +45,7 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
 
 
 def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
-    """Returns the facts of an alarm: onset with its range, interval, evidence, and the versions that they are about."""
+    """Returns the facts of an alarm: onset, interval, evidence, versions."""
     words = GroupWords.of(evidence.monitor)
     parts = [note] if (note := note_first_hour(found)) is not None else []
     if found.earliest is not None and found.latest is not None and found.earliest < found.latest:
@@ -83,7 +80,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
 
 
 def facts_of_fair_evidence(sides: Sequence[ComparisonState], words: GroupWords) -> Facts:
-    """Returns the facts of the end of an alarm on one side of a figure: enough evidence, or counts of past hours that have changed."""
+    """Returns the facts of the end of an alarm: enough evidence, or changed counts of past hours."""
     plain = _describe_end(sides)
     named = [rename_state(words, one) for one in sides]
     return plain if named == list(sides) else plain | {"display_sentence": _describe_end(named)["sentence"]}
@@ -100,9 +97,8 @@ def _describe_end(sides: Sequence[ComparisonState]) -> Facts:
 
 
 def join_recovery(facts: Facts, recovery: Facts) -> Facts:
-    """Returns the facts of an alert that is over: what it was about, and the sentences on its end."""
+    """Returns the facts of an alert that is over, with the sentences on its end."""
     joined = {**facts, "sentence": recovery["sentence"], "recovery": recovery}
-    # The named sentence of the opening would contradict the one on the end.
     joined.pop("display_sentence", None)
     return joined | {name: recovery[name] for name in ("display_sentence",) if name in recovery}
 
@@ -114,7 +110,7 @@ def facts_of_closing(alert: Alert) -> Facts:
 
 
 def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
-    """Returns the facts of checks that failed one after the other, the newest first."""
+    """Returns the facts of checks that failed in a row, the newest first."""
     newest = failed[0]
     count = "The last check failed." if in_a_row == 1 else f"The last {in_a_row} checks failed."
     return {
@@ -132,7 +128,7 @@ def facts_of_success(check: CheckRun) -> Facts:
 
 
 def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime) -> Facts:
-    """Returns the time since a record was logged; `since` is when the wait began where there never was one (`newest` None)."""
+    """Returns the time since the `newest` record; since `since` where there never was one."""
     hours = int((now - since) / timedelta(hours=1))
     last = "No record was ever logged." if newest is None else f"The last record was logged at {newest:%Y-%m-%d %H:%M} UTC."
     return {

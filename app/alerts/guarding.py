@@ -1,4 +1,4 @@
-"""Runs the steps of an evaluation so that a bug in one neither ends the others nor blocks all alerts."""
+"""Runs steps of an evaluation so that a bug in one does not block the others."""
 
 from collections.abc import Callable
 
@@ -10,23 +10,20 @@ from sqlalchemy.orm import Session
 from ..errors import Unavailable
 
 _PASSING = ("08", "40", "53", "57")
-"""Classes of Postgres errors that are not the statement's fault: connection, rollback, resources, operator."""
+"""Classes of Postgres errors that are not the statement's fault."""
 
 log = structlog.get_logger(__name__)
 
 
 def run_guarded(session: Session, step: Callable[[], None], **about: object) -> None:
-    """Does one step; if a bug breaks it, the step is rolled back, and the other steps are done all the same.
-
-    So neither a check nor a rule can block all alerts permanently. The next check makes up for a missed step, because it judges again.
-    """
+    """Does one step; if a bug breaks it, it is rolled back and logged, and the next check makes up for it."""
     try:
         with session.begin_nested():
             step()
     except Unavailable:
         raise
-    except Exception as error:  # an unforeseen error in one step must not end the others: logged with its traceback
-        # The database's own fault, not the statement's: the same step may succeed the next time.
+    except Exception as error:  # logged; others must go on
+        # The database's fault: the same step may succeed the next time.
         if isinstance(error, DBAPIError):
             state = error.orig.sqlstate if isinstance(error.orig, PostgresError) else None
             may_pass = isinstance(error, OperationalError) and (state is None or state.startswith(_PASSING))

@@ -1,4 +1,4 @@
-"""Life of an alert: opened, seen again, reminded of, acknowledged, closed, resolved. Each step queues its own notifications."""
+"""Life of an alert; each step queues its own notifications."""
 
 import structlog
 from sqlalchemy.orm import Session
@@ -42,10 +42,7 @@ log = structlog.get_logger(__name__)
 def confirm(
     session: Session, rule: Rule, subject: AlertSubject, facts: Facts, *, alert: Alert | None, check: CheckRun | None
 ) -> Alert | None:
-    """Opens the rule's alert about the subject and returns it. If `alert` is given, it is open already: notes that it was seen again.
-
-    Returns None if no alert was opened.
-    """
+    """Opens the rule's alert about the subject, or notes that the open `alert` was seen again; None if none was opened."""
     if alert is not None:
         note_seen_again(session, alert, facts, check)
         return None
@@ -57,7 +54,7 @@ def confirm(
 
 
 def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts | None = None) -> None:
-    """Resolves the alert. `recovery` are the facts that show the end of its cause; they are added to the facts of the alert."""
+    """Resolves the alert; the `recovery` facts are added to its own."""
     facts = alert.facts if recovery is None else join_recovery(alert.facts, recovery)
     resolved = resolve(session, alert, resolution, facts)
     if resolved is not None:
@@ -66,7 +63,7 @@ def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts 
 
 
 def remind(session: Session, deployment_no: int) -> None:
-    """Queues the reminders that are due: of the deployment's open alerts that nobody has acknowledged."""
+    """Queues reminders of the deployment's open alerts that are due and not acknowledged."""
     for alert in alerts_to_remind(session, deployment_no):
         reminded = note_reminder(session, alert)
         if reminded is not None:
@@ -74,10 +71,10 @@ def remind(session: Session, deployment_no: int) -> None:
 
 
 def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str | None) -> tuple[Alert, bool]:
-    """Returns the acknowledged alert, and whether this call acknowledged it: the first person who does so counts.
+    """Returns the acknowledged alert, and whether this call acknowledged it: the first person counts.
 
     Raises:
-        Conflict: it is resolved, so there is nothing left to acknowledge.
+        Conflict: it is resolved.
     """
     taken = acknowledge(session, alert, by=by, note=note)
     if taken is None:
@@ -90,7 +87,7 @@ def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str
 
 
 def record_assignment(session: Session, alert: Alert, assignee: str | None) -> tuple[Alert, bool]:
-    """Returns the alert as it is now assigned, and whether this call changed that.
+    """Returns the assigned alert, and whether this call changed that.
 
     Raises:
         Conflict: it is resolved, and was not assigned to `assignee` before.
@@ -105,9 +102,9 @@ def record_assignment(session: Session, alert: Alert, assignee: str | None) -> t
 
 
 def close_by_hand(session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None = None) -> tuple[Alert, bool]:
-    """Closes an alert of evidence, and the others about the same figure; evidence on the figure begins again with the next hour.
+    """Closes an alert of evidence, and the others about the same figure; its evidence begins again with the next hour.
 
-    Returns the closed alert, and whether this call closed it: the first person who does so counts.
+    Returns the closed alert, and whether this call closed it: the first person counts.
 
     Raises:
         Conflict: it is of another kind, or over for another reason.
@@ -132,7 +129,7 @@ def close_by_hand(session: Session, alert: Alert, *, by: str, note: str, reason:
 
 
 def settle(session: Session, before: Rule, after: Rule) -> None:
-    """Resolves the alerts that the changed rule no longer covers. The caller must hold the lock on the deployment's alerts."""
+    """Resolves alerts that the changed rule no longer covers. The caller holds the lock on the deployment's alerts."""
     condition = after.content.condition
     for alert in unresolved_of_rule(session, after.no):
         if not after.content.enabled:

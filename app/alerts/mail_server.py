@@ -1,4 +1,4 @@
-"""Reads the operator's mail server from the settings. Connects to nothing."""
+"""The operator's mail server, from the settings."""
 
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
@@ -12,7 +12,7 @@ _PORTS = {"smtp": 587, "smtps": 465}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailServer:
-    """The server that takes e-mail. `is_tls` means TLS from the first byte; otherwise STARTTLS where the server offers it."""
+    """The server that takes e-mail. `is_tls`: TLS from the first byte; otherwise STARTTLS where it is offered."""
 
     host: str
     port: int

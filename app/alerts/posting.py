@@ -1,4 +1,4 @@
-"""One POST to a receiver, under the rule on which addresses may be called. Follows no redirect and reads little of the answer."""
+"""One POST to a receiver, under the egress rule; follows no redirect."""
 
 import asyncio
 from contextlib import aclosing
@@ -12,7 +12,7 @@ from ..outbound.transport import PinnedTransport, Resolver, resolve
 from .attempts import Delivered, Undelivered
 
 TIMEOUT_SECONDS = 10.0
-"""Max seconds of a whole attempt: receivers should answer first and work later."""
+"""Max seconds of a whole attempt."""
 
 _MOST_ANSWER_BYTES = 4096
 _CONTENT_AT_FAULT = frozenset({400, 409, 411, 413, 415, 422})
@@ -22,11 +22,11 @@ _LEAST_SECRET_CHARACTERS = 6
 def post_json(
     url: str, body: bytes, headers: list[tuple[str, str]], policy: EgressPolicy, *, resolver: Resolver = resolve
 ) -> Delivered | Undelivered:
-    """Sends the body and returns how that ended. Blocks: do not call it from a running event loop."""
+    """Sends the body. Blocks: do not call it from a running event loop."""
     try:
         parsed = parse_url(url)
         transport = PinnedTransport(policy, connections=1, resolver=resolver)
-        # Unlike `asyncio.run`, a loop of our own does not wait for a name server that does not answer: the system may ask it for minutes.
+        # `asyncio.run` would wait for a name server that does not answer, for minutes.
         loop = asyncio.new_event_loop()
         try:
             outcome = loop.run_until_complete(_post(parsed, body, headers, transport, quotes=policy.shows_answers))
@@ -38,8 +38,7 @@ def post_json(
     if isinstance(outcome, Delivered):
         return outcome
 
-    # The part of the address after the host gives access to some receivers, and they echo it. The longest piece goes first, so that
-    # none is left in part because a piece of it was replaced before.
+    # The path gives access to some receivers, and they echo it. The longest piece first, so that none is left in part.
     pieces = {parsed.raw_path.decode("ascii"), parsed.path, *parsed.path.split("/")}
     pieces |= {part for pair in parsed.params.multi_items() for part in pair}
     reason = outcome.reason

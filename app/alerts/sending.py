@@ -1,4 +1,4 @@
-"""Sends one claimed notification to its receiver. Stores nothing and opens no transaction."""
+"""Sends one claimed notification. Stores nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _NO_MAIL_SERVER = Undelivered(reason="This worker has no mail server: set EVENHA
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sender for each kind of channel, within the settings and permissions of this installation."""
+    """Sender for each kind of channel."""
 
     egress: Callable[[], EgressPolicy]
     sealer: Sealer
@@ -36,7 +36,7 @@ class Sender:
 
     @classmethod
     def of(cls, settings: Settings, sealer: Sealer, egress: Callable[[], EgressPolicy]) -> "Sender":
-        """Returns the sender of these settings; `egress` returns at every attempt which addresses may be called.
+        """Returns the sender; `egress` says at every attempt which addresses may be called.
 
         Raises:
             SetupError: the mail server cannot be used.
@@ -44,7 +44,7 @@ class Sender:
         return cls(egress, sealer, mail_server_of(settings))
 
     def send(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
-        """Makes one attempt and returns how it ended."""
+        """Makes one attempt."""
         channel, body = claimed.channel, claimed.notification.body
         if channel.kind is ChannelKind.EMAIL:
             if self.mail_server is None:

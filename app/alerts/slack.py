@@ -1,4 +1,4 @@
-"""Body of a Slack-compatible webhook: blocks for Slack, and the same as text for receivers without blocks (Mattermost)."""
+"""Body of a Slack-compatible webhook: blocks for Slack, and text for receivers without blocks (Mattermost)."""
 
 import re
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from .wording import facts, headline, sentence
 
 _FIELDS_PER_SECTION = 10
 _MOST_TEXT = 2900
-"""Max characters of a section's text: Slack takes 3,000, escapes counted."""
+"""Max characters: Slack takes 3,000, escapes counted."""
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ACTIVE = re.compile(r"@(?=\w)|\](?=\()")
-"""Text that Mattermost turns into a mention or a link: @all, and [text](address)."""
+"""Mattermost turns these into mentions and links: @all, [text](address)."""
 
 _ZERO_WIDTH_SPACE = "\u200b"
 
@@ -33,12 +33,11 @@ def slack_body(body: Mapping[str, Any]) -> bytes:
 
 
 def _markdown(text: str) -> dict[str, Any]:
-    # Verbatim: text like an address, a channel or a person in a group's name stays text.
+    # Verbatim: an address or person in a group's name stays text.
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
 def _escaped(text: str) -> str:
-    """Returns the text without links and mentions in it."""
     escaped = _ACTIVE.sub(lambda found: found.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
-    # A cut escape would show as text, so it goes as a whole.
+    # A cut escape would show as text.
     return escaped if len(escaped) <= _MOST_TEXT else re.sub(r"&\w*$", "", escaped[:_MOST_TEXT]) + "…"

@@ -1,4 +1,4 @@
-"""Decides whether a deployment's checks still measure the subject of an alert."""
+"""Decides whether checks still measure the subject of an alert."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ _MITIGATED = (DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """State that decides about a deployment's checks: monitor (None: there are none), mitigation, and whether copies can be scored."""
+    """State that decides about a deployment's checks; monitor None: there are none."""
 
     monitor: Monitor | None
     has_endpoint: bool
@@ -24,7 +24,7 @@ class Watch:
 
 
 def is_watched(subject: AlertSubject, watch: Watch) -> bool:
-    """Returns whether checks can still measure the subject. Labels or records that are missing now do not count: they may come."""
+    """Returns whether checks can still measure the subject. Missing labels or records do not count: they may come."""
     monitor = watch.monitor
     if monitor is None or subject.data is None:
         return monitor is not None
@@ -40,5 +40,4 @@ def is_watched(subject: AlertSubject, watch: Watch) -> bool:
     members = comparison.members(monitor)
     if len(members) == 1:
         return subject.group in {label_of(value) for value in members[0].monitored}
-    # Of several attributes, each must have its part of the label.
     return bool(split_group(subject.group, members))

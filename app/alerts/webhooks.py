@@ -1,4 +1,4 @@
-"""Webhooks signed by Standard Webhooks (https://www.standardwebhooks.com): the receiver can use any of its libraries."""
+"""Webhooks signed by Standard Webhooks (https://www.standardwebhooks.com)."""
 
 import base64
 import hmac
@@ -17,7 +17,7 @@ def webhook_body(body: Mapping[str, Any]) -> bytes:
 
 
 def webhook_headers(message_id: str, body: bytes, *, secret: str, now: datetime) -> list[tuple[str, str]]:
-    """Returns the headers that tell the receiver who sent the message, when, and whether it has it already."""
+    """Returns the headers of the message: id, time, signature."""
     timestamp = int(now.timestamp())
     return [
         ("Idempotency-Key", message_id),

@@ -1,4 +1,4 @@
-"""Words of a notification's body: one headline, one sentence, and facts. Independent of the form of any channel."""
+"""Words of a notification, independent of the channel's form."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _MOST_HEADLINE = 150
 _MOST_VALUE = 300
 _MOST_SENTENCE = 1000
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-"""Control characters, also those that reverse the direction of the text after them: a name could change the meaning of our sentence."""
+"""Control characters, also those that reverse the direction of text: a name could change the meaning of a sentence."""
 
 
 def headline(body: Mapping[str, Any]) -> str:
@@ -31,7 +31,7 @@ def headline(body: Mapping[str, Any]) -> str:
             return "Test of an alert channel"
         happened = "Report" if report["state"] == "ready" else "Report failed"
         return _line(f"{happened}: {report['deployment_name']}: {report['schedule_name']}", _MOST_HEADLINE)
-    # Messages that were queued by an earlier version have no names.
+    # Messages queued by an earlier version have no names.
     named = " / ".join(str(one) for one in (about["attribute"], about.get("group_name") or about["group"]) if one is not None)
     what = f"{_HAPPENED[body['event']]}: {about['deployment_name']}: {about['rule_name']}"
     return _line(f"{what}: {named}" if named else what, _MOST_HEADLINE)
@@ -43,11 +43,11 @@ def sentence(body: Mapping[str, Any]) -> str:
 
 
 def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns the facts that help to trace the alert, as names and values; unknown ones are left out."""
+    """Returns the facts that help to trace the alert, as names and values."""
     about = body["alert"]
     if about is None:
         return _report_facts(body.get("report"))
-    # Of a resolved alert, the figures that belong to the sentence are those that show that it has passed.
+    # Of a resolved alert, the figures that show that it has passed.
     found: Mapping[str, Any] = {**about["facts"], **(about["facts"].get("recovery") or {})}
     value, lower, upper = (_number(found.get(name)) for name in ("value", "lower", "upper"))
     if value is not None and (lower is not None or upper is not None):
@@ -90,7 +90,6 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Returns the facts by which a kept report is found and verified; none of a test."""
     if report is None:
         return []
     named = [
@@ -107,18 +106,16 @@ def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 
 
 def _name_group(about: Mapping[str, Any]) -> str | None:
-    """Returns the group's display name with its label in brackets, so that it can be found in the records."""
     label, name = about["group"], about.get("group_name")
     return label if name in {None, label} else f"{name} ({label})"
 
 
 def _number(value: object) -> str | None:
-    # With fewer digits, a value just outside a limit would read as the limit itself.
+    # With fewer digits, a value just outside a limit would read as the limit.
     return write_minus(f"{value:.6g}") if isinstance(value, int | float) else None
 
 
 def _line(text: str, most: int) -> str:
-    """Returns the text on one line, no longer than `most`: names and groups come from people and from data."""
     line = _UNPRINTABLE.sub(" ", text).strip()
-    # After the cut, so that no isolated name is left open.
+    # After the cut, so that no isolate is left open.
     return isolate(line if len(line) <= most else f"{line[: most - 1]}…")
