@@ -1,1 +1,1 @@
-"""Due checks, leases and the worker: every check on time, once."""
+"""Due checks, leases and the worker."""

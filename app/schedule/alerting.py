@@ -1,4 +1,4 @@
-"""Evaluates alerts: soon after a check, and once a minute for what depends on time alone. Runs next to the checks, never within one."""
+"""Evaluates alerts: soon after a check, and once a minute."""
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -9,19 +9,15 @@ from ..errors import Unavailable
 from ..store.database.engine import Database
 
 SECONDS_BETWEEN_LOOKS = 5
-"""Max seconds between the end of a check and the evaluation of its alerts."""
+"""Max seconds between a check and its alerts."""
 
 SECOND = 50
-"""Second of each minute at which alerts that depend on time are evaluated."""
 
 log = structlog.get_logger(__name__)
 
 
 def look_for_ended_checks(database: Database) -> None:
-    """Evaluates the alerts of the checks that ended, and of the evidence that has changed.
-
-    If the database is away, the next call tries again.
-    """
+    """Evaluates the alerts of ended checks, and of changed evidence."""
     try:
         done = evaluate_ended_checks(database)
         evaluate_evidence(database)
@@ -33,7 +29,7 @@ def look_for_ended_checks(database: Database) -> None:
 
 
 def look_at_the_clock(database: Database) -> None:
-    """Sends reminders, and looks for missing records. If the database is away, the next call tries again."""
+    """Sends reminders, and looks for missing records."""
     try:
         evaluate_passing_time(database)
     except (Unavailable, SQLAlchemyError) as error:

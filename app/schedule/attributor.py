@@ -1,7 +1,4 @@
-"""Runs queued attributions next to the checks: one that asks a model, and one for an alert, at a time.
-
-How an attribution is performed is not decided here: that is passed in (`Attribute`).
-"""
+"""Runs queued attributions on threads next to the checks."""
 
 import secrets
 import threading
@@ -28,7 +25,7 @@ QUEUES: Final[Sequence[Sequence[AttributionTrigger]]] = (
     (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),
     (AttributionTrigger.ALERT,),
 )
-"""Triggers of each thread: an alert does not wait for a model that answers slowly."""
+"""Triggers of each thread: an alert does not wait for a slow model."""
 
 ATTRIBUTORS = len(QUEUES)
 
@@ -44,11 +41,11 @@ class Attribute(Protocol):
     """Performs one attribution and stores its end, or raises."""
 
     def __call__(self, run: AttributionRun, *, report: Report) -> None:
-        """Performs the attribution; see `app.checks.attributing.performing.perform_attribution`."""
+        """Performs the attribution."""
 
 
 class Attributor:
-    """Runs attributions on threads of its own, from `start` until the event passed to it is set. Each has at most `limit`."""
+    """Runs attributions on threads of its own; each has at most `limit`."""
 
     def __init__(self, database: Database, perform: Attribute, *, limit: timedelta, policy: CheckPolicy = CHECK_POLICY) -> None:
         self._database = database
@@ -68,8 +65,8 @@ class Attributor:
             thread.start()
 
     def join(self, seconds: float) -> None:
-        """Releases running attributions, so that another worker claims them at once, and waits up to `seconds` for their threads."""
-        # A copy, because the threads remove theirs meanwhile.
+        """Releases running attributions for other workers, and waits up to `seconds` for their threads."""
+        # Threads remove theirs meanwhile.
         for held in tuple(self._held):
             held.give_up()
         deadline = monotonic_seconds() + seconds
@@ -77,7 +74,7 @@ class Attributor:
             thread.join(max(0.0, deadline - monotonic_seconds()))
 
     def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
-        """Runs the next attribution with one of those triggers to its end; returns whether there was one.
+        """Runs the next attribution with one of those triggers; returns whether there was one.
 
         Raises:
             LeaseLost: it is no longer this worker's.
@@ -116,7 +113,7 @@ class Attributor:
         except EvenhandError as error:
             problem = str(error)
             log.warning("attribution_failed", reason=without_excerpt(problem))
-        except Exception:  # a bug met by one attribution must not stop the others: logged with its traceback, found by its id
+        except Exception:  # logged; others must go on
             log.exception("attribution_broke")
             problem = f"Evenhand itself failed on this attribution. The worker's log has the details under attribution {run.id}."
         else:
@@ -135,7 +132,7 @@ class Attributor:
             except (Unavailable, SQLAlchemyError) as error:
                 log.warning("attributor_interrupted", error=str(error), next_try_seconds=pauses.next_try_seconds)
                 pauses.wait_for_database()
-            except Exception:  # an unforeseen error must not end the thread: nothing would be attributed any more
+            except Exception:  # must not end the thread
                 log.exception("attributor_broke")
                 stop.wait(LONGEST_PAUSE_SECONDS)
             else:

@@ -1,4 +1,4 @@
-"""Adds up ended days of checks once a minute, so that series of a year are read by day."""
+"""Adds up ended days of checks once a minute."""
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -11,13 +11,13 @@ from ..store.database.engine import Database
 SECONDS_BETWEEN_LOOKS = 60
 
 MOST_AT_ONCE = 300
-"""Max days that one look adds up; after an upgrade there are years of them, and checks share the processors."""
+"""Max days of one look: after an upgrade there are years of them."""
 
 log = structlog.get_logger(__name__)
 
 
 def look_for_ended_days(database: Database) -> None:
-    """Adds up days that are over, each in its own transaction. If the database is away, the next call goes on."""
+    """Adds up days that are over, each in its own transaction."""
     done = 0
     try:
         while done < MOST_AT_ONCE:

@@ -1,4 +1,4 @@
-"""Queues the checks of the hours that are due, and the attributions of the nights."""
+"""Queues the checks of due hours and the attributions of nights."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,24 +13,22 @@ GRACE = timedelta(seconds=30)
 """Time between the end of an hour and its check: longer than any write that could still add records to that hour."""
 
 MISSED_HOURS_LIMIT = 72
-"""Max hours that are checked after downtime, counting back from the newest ended hour. Older ones stay unchecked."""
+"""Max hours that are checked after downtime, the newest; older ones stay unchecked."""
 
 
 def queue_due_checks(session: Session, now: datetime) -> int:
-    """Queues the checks due at `now` on the database's clock, oldest hour first, and returns their number.
+    """Queues the checks due at `now` on the database's clock, oldest hour first; returns their number.
 
-    Every hourly monitor gets each ended hour once, every daily one each ended day (UTC), starting with that in which its schedule was
-    switched on. Repeated or concurrent calls queue nothing twice.
+    A monitor gets each ended hour or day (UTC) once, from that in which its schedule was switched on, also if calls are concurrent.
     """
     latest = hour_of(now - GRACE) - HOUR
     return queue_scheduled(session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE)
 
 
 def queue_due_attributions(session: Session, now: datetime) -> int:
-    """Queues the attribution of the last day that has ended, in UTC, for each monitor that wants one every night; returns their number.
+    """Queues the attribution of the last ended day (UTC) for each monitor that wants one every night; returns their number.
 
-    Repeated or concurrent calls queue nothing twice. Missed nights stay without one: to make up for them, the model would be asked about
-    the rows of all of them at once.
+    Concurrent calls queue nothing twice. Missed nights are not made up for.
     """
     midnight = (now - GRACE).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))

@@ -1,4 +1,4 @@
-"""Updates the evidence over time: soon after a check or an import, and once an hour. Runs next to the checks, never within one."""
+"""Updates the evidence: soon after a check or an import, and once an hour."""
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -10,19 +10,15 @@ from ..tracking.updating import update_evidence
 from .due import GRACE
 
 SECONDS_BETWEEN_LOOKS = 10
-"""Max seconds between the end of a check, an import or an hour and the update of the evidence."""
 
 SECONDS_BETWEEN_LOOKS_AT_FILES = 60
-"""Pause between two updates of the evidence on records in files [s]."""
+"""Pause between two updates on records in files [s]."""
 
 log = structlog.get_logger(__name__)
 
 
 def look_for_evidence(database: Database, places: TablePlaces | None = None) -> None:
-    """Updates the evidence of all deployments: with `places` of those whose records lie in files there, else of those that log them.
-
-    If the database is away, the next call tries again.
-    """
+    """Updates the evidence of deployments whose records lie in files at `places`; without places, of those that log them."""
     try:
         done = update_evidence(database, grace=GRACE, places=places)
     except (Unavailable, SQLAlchemyError) as error:

@@ -1,4 +1,4 @@
-"""The heartbeat of a worker, which shows in the database that checks run and alerts are sent."""
+"""Heartbeat of a worker."""
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -12,7 +12,7 @@ log = structlog.get_logger(__name__)
 
 
 def beat(database: Database, worker_id: str) -> None:
-    """Records that the worker is alive. If the database is away, the next call tries again."""
+    """Records that the worker is alive."""
     try:
         with database.transaction() as session:
             record_beat(session, worker_id, forgotten_after=FORGOTTEN_AFTER)

@@ -1,4 +1,4 @@
-"""Holds claimed work for a worker, a check or an attribution: renews its lease, stores its progress, limits its time, and stops it."""
+"""Holds claimed work: renews its lease, stores its progress, limits its time, and stops it."""
 
 import threading
 from dataclasses import dataclass
@@ -19,16 +19,14 @@ from ..store.checks.leases import release, renew
 from ..store.database.engine import Database
 
 BEATS_PER_LEASE = 3
-"""Heartbeats per lease: a lease survives two missed ones."""
 
 REPORT_SECONDS = 1.0
-"""Min seconds between two writes of the progress."""
 
 log = structlog.get_logger(__name__)
 
 
 class LeasedWork(Protocol):
-    """Work under a lease. `name` is what people call it, `advice` what to do when it takes too long."""
+    """Work under a lease. `name` is for people, `advice` says what to do when it takes too long."""
 
     @property
     def name(self) -> str:
@@ -36,13 +34,13 @@ class LeasedWork(Protocol):
 
     @property
     def advice(self) -> str:
-        """Returns sentences on how to make it shorter, or give it more time."""
+        """Returns how to make it shorter, or give it more time."""
 
     def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
-        """Keeps the lease and stores the progress; returns whether the work is to be cancelled."""
+        """Keeps the lease and stores the progress; returns whether to cancel."""
 
     def release(self, session: Session) -> None:
-        """Puts the work back into the queue; the attempt does not count."""
+        """Puts it back into the queue; the attempt does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +59,11 @@ class LeasedCheck:
         return f"check {self.check.id}"
 
     def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
-        """Keeps the lease and stores the progress; returns whether the check is to be cancelled."""
+        """Keeps the lease and stores the progress; returns whether to cancel."""
         return renew(session, self.check, lease=lease, progress=progress)
 
     def release(self, session: Session) -> None:
-        """Puts the check back into the queue."""
+        """Puts it back into the queue."""
         release(session, self.check)
 
 
@@ -85,16 +83,16 @@ class LeasedAttribution:
         return f"attribution {self.run.id}"
 
     def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
-        """Keeps the lease and stores the progress; returns whether the attribution is to be cancelled."""
+        """Keeps the lease and stores the progress; returns whether to cancel."""
         return renew_attribution(session, self.run, lease=lease, progress=progress)
 
     def release(self, session: Session) -> None:
-        """Puts the attribution back into the queue."""
+        """Puts it back into the queue."""
         release_attribution(session, self.run)
 
 
 class HeldWork:
-    """Holds claimed work until the `with` block ends; a thread renews the lease meanwhile. `limit` is its max duration."""
+    """Holds claimed work until the `with` block ends, at most `limit`; a thread renews the lease."""
 
     def __init__(self, database: Database, work: LeasedWork, *, lease: timedelta, limit: timedelta) -> None:
         self.work = work
@@ -119,7 +117,7 @@ class HeldWork:
         self._thread.join(self._beat_seconds)
 
     def report(self, progress: Progress) -> None:
-        """Stores the progress, at most once every `REPORT_SECONDS`; may be called from several threads.
+        """Stores the progress, at most once every `REPORT_SECONDS`; safe for threads.
 
         Raises:
             CheckCancelled: the work was cancelled on request.
@@ -136,11 +134,7 @@ class HeldWork:
         self.check_stop()
 
     def check_stop(self) -> None:
-        """Returns while the work may continue.
-
-        Raises:
-            CheckCancelled, CheckTooLong, LeaseLost: as `report`.
-        """
+        """Raises as `report` if the work must stop."""
         if self._order is not None:
             raise self._order
         if monotonic_seconds() > self._ends_at:
@@ -154,7 +148,7 @@ class HeldWork:
             )
 
     def give_up(self) -> None:
-        """Releases the work so that another worker can claim it at once. Code that still works on it here can store nothing any more."""
+        """Releases the work to other workers. Code that still works on it here can store nothing any more."""
         try:
             with self._database.transaction() as session:
                 self.work.release(session)
@@ -170,7 +164,7 @@ class HeldWork:
             pause = self._beat_seconds if self._renew() else min(1.0, self._beat_seconds)
 
     def _renew(self, progress: Progress | None = None) -> bool:
-        """Returns whether the database answered. If it did not, the work goes on: only the database can say that the lease is gone."""
+        """False if the database did not answer: the work goes on."""
         try:
             with self._database.transaction() as session:
                 cancel_requested = self.work.renew(session, lease=self._lease, progress=progress)

@@ -1,4 +1,4 @@
-"""Lists the files of batch deployments, and queues what files that came or changed later make due."""
+"""Lists the files of batch deployments, and queues what changed files make due."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -29,15 +29,14 @@ from ..store.evidence.changes import note_changed_hours
 from ..store.evidence.hours import counted_hours, last_counted
 
 SECONDS_BETWEEN_LOOKS = 60
-"""Pause between two listings of all tables [s]."""
 
 log = structlog.get_logger(__name__)
 
 
 def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
-    """Lists every table and queues the checks of what has changed; returns the number of checks.
+    """Lists every table and queues the checks of what has changed; returns their number.
 
-    A table that cannot be listed is left as it was: its checks say why. If the database is away, the next call tries again.
+    A table that cannot be listed is left as it was: its checks say why.
     """
     queued = 0
     try:
@@ -59,7 +58,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         known = stored_files(session, deployment.no, side)
         counted_until = last_counted(session, deployment.no)
     try:
-        # Outside of a transaction: a large table takes minutes.
+        # Outside of a transaction: it may take minutes.
         changes = find_changes(deployment.tables[side], roots, side, known)
     except (InvalidInput, SetupError) as error:
         log.warning("table_not_listed", deployment=deployment.id, reason=str(error))
@@ -71,7 +70,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
     if isinstance(table, PayloadTable) and counted_until is not None:
         hours = hours.union(*(read_hours(table, one, counted_until) for one in changes.new))
     with database.transaction() as session:
-        # Another worker may have listed it meanwhile; then its changes are not ours.
+        # Another worker may have listed it meanwhile.
         if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != known:
             return 0
         store_listing(session, deployment.no, side, new=changes.new, gone=[one.path for one in changes.replaced])
@@ -86,10 +85,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
 
 
 def _note_hours(session: Session, deployment_no: int, new: Iterable[datetime], changes: Changes, horizon_hours: int | None) -> None:
-    """Notes the hours whose counts for the evidence may change: those of new rows, and of all that files of other rows were counted in.
-
-    `horizon_hours` is that of labels; None for a payload table.
-    """
+    """`horizon_hours` is that of labels; None for a payload table."""
     files = changes.replaced if horizon_hours is None else changes.files
     reach = timedelta(hours=horizon_hours or 0)
     spans = [Span(start=one.oldest - reach, end=one.newest) for one in files if one.oldest is not None and one.newest is not None]

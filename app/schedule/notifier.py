@@ -1,4 +1,4 @@
-"""Sends queued notifications, a few at a time, in parallel with the checks and without delaying them."""
+"""Sends queued notifications in parallel with the checks."""
 
 import secrets
 import threading
@@ -22,20 +22,20 @@ from ..telemetry.metrics import notifications as counter
 from .polling import LONGEST_PAUSE_SECONDS, Pauses
 
 SENDERS = 4
-"""Max notifications that one worker process sends at the same time, each to a different channel."""
+"""Max notifications sent at the same time, each to a different channel."""
 
 log = structlog.get_logger(__name__)
 
 
 class Send(Protocol):
-    """Makes one attempt at a claimed notification and returns its result. See `app.alerts.sending.Sender.send`."""
+    """Makes one attempt at a claimed notification."""
 
     def __call__(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
-        """Returns the result of the attempt."""
+        """Makes the attempt."""
 
 
 class Notifier:
-    """Sends up to `SENDERS` notifications at a time, from `start` until the event passed to it is set."""
+    """Sends up to `SENDERS` notifications at a time."""
 
     def __init__(self, database: Database, send: Send, *, lease: timedelta = NOTIFICATION_LEASE) -> None:
         self._database = database
@@ -44,13 +44,13 @@ class Notifier:
         self._threads: list[threading.Thread] = []
 
     def start(self, stop: threading.Event) -> None:
-        """Starts the sending threads, which run until `stop` is set."""
+        """Starts the threads, which run until `stop` is set."""
         self._threads = [threading.Thread(target=self._work, args=(stop,), name=f"notifier-{no}", daemon=True) for no in range(SENDERS)]
         for thread in self._threads:
             thread.start()
 
     def join(self, seconds: float) -> None:
-        """Waits up to `seconds` for running attempts; an attempt that is cut off is repeated when its lease expires."""
+        """Waits up to `seconds` for running attempts; one cut off is repeated when its lease expires."""
         deadline = monotonic_seconds() + seconds
         for thread in self._threads:
             thread.join(max(0.0, deadline - monotonic_seconds()))
@@ -68,7 +68,7 @@ class Notifier:
             except (Unavailable, SQLAlchemyError) as error:
                 log.warning("notifier_interrupted", error=str(error), next_try_seconds=pauses.next_try_seconds)
                 pauses.wait_for_database()
-            except Exception:  # an unforeseen error must not end the thread: no notification would be sent any more
+            except Exception:  # must not end the thread
                 log.exception("notifier_broke")
                 stop.wait(LONGEST_PAUSE_SECONDS)
             else:
@@ -83,9 +83,9 @@ class Notifier:
             outcome: Delivered | Undelivered
             try:
                 outcome = self._send(claimed, now=utc_now())
-            except (Unavailable, SQLAlchemyError):  # the database is away: the attempt is repeated when the lease expires
+            except (Unavailable, SQLAlchemyError):  # repeated when the lease expires
                 raise
-            except Exception:  # a bug met by one notification must not stop the others: logged with its traceback, found by its id
+            except Exception:  # logged; others must go on
                 log.exception("notification_broke")
                 reason = f"Evenhand itself failed on this notification. The worker's log has the details under {notification.id}."
                 outcome = Undelivered(reason=reason, is_refused=True)
@@ -106,7 +106,7 @@ class Notifier:
 
             with self._database.transaction() as session:
                 record_sent(session, claimed, remark=outcome.remark)
-                if notification.event is Event.TEST:  # it shows that the channel works: its other notifications need not wait
+                if notification.event is Event.TEST:  # the channel works: others need not wait
                     end_pauses(session, channel)
             counter.labels(channel.kind.value, "sent").inc()
             log.info("notification_sent", remark=outcome.remark)

@@ -1,17 +1,16 @@
-"""Pauses of a thread that polls the database for work."""
+"""Pauses of a thread that polls the database."""
 
 import random
 import threading
 
 POLL_SECONDS = 1.0
-"""Max seconds that queued work waits for an idle thread; threads spread over the half second before."""
+"""Max seconds that queued work waits for an idle thread."""
 
 LONGEST_PAUSE_SECONDS = 10.0
-"""Max seconds between two attempts to reach a database that is away."""
 
 
 class Pauses:
-    """Pauses that end early once `stop` is set. `next_try_seconds` is the next pause while the database is away."""
+    """Pauses that end early once `stop` is set."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop

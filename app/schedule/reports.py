@@ -1,4 +1,4 @@
-"""Queues the reports of periods that have ended, and makes all that are queued. Runs next to the checks, never within one."""
+"""Queues the reports of ended periods, and makes all that are queued."""
 
 import uuid
 
@@ -12,14 +12,13 @@ from ..store.database.sealer import Sealer
 from ..store.reports.schedules import queue_due_reports
 
 SECONDS_BETWEEN_LOOKS = 10
-"""Max seconds between the request of a report and its start, while no other report is made here."""
 
 log = structlog.get_logger(__name__)
 
 
 def look_for_reports(database: Database, sealer: Sealer) -> None:
-    """Queues the reports that are due and makes all that are queued. If the database is away, the next call tries again."""
-    # Imported here: the libraries that draw take memory, and most workers never make a report.
+    """Queues the reports that are due and makes all that are queued."""
+    # The libraries that draw take memory, and most workers never make a report.
     from ..reports.regulator.keeping import make_next_report  # noqa: PLC0415 - above
 
     try:
@@ -33,5 +32,5 @@ def look_for_reports(database: Database, sealer: Sealer) -> None:
         log.warning("report_lost", error=str(error))
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("report_delayed", error=str(error))
-    except Exception:  # a bug met by one report must not end the ticker's job: logged, and tried again when the lease has run out
+    except Exception:  # logged; tried again when the lease has run out
         log.exception("report_broke")

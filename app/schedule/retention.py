@@ -1,4 +1,4 @@
-"""Applies the policies of retention and performs the erasures that were requested. One process of an installation does it at a time."""
+"""Applies the policies of retention and performs requested erasures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +15,17 @@ from ..retention.expiring import apply_policies
 from ..store.database.engine import Database
 
 SECONDS_BETWEEN_RUNS: Final = 3600
-"""Seconds between two applications of the policies."""
 
 SECONDS_BETWEEN_LOOKS: Final = 10
-"""Max seconds between the request of an erasure and its start."""
 
 POLICIES, _PEOPLE = 4540261150, 4540261151
-"""The advisory locks of the two jobs."""
+"""Advisory locks of the two jobs."""
 
 log = structlog.get_logger(__name__)
 
 
 def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> None:
-    """Erases what is past its retention. If the database is away, the next call goes on."""
+    """Erases what is past its retention."""
     try:
         with alone(database, POLICIES) as is_alone:
             if is_alone:
@@ -37,7 +35,7 @@ def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> 
 
 
 def look_for_erasures(database: Database) -> None:
-    """Performs the erasures that were requested. If the database is away, the next call goes on."""
+    """Performs the requested erasures."""
     try:
         with alone(database, _PEOPLE) as is_alone:
             if is_alone:
@@ -48,7 +46,7 @@ def look_for_erasures(database: Database) -> None:
 
 @contextmanager
 def alone(database: Database, lock: int) -> Iterator[bool]:
-    """Yields whether this process is the only one that does the job until the block ends. The lock ends with its connection, too."""
+    """Yields whether this process alone does the job until the block ends. The lock ends with its connection, too."""
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_alone = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}))
         try:

@@ -1,7 +1,4 @@
-"""A clock that is set back must not stop the schedule.
-
-APScheduler waits until moments on the machine's clock. If the clock is set back by an hour, the next moment is an hour away.
-"""
+"""A clock that is set back must not stop the schedule: APScheduler waits until moments on the machine's clock."""
 
 import threading
 from collections.abc import Callable
@@ -14,16 +11,15 @@ from apscheduler.schedulers.base import BaseScheduler
 from ..clock import monotonic_seconds, utc_now
 
 LOOK_SECONDS = 5.0
-"""Seconds between two looks at the clock: the longest that the schedule waits after the clock was set back."""
 
 TOLERANCE = timedelta(seconds=2)
-"""Difference to be ignored: a clock that is corrected bit by bit is not set back."""
+"""A clock corrected bit by bit is not set back."""
 
 log = structlog.get_logger(__name__)
 
 
 class ClockWatch:
-    """Compares the machine's clock with one that only goes forward, and runs the jobs at once when it was set back."""
+    """Compares the machine's clock with a monotonic one, and runs the jobs at once when it was set back."""
 
     def __init__(
         self, scheduler: BaseScheduler, *, now: Callable[[], datetime] = utc_now, elapsed: Callable[[], float] = monotonic_seconds
@@ -34,20 +30,19 @@ class ClockWatch:
         self._seen_at, self._seen_elapsed = now(), elapsed()
 
     def look(self) -> None:
-        """Runs all jobs now if the clock was set back since the last look; they then follow the new time."""
+        """Runs all jobs now if the clock was set back since the last look."""
         now, elapsed = self._now(), self._elapsed()
         set_back = self._seen_at + timedelta(seconds=elapsed - self._seen_elapsed) - now
         self._seen_at, self._seen_elapsed = now, elapsed
         if set_back <= TOLERANCE:
             return
         log.warning("clock_set_back", seconds=round(set_back.total_seconds(), 1))
-        # Twice in a moment does no harm: each hour is queued once.
         for job in self._scheduler.get_jobs():
             job.modify(next_run_time=now)
 
 
 def watch_clock(scheduler: BaseScheduler) -> None:
-    """Looks at the clock in a thread of its own until the scheduler is shut down."""
+    """Looks at the clock in a thread until the scheduler is shut down."""
     ended = threading.Event()
     watch = ClockWatch(scheduler)
 

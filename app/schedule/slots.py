@@ -1,18 +1,17 @@
-"""Slots of a worker: the number of checks that compute at the same time. A check that waits for its model occupies none."""
+"""Slots of a worker: checks that compute at the same time. A check that waits for its model occupies none."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 ASKING_PER_SLOT = 8
-"""Max checks per slot that wait for their model, in addition to the one that computes. Each holds its window in memory."""
+"""Max checks per slot that wait for their model. Each holds its window in memory."""
 
 _LOOK_SECONDS = 1.0
-"""Max seconds that a check waits for its slot before it looks whether it must stop."""
 
 
 class Slots:
-    """The slots of one worker; its threads share them."""
+    """The slots of one worker."""
 
     def __init__(self, count: int) -> None:
         self._free = count
@@ -21,7 +20,7 @@ class Slots:
         self._changed = threading.Condition()
 
     def take(self, seconds: float) -> "Slot | None":
-        """Returns a slot for another check; None if within `seconds` no slot becomes free, or too many checks stay open."""
+        """Returns a slot; None if within `seconds` none becomes free, or too many checks stay open."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._free > self._returning and self._room > 0, timeout=seconds):
                 return None
@@ -36,7 +35,6 @@ class Slots:
             self._changed.notify_all()
 
     def _take_again(self, check_stop: Callable[[], None]) -> None:
-        """Takes a slot for a check that had one before; such checks come first, so that running checks get to their end."""
         with self._changed:
             self._returning += 1
             try:
@@ -58,10 +56,10 @@ class Slot:
 
     @contextmanager
     def lend(self, check_stop: Callable[[], None]) -> Iterator[None]:
-        """Lends the slot to other checks until the block ends; `check_stop` raises if the check must stop while it waits to resume."""
+        """Lends the slot to other checks until the block ends; `check_stop` raises if the check must stop."""
         self._is_held = False
         self._slots._give_back(is_over=False, had_slot=True)  # noqa: SLF001 - the two classes belong together
-        yield  # an exception here ends the check, which needs no slot for that
+        yield  # the check ends without a slot
         self._slots._take_again(check_stop)  # noqa: SLF001 - as above
         self._is_held = True
 

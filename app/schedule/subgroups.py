@@ -1,4 +1,4 @@
-"""Runs the scans for subgroups that were requested. Runs next to the checks, never within one."""
+"""Runs the scans for subgroups that were requested."""
 
 import uuid
 
@@ -10,13 +10,12 @@ from ..store.database.engine import Database
 from ..tracking.subgroups.scanning import run_next_scan
 
 SECONDS_BETWEEN_LOOKS = 10
-"""Max seconds between the request of a scan and its start, while no other scan runs here."""
 
 log = structlog.get_logger(__name__)
 
 
 def look_for_scans(database: Database) -> None:
-    """Runs all scans that are queued. If the database is away, the next call tries again."""
+    """Runs all queued scans."""
     try:
         while run_next_scan(database, token=str(uuid.uuid4())):
             log.info("subgroups_scanned")
@@ -24,5 +23,5 @@ def look_for_scans(database: Database) -> None:
         log.warning("subgroup_scan_lost", error=str(error))
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("subgroup_scan_delayed", error=str(error))
-    except Exception:  # a bug met by one scan must not end the ticker's job: logged, and tried again when the lease has run out
+    except Exception:  # logged; tried again when the lease has run out
         log.exception("subgroup_scan_broke")

@@ -1,4 +1,4 @@
-"""Queues due checks and attributions once a minute, updates evidence, and evaluates alerts. Any number of processes may run a ticker."""
+"""Runs the jobs of the clock. Any number of processes may run a ticker."""
 
 from collections.abc import Sequence
 
@@ -28,19 +28,16 @@ from .heartbeat import beat
 from .set_back import watch_clock
 
 SECOND = 35
-"""Second of each minute at which the ticker runs: a little after an hour's check has become due."""
+"""Second of each minute: a little after an hour's check has become due."""
 
 JOBS = 12
-"""Max jobs that the ticker runs at the same time, each with a connection."""
+"""Max jobs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
 
 
 def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES) -> BackgroundScheduler:
-    """Starts a scheduler that ticks now and every minute and sends the worker's heartbeat, in its own threads, until shut down.
-
-    It lists the tables of files that lie in the roots of the `places`, and counts their hours.
-    """
+    """Starts a scheduler that ticks now and every minute, and sends the worker's heartbeat, until shut down."""
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
     scheduler.add_job(beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
     scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())
@@ -65,10 +62,7 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
 
 
 def tick(database: Database) -> None:
-    """Queues what is due, creates the coming months' partitions, deletes old notifications, adds up counts, seals audit events.
-
-    Sealed events are printed. If the database is away, the next call tries again.
-    """
+    """Queues what is due, creates coming partitions, deletes old notifications, adds up counts, seals and prints audit events."""
     try:
         with database.transaction() as session:
             now = current_time(session)
@@ -96,10 +90,7 @@ def tick(database: Database) -> None:
 
 
 def _print_events(sealed: Sequence[AuditEvent]) -> None:
-    """Prints each event as a line on standard output, where a worker writes nothing else. Call it after the commit.
-
-    With these copies outside the database, `evenhand audit verify` notices that the end of the chain was removed.
-    """
+    """Call it after the commit. With copies outside the database, `evenhand audit verify` notices that the end of the chain was removed."""
     for event in sealed:
         try:
             print(audit_line(event), flush=True)  # noqa: T201 - does nothing without a standard output

@@ -1,7 +1,4 @@
-"""The worker: claims checks, several at a time, and runs each to its end.
-
-How a check is performed is not decided here: that is passed in (`Perform`).
-"""
+"""The worker: claims checks, several at a time, and runs each to its end."""
 
 import secrets
 import threading
@@ -56,17 +53,16 @@ from .slots import Slot, Slots
 from .ticker import JOBS, start_ticker
 
 STOP_SECONDS = 10.0
-"""Max seconds that a stopping worker waits for its checks to notice. They were released before, so nothing is lost afterwards."""
+"""Max seconds that a stopping worker waits for its checks, which were released before."""
 
 CONNECTIONS_PER_CHECK = 3
-"""Connections per check: the check itself, its heartbeat, a spare. A check that waits for its model briefly needs one, for its lease."""
+"""The check itself, its heartbeat, a spare."""
 
 _FAILURES: Mapping[type[EvenhandError], Failure] = {
     ScoringFailed: Failure.SCORING_FAILED,
     InvalidInput: Failure.INVALID_INPUT,
     CheckTooLong: Failure.TIMED_OUT,
 }
-"""Failures by the errors that checks raise."""
 
 log = structlog.get_logger(__name__)
 
@@ -75,11 +71,11 @@ class Perform(Protocol):
     """Performs one check and stores its end, or raises. `waiting` is entered while the model is called: other checks run meanwhile."""
 
     def __call__(self, check: CheckRun, *, report: Report, waiting: Waiting) -> None:
-        """Performs the check; see `app.checks.check.perform_check`."""
+        """Performs the check."""
 
 
 def run_worker(settings: Settings, stop: threading.Event) -> None:
-    """Queues due checks, runs checks and attributions and sends notifications until `stop` is set; waits for a database that goes away.
+    """Runs the worker until `stop` is set; waits for a database that goes away.
 
     Raises:
         SetupError: there is no DATABASE_URL, or the secret key, the allow-list or the mail server cannot be used.
@@ -111,9 +107,9 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """Returns a function that returns the rule for addresses that a worker may call now.
+    """Returns a function that gives the rule for addresses that may be called now.
 
-    It depends on the worker's own settings and, if these do not say it, on the address at which the newest service listens.
+    It depends on the worker's settings and, if these do not say it, on the address at which the newest service listens.
 
     Raises:
         SetupError: the allow-list cannot be used.
@@ -130,7 +126,7 @@ def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPoli
 
 
 class Worker:
-    """Runs up to `concurrency` checks at a time, in addition to checks that wait for their model. Each may take at most `limit`."""
+    """Runs up to `concurrency` checks at a time, besides those that wait for their model. Each may take at most `limit`."""
 
     def __init__(
         self,
@@ -152,7 +148,7 @@ class Worker:
         self._broken: BaseException | None = None
 
     def run(self, stop: threading.Event) -> None:
-        """Works until `stop` is set; then releases running checks, so that another worker claims them at once."""
+        """Works until `stop` is set; then releases running checks to other workers."""
         log.info("worker_started", concurrency=self._concurrency)
         pauses = Pauses(stop)
         while not stop.is_set():
@@ -178,7 +174,7 @@ class Worker:
                 self._threads.add(thread)
                 thread.start()
 
-        # Copies, because the threads remove themselves and their checks meanwhile.
+        # Threads remove themselves meanwhile.
         for held in tuple(self._held):
             held.give_up()
         deadline = monotonic_seconds() + STOP_SECONDS
@@ -187,7 +183,6 @@ class Worker:
         log.info("worker_stopped")
 
     def _work(self, check: CheckRun, slot: Slot, stop: threading.Event) -> None:
-        """Runs a check on a thread of its own, and gives back its slot."""
         about: dict[str, str | int] = {"check": check.id, "deployment": check.deployment_id, "attempt": check.attempts}
         try:
             with (
@@ -207,8 +202,7 @@ class Worker:
             self._threads.discard(threading.current_thread())
 
     def _run(self, check: CheckRun, held: HeldWork, slot: Slot, stop: threading.Event) -> None:
-        """Performs the check, then logs and counts how it ended."""
-        if stop.is_set():  # claimed just as `run` released all others
+        if stop.is_set():  # claimed as `run` released all others
             held.give_up()
             return
         log.info("check_started", trigger=check.trigger, span_start=check.span.start.isoformat())
@@ -235,7 +229,7 @@ class Worker:
         log.info("check_ended", state=ended.state, seconds=round(seconds, 3), reason=reason, next_attempt_at=ended.next_attempt_at)
 
     def _perform_check(self, check: CheckRun, held: HeldWork, slot: Slot) -> None:
-        """Performs the check. Stores its failure, unless the database is away or the lease is lost: then it raises."""
+        """Stores its failure, unless the database is away or the lease is lost: then it raises."""
         try:
             self._perform(check, report=held.report, waiting=partial(slot.lend, held.check_stop))
         except (LeaseLost, Unavailable):
@@ -245,7 +239,7 @@ class Worker:
                 finish(session, check, state=CheckState.CANCELLED, window=None, alerts_due=False, reason="Cancelled on request.")
         except EvenhandError as error:
             self._fail(check, str(error), next((kind for found, kind in _FAILURES.items() if isinstance(error, found)), Failure.OTHER))
-        except Exception:  # a bug met by one check must not stop the others: logged with its traceback, found by the check's id
+        except Exception:  # logged; others must go on
             log.exception("check_broke")
             reason = f"Evenhand itself failed on this check. The worker's log has the details under check {check.id}."
             self._fail(check, reason, Failure.OTHER)
