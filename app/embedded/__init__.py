@@ -1,4 +1,4 @@
-"""Runs a real Postgres of our own, for one machine. Does not know the tables: `store` does."""
+"""A real Postgres of our own, for one machine. Does not know the tables."""
 
 from .dumps import dump, load, rows_in, tables_in
 from .server import EmbeddedPostgres, embedded_postgres

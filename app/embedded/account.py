@@ -1,4 +1,4 @@
-"""The operating-system account that the server runs as, and the paths it can reach. Changes no file permissions."""
+"""Account that the server runs as, and the paths it can reach. Changes no permissions."""
 
 import os
 import pwd
@@ -16,14 +16,14 @@ OWN_NAME = "evenhand"
 NAMES = (OWN_NAME, "postgres")
 
 NOBODY = "nobody"
-"""Account that never runs the server: it belongs to no program, so several run as it, and each could read the others' data."""
+"""Never runs the server: several programs run as it, and each could read the others' data."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user and its main group; the server has no other groups."""
+    """A user and its main group, without other groups."""
 
     uid: int
     gid: int
@@ -37,11 +37,11 @@ class Account:
             return str(self.uid)
 
     def can_reach(self, path: Path) -> bool:
-        """Returns whether every folder above `path` (which may not exist) lets the account pass."""
+        """Returns whether every folder above `path` lets the account pass."""
         return all(self._allowed(parent, stat.S_IXUSR) for parent in path.parents)
 
     def can_use(self, path: Path) -> bool:
-        """Returns whether the account can reach `path`, read it and, for a folder or program, enter or run it."""
+        """Returns whether the account can reach `path`, read it and enter or run it."""
         wanted = stat.S_IRUSR | (stat.S_IXUSR if path.is_dir() or path.parent.name == "bin" else 0)
         return self.can_reach(path) and self._allowed(path, wanted)
 
@@ -65,7 +65,7 @@ def unprivileged_account() -> Account:
     """Returns the account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand` where there is neither.
 
     Raises:
-        SetupError: the machine has neither, and none can be created.
+        SetupError: there is neither, and none can be created.
     """
     found = next((account for account in map(_find_account, NAMES) if account is not None), None)
     if found is not None:
@@ -86,7 +86,7 @@ def unprivileged_account() -> Account:
         ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
         reason = ended.stderr.strip()
 
-    # Looked up again rather than concluded from the status: another process may have created it in this moment.
+    # Another process may have created it in this moment.
     created = _find_account(OWN_NAME)
     if created is None:
         raise SetupError(

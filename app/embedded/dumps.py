@@ -1,7 +1,4 @@
-"""Dumps a database into a file and loads it again, with the wheel's programs: those of the newest major version we run.
-
-They dump every server up to their own version, and their dumps load into older ones too.
-"""
+"""Dumps a database and loads it again, with the wheel's programs: they dump servers up to their version, and load into older ones."""
 
 import contextlib
 import os
@@ -21,17 +18,17 @@ DUMPED = ("--format=custom", "--no-owner", "--no-privileges", "--no-tablespaces"
 LOADED = ("--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
 
 HEADER_LINES = 64
-"""Lines of a script with pg_restore's session settings, before anything of the dump."""
+"""Max lines before anything of the dump."""
 
 UNKNOWN_TO_OLDER_SERVERS = b"SET transaction_timeout = 0;\n"
-"""Servers before 17 fail on this statement. It only sets the default, so no server needs it."""
+"""Servers before 17 fail on it; it sets the default."""
 
 LAST_WORDS_BYTES = 1000
 CHUNK_BYTES = 1024 * 1024
 
 
 def dump(url: str, file: Path) -> None:
-    """Writes the whole database, as it is at one moment, to `file`. Readers and writers of the database are not blocked.
+    """Writes the whole database at one moment to `file`; blocks nobody.
 
     Raises:
         SetupError: pg_dump failed; the message has its last words.
@@ -45,7 +42,7 @@ def dump(url: str, file: Path) -> None:
 
 
 def tables_in(file: Path) -> frozenset[str]:
-    """Returns the names of the tables whose rows the dump holds.
+    """Returns the tables whose rows the dump holds.
 
     Raises:
         SetupError: it is not a dump, or is damaged.
@@ -61,7 +58,7 @@ def tables_in(file: Path) -> frozenset[str]:
 
 
 def rows_in(file: Path, table: str) -> list[str]:
-    """Returns the rows of a small table in the dump, one line each as COPY writes them.
+    """Returns the rows of a small table, one line each as COPY writes them.
 
     Raises:
         SetupError: the dump is damaged.
@@ -75,10 +72,10 @@ def rows_in(file: Path, table: str) -> list[str]:
 
 
 def load(file: Path, url: str, *, first: str) -> None:
-    """Runs the statements `first`, then everything in the dump, in one transaction: all of it is loaded, or nothing changed.
+    """Runs the statements `first`, then the dump, in one transaction.
 
     Raises:
-        SetupError: the dump is damaged or the server refuses it; the message has the last words about it.
+        SetupError: the dump is damaged or the server refuses it.
     """
     address, environment = _connection(url)
     reading = [client_program("pg_restore"), *LOADED, "--file=-", str(file)]
@@ -98,14 +95,14 @@ def load(file: Path, url: str, *, first: str) -> None:
 
 def _pipe_script(reader: subprocess.Popen[bytes], writer: subprocess.Popen[bytes], first: str) -> None:
     source, target = cast("IO[bytes]", reader.stdout), cast("IO[bytes]", writer.stdin)
-    with contextlib.suppress(BrokenPipeError):  # the writer ended early: its output says why
+    with contextlib.suppress(BrokenPipeError):  # its output says why
         target.write(f"BEGIN;\n{first}\n".encode())
         for _ in range(HEADER_LINES):
             line = source.readline()
             if line != UNKNOWN_TO_OLDER_SERVERS:
                 target.write(line)
         shutil.copyfileobj(source, target, CHUNK_BYTES)
-        # Only now: a script that ends early, even within the rows of a table, must not be committed.
+        # Only now: a script that ends early must not be committed.
         if reader.wait() == 0:
             target.write(b"\nCOMMIT;\n")
     source.close()
@@ -124,7 +121,7 @@ def _run(command: list[str], environment: Mapping[str, str], **files: int | IO[b
 
 
 def _connection(url: str) -> tuple[str, Mapping[str, str]]:
-    """Returns the URL without its password, which the process list would show, and an environment that holds it."""
+    """The process list would show a password: the environment holds it."""
     parts = conninfo_to_dict(url)
     password = parts.pop("password", None)
     environment = dict(_plain_environment())

@@ -1,8 +1,7 @@
 """Becomes another program that gets a signal when the process that started it ends. Imports nothing of ours.
 
-Run by path (`python -I -S launch.py PARENT SIGNAL ACCOUNT PROGRAM [ARGUMENT…]`), so that no Python code runs between fork
-and exec of a process that may have threads. PARENT is the process id of the starter; SIGNAL is sent to the program when
-the starter's thread ends (Linux; elsewhere there is no such thing); ACCOUNT is `uid:gid`, or `-` to stay who we are.
+Run by path (`python -I -S launch.py PARENT SIGNAL ACCOUNT PROGRAM [ARGUMENT…]`), so that no Python code runs between fork and exec. PARENT
+is the starter's process id; SIGNAL is sent when its thread ends (Linux only); ACCOUNT is `uid:gid`, or `-`.
 """
 
 import ctypes
@@ -18,11 +17,11 @@ def main() -> None:
     parent, death_signal, account, program = sys.argv[1:5]
     if account != "-":
         uid, gid = (int(number) for number in account.split(":"))
-        # The user last: without root's rights the groups can no longer be changed.
+        # The user last: without root's rights the groups cannot change.
         os.setgroups([])
         os.setgid(gid)
         os.setuid(uid)
-    # The kernel clears the death signal when the account changes, so it is requested last.
+    # Last: the kernel clears the death signal when the account changes.
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
     if os.getppid() != int(parent):  # it ended before the signal was requested

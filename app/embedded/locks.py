@@ -1,4 +1,4 @@
-"""Locks between processes that share a data folder. The kernel releases them when a process ends, however it ends."""
+"""Locks between processes that share a data folder. The kernel releases them when a process ends."""
 
 import contextlib
 import fcntl
@@ -35,14 +35,14 @@ def one_at_a_time(data_dir: Path) -> Iterator[None]:
 
 
 class Users:
-    """Counts the processes that use the server of `data_dir`, so that only the last one to leave stops it."""
+    """Counts the processes that use the server: the last one to leave stops it."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / ".postgres.users.lock"
         self._descriptor: int | None = None
 
     def join(self) -> None:
-        """Counts this process in; a second call changes nothing. Call while holding `one_at_a_time`."""
+        """Counts this process in, once. Call while holding `one_at_a_time`."""
         if self._descriptor is None:
             self._descriptor = _open(self._path)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)

@@ -1,4 +1,4 @@
-"""Decides where the server's data, socket and log are, and which account runs it. Starts nothing."""
+"""Decides where the server's data, socket and log are, and which account runs it."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ import structlog
 from ..errors import SetupError
 from .account import Account, current_account, is_nobody, unprivileged_account
 
-PORT = 5432  # only part of the socket's name: the server listens on no address
+PORT = 5432  # only in the socket's name: there is no address
 LONGEST_SOCKET_PATH = 103  # bytes: macOS allows 104 with the closing zero, Linux 108
 POINTER = "postgres.location"
 
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Locations of one server. `data` and `socket_dir` belong to `account`; `log` belongs to the process that starts the server."""
+    """Locations of one server. `log` belongs to the process that starts it, the rest to `account`."""
 
     account: Account
     data: Path
@@ -40,10 +40,10 @@ class Place:
 
 
 def make_folder(data_dir: Path) -> None:
-    """Creates the data folder if it does not exist.
+    """Creates the data folder.
 
     Raises:
-        SetupError: it cannot be created; the message says what to change.
+        SetupError: it cannot be created.
     """
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def make_folder(data_dir: Path) -> None:
 
 
 def has_data(data_dir: Path) -> bool:
-    """Returns whether a server's data was created for `data_dir`. Changes nothing.
+    """Returns whether a server's data was created. Changes nothing.
 
     Raises:
         SetupError: the folder cannot be read.
@@ -64,13 +64,13 @@ def has_data(data_dir: Path) -> bool:
 
 
 def settle(data_dir: Path, system_dir: Path) -> Place:
-    """Returns the place of the server of `data_dir`, an existing folder; the same answer at every start.
+    """Returns the place of the server of `data_dir`, an existing folder; the same at every start.
 
-    As root the server runs as another account. If that account cannot reach `data_dir`, the data goes to a new folder under
-    `system_dir`, and a pointer file in `data_dir` holds its path.
+    As root the server runs as another account. If that cannot reach `data_dir`, the data goes to a new folder under `system_dir`, and a
+    pointer file in `data_dir` holds its path.
 
     Raises:
-        SetupError: the folder cannot be used; the message says what to change.
+        SetupError: the folder cannot be used.
     """
     try:
         home = data_dir.resolve()
@@ -103,7 +103,7 @@ def _read_location(home: Path) -> Path:
 
 
 def _choose_account(data: Path) -> Account:
-    """Returns the owner of the data, so that the first start's choice stays; for root, never root itself nor `nobody`."""
+    """The owner of the data, so that the first start's choice stays; for root, never root itself nor `nobody`."""
     me = current_account()
     if not data.exists():
         return me if me.uid != 0 else unprivileged_account()
@@ -117,7 +117,7 @@ def _choose_account(data: Path) -> Account:
 
 
 def _create_elsewhere(home: Path, system_dir: Path, account: Account) -> Path:
-    # A new name each time: a user who deletes `home` to start afresh must not find the old rows again.
+    # A new name each time: a user who deletes `home` must not find the old rows again.
     system_dir.mkdir(parents=True, exist_ok=True, mode=0o755)
     folder = Path(tempfile.mkdtemp(prefix=f"{home.name}-", dir=system_dir))
     folder.chmod(0o755)
@@ -133,7 +133,7 @@ def _create_elsewhere(home: Path, system_dir: Path, account: Account) -> Path:
 
 
 def _choose_socket_dir(data: Path, account: Account) -> Path:
-    # A comma separates host names in a connection string and cannot be escaped there.
+    # A comma in a connection string cannot be escaped.
     if len(os.fsencode(data / f".s.PGSQL.{PORT}")) <= LONGEST_SOCKET_PATH and "," not in str(data):
         return data
     name = f"evenhand-{hashlib.sha256(os.fsencode(data)).hexdigest()[:16]}"
@@ -143,7 +143,7 @@ def _choose_socket_dir(data: Path, account: Account) -> Path:
         folder.mkdir(mode=0o700)
         os.chown(folder, account.uid, account.gid)
     except FileExistsError:
-        # Others may write in the temp folder too, so it must be ours and closed, or it is a trap.
+        # Others may write in the temp folder, so it must be ours and closed, or it is a trap.
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != account.uid or stat.S_IMODE(status.st_mode) != stat.S_IRWXU:
             raise SetupError(

@@ -1,4 +1,4 @@
-"""Reads the files that a running or dead server left in its data folder. Starts and stops nothing."""
+"""Reads the files that a server left in its data folder. Starts and stops nothing."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ class Postmaster:
 
 
 def postmaster_of(data: Path) -> Postmaster | None:
-    """Returns the living server of `data`; None without a pid file, or with one left by a server that is gone."""
+    """Returns the living server of `data`, or None."""
     lines = _read_pid_file(data)
     pid = int(lines[0]) if lines and lines[0].isdigit() else 0
     if pid == 0 or f"/postgres -D {data} -c " not in _read_command_line(pid):
@@ -30,14 +30,13 @@ def postmaster_of(data: Path) -> Postmaster | None:
 def forget_dead(data: Path, socket_dir: Path, port: int) -> None:
     """Clears the remains of a dead server, so that the next one starts. Call only when `postmaster_of(data)` is None.
 
-    Postgres refuses to start while the process id in the file exists, though it may now be a zombie or an unrelated process (after
-    a reboot, in a container). The file itself must stay: through its shared-memory key the next server notices a query of the dead
-    server that still runs. So our own id is written into it, which the next server ignores as its parent's.
+    Postgres refuses to start while the process id in the file exists, though it may be another's. The file must stay: by its shared-memory
+    key the next server notices a query that still runs. So our own id is written into it, which the next server ignores as its parent's.
     """
     lines = _read_pid_file(data)
     if lines:
         content = "\n".join([str(os.getpid()), *lines[1:]]) + "\n"
-        with (data / "postmaster.pid").open("r+", encoding="utf-8") as file:  # in place: the server's account stays the owner
+        with (data / "postmaster.pid").open("r+", encoding="utf-8") as file:  # the server's account stays the owner
             file.write(content)
             file.truncate()
     socket = socket_dir / f".s.PGSQL.{port}"
@@ -53,7 +52,7 @@ def _read_pid_file(data: Path) -> list[str]:
 
 
 def _read_command_line(pid: int) -> str:
-    """Returns the command line of a process, empty for a zombie or none; needs no rights over that process."""
+    """Empty for a zombie or none; needs no rights over the process."""
     if Path("/proc/self").exists():
         try:
             return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="surrogateescape").replace("\0", " ")

@@ -1,4 +1,4 @@
-"""Runs the server's programs: creates a cluster, starts a server on it, shuts one down."""
+"""Creates a cluster, starts a server on it, shuts one down."""
 
 import contextlib
 import os
@@ -29,10 +29,10 @@ log = structlog.get_logger()
 
 
 def make_cluster(programs: Path, place: Place, superuser: str) -> None:
-    """Creates an empty cluster in `place.data`: next to it first, then renamed, so that it is there whole or not at all.
+    """Creates an empty cluster: next to `place.data` first, then renamed.
 
     Raises:
-        SetupError: initdb failed, or the folder cannot be written or handed to the account.
+        SetupError: initdb failed, or the folder cannot be written or handed over.
     """
     fresh = place.data.with_name(f"{place.data.name}.new")
     try:
@@ -50,7 +50,7 @@ def make_cluster(programs: Path, place: Place, superuser: str) -> None:
 
 
 def hand_over(place: Place) -> None:
-    """Gives the data to the server's account. Older versions ran as `nobody` under root. Call only when no server runs on it.
+    """Gives the data to the server's account (older versions ran as `nobody`). Call only when no server runs on it.
 
     Raises:
         SetupError: it cannot be given to the account.
@@ -68,10 +68,10 @@ def hand_over(place: Place) -> None:
 
 
 def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
-    """Starts a server on `place` and returns it, ready for connections. Call only when none runs there.
+    """Starts a server on `place`, ready for connections. Call only when none runs there.
 
     Raises:
-        SetupError: it ended, or was not ready in time; the message holds the end of its log.
+        SetupError: it ended, or was not ready in time.
     """
     if place.log.exists() and place.log.stat().st_size > LOG_BYTES:
         place.log.replace(place.log.with_name(f"{place.log.name}.1"))
@@ -87,14 +87,14 @@ def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
         with place.log.open("rb") as file:
             file.seek(log_start)
             last_words = file.read().decode(errors="replace")[-LAST_WORDS_BYTES:].strip()
-        # After a kill -9 a query of the dead server may still run; Postgres rightly waits for its end.
+        # After a kill -9 a query of the dead server may still run.
         if STILL_IN_USE not in last_words or time.monotonic() > deadline:
             raise SetupError(f"Postgres did not start on {place.data}: {last_words or 'its log is empty'}")
         time.sleep(0.2)
 
 
 def shut_down(data: Path) -> None:
-    """Ends the server of `data`, ours or not: open transactions are rolled back, everything is written to disk."""
+    """Ends the server of `data`: open transactions are rolled back, everything is written."""
     for request, seconds in SHUTDOWN:
         running = postmaster_of(data)
         if running is None:
@@ -109,7 +109,7 @@ def shut_down(data: Path) -> None:
 def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
     command = [str(programs / "postgres"), *server_arguments(place.data, place.socket_dir, PORT)]
     descriptor = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    os.fchmod(descriptor, 0o600)  # existing logs too: older versions left them open to others
+    os.fchmod(descriptor, 0o600)  # older versions left logs open to others
     with os.fdopen(descriptor, "ab") as output:
         return subprocess.Popen(  # noqa: S603 - our own program and arguments
             tied_command(command, signal.SIGINT, place.other_account),
@@ -118,12 +118,12 @@ def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
             stderr=output,
             cwd="/",
             env=_environment(),
-            start_new_session=True,  # Ctrl-C in a terminal must reach only us: the service is stopped before its database
+            start_new_session=True,  # Ctrl-C must reach only us: the service stops before its database
         )
 
 
 def _await_ready(process: subprocess.Popen[bytes], place: Place, deadline: float) -> bool:
-    """Returns whether it accepts connections now; otherwise it has ended, by itself or because its time was up."""
+    """False if it has ended, by itself or because its time was up."""
     ready = False
     try:
         while not ready and process.poll() is None and time.monotonic() < deadline:
@@ -138,5 +138,5 @@ def _await_ready(process: subprocess.Popen[bytes], place: Place, deadline: float
 
 
 def _environment() -> Mapping[str, str]:
-    # Nothing else: the account can read the server's environment, and PG* variables would change the server's settings.
+    # The account can read the server's environment, and PG* variables would change its settings.
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"}

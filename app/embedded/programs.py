@@ -1,4 +1,4 @@
-"""Finds the Postgres programs of the installed wheel, or copies them to where the server's account can reach them."""
+"""Postgres programs of the installed wheel, copied to where the server's account can reach them."""
 
 import importlib.metadata
 import importlib.util
@@ -21,13 +21,12 @@ log = structlog.get_logger()
 
 
 def programs_for(account: Account, system_dir: Path) -> Path:
-    """Returns the `bin` folder with `initdb` and `postgres` that `account` can run.
+    """Returns the `bin` folder that `account` can run.
 
-    A Python in a private home (a root-owned pyenv, a clone in a closed folder) is out of reach for the account that replaces
-    root. We never open a user's home: the programs are copied once into `system_dir`.
+    A Python in a private home is out of reach for the account that replaces root: the programs are copied once into `system_dir`.
 
     Raises:
-        SetupError: the wheel is not installed or has no programs for this machine, or the copy cannot be made.
+        SetupError: there are no programs for this machine, or the copy cannot be made.
     """
     package = _package_folder()
     install = package / INSTALL
@@ -49,10 +48,10 @@ def programs_for(account: Account, system_dir: Path) -> Path:
 
 
 def client_program(name: str) -> str:
-    """Returns the path of a client program (`pg_dump`, `pg_restore`, `psql`), which runs as the present account.
+    """Returns the path of a client program, which runs as the present account.
 
     Raises:
-        SetupError: the wheel is not installed, or does not have it for this machine.
+        SetupError: there is none for this machine.
     """
     path = _package_folder() / INSTALL / "bin" / name
     if not path.exists():
@@ -74,7 +73,7 @@ def _libraries(package: Path) -> Path:
 
 
 def _copy_programs(package: Path, target: Path) -> None:
-    """Copies in the wheel's own layout, as the programs find their libraries by relative path; all or nothing."""
+    """In the wheel's own layout: the programs find their libraries by relative path."""
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:

@@ -1,4 +1,4 @@
-"""The embedded server as other code sees it: one per data folder, shared by the processes that use it, stopped by the last."""
+"""The embedded server: one per data folder, shared by the processes that use it, stopped by the last."""
 
 import contextlib
 import subprocess
@@ -19,7 +19,7 @@ from .process import POLL_SECONDS, START_SECONDS, hand_over, make_cluster, shut_
 from .programs import programs_for
 
 SYSTEM_DIR = Path("/var/lib/evenhand")
-NAME = "evenhand"  # of the superuser and of the database
+NAME = "evenhand"
 
 log = structlog.get_logger()
 
@@ -27,8 +27,7 @@ log = structlog.get_logger()
 class EmbeddedPostgres:
     """A Postgres for the data in `data_dir`, reached through a socket that only its owner may use.
 
-    Start it from a thread that lives as long as the server is needed: on Linux the server shuts down when that thread ends,
-    so that nothing keeps running after a `kill -9` of its starter.
+    Start it from a thread that lives as long as the server is needed: on Linux the server shuts down when that thread ends.
     """
 
     def __init__(self, data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> None:
@@ -41,7 +40,7 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """URL of the server (`postgresql://…`), the same after every restart.
+        """URL of the server, the same after every restart.
 
         Raises:
             SetupError: it was never started, or was stopped.
@@ -51,9 +50,7 @@ class EmbeddedPostgres:
         return _url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
-        """Returns the URL of a server that answers: one already running on this data, else a new one. May be called again.
-
-        Where `data_dir` holds no data yet, an empty database is created, but only if `creates` is set.
+        """Returns the URL of a running or new server; without data an empty database is created if `creates` is set. May be called again.
 
         Raises:
             SetupError: there is no data and none is to be created, or the folder, the account or the programs do not allow it, or the
@@ -85,12 +82,12 @@ class EmbeddedPostgres:
         return self.url
 
     def is_running(self) -> bool:
-        """Returns whether the server's process lives; it may still be starting or recovering."""
+        """Returns whether the server's process lives; it may still be starting."""
         self._forget_ended()
         return self._place is not None and postmaster_of(self._place.data) is not None
 
     def stop(self) -> None:
-        """Shuts the server down, unless another process uses it too. Open transactions are rolled back."""
+        """Shuts the server down, unless another process uses it too."""
         if self._place is None:
             return
         with one_at_a_time(self._data_dir):
@@ -105,13 +102,13 @@ class EmbeddedPostgres:
         self._place = self._socket_dir = None
 
     def _wait_for_exit(self) -> None:
-        """Waits for our own process, which has ended or is ending: it has freed its memory but not yet its process id."""
+        """Our ended process has freed its memory but not yet its process id."""
         if self._process is not None:
             self._process.wait()
             self._process = None
 
     def _leave_to_others(self) -> None:
-        """Collects the exit status of our own process once its last user, maybe another object of this program, has ended it."""
+        """Collects the exit status once the last user, maybe another object of this program, has ended our process."""
         if self._process is not None:
             threading.Thread(target=self._process.wait, name="evenhand-postgres-exit", daemon=True).start()
             self._process = None
@@ -123,7 +120,7 @@ class EmbeddedPostgres:
 
 @contextlib.contextmanager
 def embedded_postgres(data_dir: Path, *, system_dir: Path = SYSTEM_DIR, creates: bool = True) -> Iterator[str]:
-    """Yields the URL of the server of `data_dir`, which runs for the length of the block.
+    """Yields the URL of the server, which runs for the length of the block.
 
     Raises:
         SetupError: as `EmbeddedPostgres.start`.
@@ -140,7 +137,6 @@ def _url(socket_dir: Path, database: str) -> str:
 
 
 def _find_running(place: Place) -> Postmaster | None:
-    """Returns the server already running on the data, once it answers; None when there is none or it has just shut down."""
     deadline = time.monotonic() + START_SECONDS
     while running := postmaster_of(place.data):
         if running.is_ready:
@@ -157,7 +153,7 @@ def _find_running(place: Place) -> Postmaster | None:
 
 
 def _ensure_database(socket_dir: Path) -> None:
-    """Creates the database. Separate from making the cluster, so that a start interrupted between the two is completed by the next."""
+    """Separate from making the cluster: the next start completes an interrupted one."""
     try:
         with psycopg.connect(_url(socket_dir, "postgres"), autocommit=True) as connection:
             if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [NAME]).fetchone() is None:

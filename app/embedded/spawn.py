@@ -1,4 +1,4 @@
-"""Command lines that tie a program's life to ours. `launch.py` does the work, in the new process."""
+"""Command lines that tie a program's life to ours, by `launch.py`."""
 
 import os
 import signal
@@ -14,8 +14,7 @@ LAUNCHER = Path(__file__).with_name("launch.py")
 def tied_command(command: Sequence[str], death_signal: signal.Signals, account: Account | None = None) -> list[str]:
     """Returns the command line of `command` (its first item a path), which gets `death_signal` when the starting thread ends.
 
-    With `account` it runs as that account, which only root may request. The program takes over the process, so its id and exit
-    status are the program's own.
+    With `account`, which only root may request, it runs as that. Process id and exit status are the program's own.
     """
     who = "-" if account is None else f"{account.uid}:{account.gid}"
     return [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), str(int(death_signal)), who, *command]
