@@ -1,7 +1,6 @@
-"""The model's answers to copies of records in files, kept as Parquet by record id, attribute and model revision.
+"""The model's answers to copies of records in files, kept as Parquet.
 
-Each page of answers is a file of its own, written under another name first: a reader never sees half of one, and a check that ends
-early has lost nothing.
+Each page is a file, written under another name first: a check that ends early has lost nothing.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ from ..records.cells import format_value
 from ..store.records.counterfactuals import TargetKey
 
 OWN_FOLDER = "_evenhand"
-"""Folder of the answers in that of the payload table; engines take no name that begins with `_` for data."""
+"""Engines take no name that begins with `_` for data."""
 
 _SCHEMA = {
     "record_id": pa.string(),
@@ -38,16 +37,13 @@ _READ = ["record_id", "draw", "outcome", "probability"]
 
 
 class KeptAnswers:
-    """The answers of one deployment below a folder, which is made when the first are kept."""
+    """The answers of one deployment below a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def read(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Returns the kept answers to copies of these records into the target, one for each draw.
-
-        Columns: record_id, outcome and probability (JSON texts).
-        """
+        """Returns the kept answers to copies of these records, one for each draw: record_id, outcome and probability (JSON texts)."""
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
@@ -57,9 +53,9 @@ class KeptAnswers:
                 rows = self._read_rows(key, pc.field("record_id").isin(ids))
                 break
             except FileNotFoundError:
-                # Another check has just put several files together in one.
+                # Another check has just merged it.
                 continue
-        # Two checks may have asked for the same copy at the same time: the first answer counts.
+        # Two checks may have asked for the same copy: the first answer counts.
         once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate([("outcome", "first"), ("probability", "first")])
         names = ["record_id", "draw", "outcome_first", "probability_first"]
         return once.select(names).rename_columns([name.removesuffix("_first") for name in names])
@@ -83,7 +79,7 @@ class KeptAnswers:
         return self._write(self._of(key), pa.table(rows, pa.schema(_SCHEMA)))
 
     def merge(self, files: Sequence[Path]) -> None:
-        """Replaces the files by one for each kind of copy: fewer files are read faster.
+        """Replaces the files by one for each kind of copy.
 
         Raises:
             SetupError: the folder cannot be written to.
@@ -96,7 +92,7 @@ class KeptAnswers:
                 continue
             self._write(folder, pa.concat_tables([pq.ParquetFile(file).read() for file in mine]))
             for file in mine:
-                # One that cannot be removed does no harm: its answers are there twice.
+                # One that stays does no harm: its answers are there twice.
                 with suppress(OSError):
                     file.unlink()
 
@@ -111,7 +107,7 @@ class KeptAnswers:
             raise SetupError(f"The model's answers cannot be kept in {self.folder}: {error}. Let the worker write there.") from error
 
     def _read_rows(self, key: TargetKey, wanted: pc.Expression) -> pa.Table:
-        """Returns the wanted rows of the files that are there now, also those that are there twice."""
+        """Returns rows, maybe twice."""
         found = sorted(self._of(key).glob("*.parquet"))
         if not found:
             return pa.table({name: pa.array([], _SCHEMA[name]) for name in _READ})
@@ -120,6 +116,6 @@ class KeptAnswers:
         return ds.dataset(found, format="parquet").to_table(filter=wanted, columns=_READ)
 
     def _of(self, key: TargetKey) -> Path:
-        # A digest, because names of columns and values may hold any character.
+        # Names and values may hold any character.
         digest = hashlib.blake2b(msgspec.json.encode(asdict(key)), digest_size=16).hexdigest()
         return self.folder / digest

@@ -1,4 +1,4 @@
-"""Delta tables, as the dataset of deltalake: the files of the newest version, with what its log says of their rows."""
+"""Delta tables, as the dataset of deltalake."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 MAPPING = "delta.columnMapping.mode"
-"""Property of tables whose files may name columns otherwise. deltalake refuses it, but not in tables of the second protocol."""
+"""Files of such tables may name columns otherwise."""
 
 
 def open_delta(location: str, field: str) -> "Dataset":

@@ -1,7 +1,4 @@
-"""Engines that run a task on each piece of a table: in this process, or on the executors of a Spark cluster.
-
-A task takes a piece as bytes and answers bytes, so it is the same code wherever it runs.
-"""
+"""Engines that run a task on each piece of a table. A task takes and answers bytes, so it is the same code wherever it runs."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -12,38 +9,33 @@ from typing import Protocol, TypeAlias
 from ..errors import SetupError
 
 Task: TypeAlias = Callable[[bytes], bytes]
-"""Work on one piece. Pickled for Spark, so it holds values and no open file or connection."""
+"""Pickled for Spark: holds no open file or connection."""
 
 Done: TypeAlias = Callable[[int], None]
-"""Called with the number of pieces that are done, about once a second at least; what it raises ends the run."""
+"""Called with the number of finished pieces, about once a second; what it raises ends the run."""
 
 POLL_SECONDS = 1.0
-"""Max pause between two calls of `Done` [s]."""
 
 
 class EngineName(StrEnum):
-    """The engines by the names that the operator's setting has."""
+    """Engines by their names in the settings."""
 
     LOCAL = "local"
     SPARK = "spark"
 
 
 class Engine(Protocol):
-    """Runs tasks. `slots` is the number of pieces that are worked on at the same time, `is_apart` whether on other machines."""
+    """Runs tasks. `slots`: pieces at the same time; `is_apart`: on other machines."""
 
     slots: int
     is_apart: bool
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Yields the answer to each piece, in any order.
-
-        Raises:
-            EvenhandError: the error that the task raised.
-        """
+        """Yields the answer to each piece, in any order. Raises the error that the task raised."""
 
 
 class LocalEngine:
-    """Works in this process, on as many pieces at a time as it may use processors."""
+    """Works in this process, on as many pieces at a time as there are processors."""
 
     is_apart = False
 
@@ -52,12 +44,12 @@ class LocalEngine:
         self.slots = slots or allowed
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Yields the answers as they come; pieces that have not begun when the run ends early are dropped."""
+        """Yields the answers as they come."""
         waiting, running, ended = iter(pieces), set[Future[bytes]](), 0
         with ThreadPoolExecutor(self.slots, thread_name_prefix="pieces") as pool:
             try:
                 while True:
-                    # Not all at once: answers that nobody has read would pile up in memory.
+                    # Not all at once: unread answers would pile up in memory.
                     for piece in waiting:
                         running.add(pool.submit(task, piece))
                         if len(running) > self.slots:
@@ -75,7 +67,7 @@ class LocalEngine:
 
 
 def open_engine(name: str, spark_url: str = "") -> Engine:
-    """Returns the engine of that name; `spark_url` is the address of a Spark Connect server or of a master.
+    """Returns the engine; `spark_url` is the address of a Spark Connect server or of a master.
 
     Raises:
         SetupError: there is no such engine, or it needs a package that is not installed.

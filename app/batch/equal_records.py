@@ -1,21 +1,17 @@
-"""Equal records of a batch once, with how many they are: what is the same of each is then computed once."""
+"""Equal records of a batch once, with how many they are."""
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 MAX_KINDS = 2**20
-"""Max combinations of distinct values that are counted; a batch with more is read record by record."""
+"""Max combinations that are counted."""
 
 
 def merge_equal(rows: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Returns the distinct rows of columns that are codes with distinct values, as plain columns, and how many records each row is.
-
-    Where there could be more of them than `MAX_KINDS`, each record is a row of its own.
-    """
+    """Returns the distinct rows of coded columns, and how many records each is; each record if there could be more than `MAX_KINDS`."""
     coded = [column.combine_chunks() for column in rows.columns]
     coded = [pa.concat_arrays(one.chunks) if isinstance(one, pa.ChunkedArray) else one for one in coded]
-    # One place more for records without a value.
     sizes = [len(one.dictionary) + 1 for one in coded]
     if np.prod([float(size) for size in sizes]) > MAX_KINDS:
         return pa.table({name: one.dictionary_decode() for name, one in zip(rows.column_names, coded, strict=True)}), np.ones(

@@ -1,4 +1,4 @@
-"""Ground-truth labels in files, each joined to its payload record."""
+"""Labels in files, each joined to its payload record."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,11 +20,11 @@ from .table_files import WHOLE, TableFiles, TablePart, has_id
 MICROSECOND = timedelta(microseconds=1)
 
 ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1, tzinfo=UTC))
-"""Every time of a row; one in nanoseconds ends in 2262."""
+"""Every time in nanoseconds."""
 
 
 class FeedbackFiles:
-    """The feedback table of a deployment, or a part of its files, as it is now.
+    """The feedback table of a deployment, or a part of its files.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
@@ -37,23 +37,22 @@ class FeedbackFiles:
         self.files.require_columns(named, time="observed_at")
 
     def newest_of(self, batch: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest labels of a batch's records, all of which were scored in the span, whenever these were observed."""
+        """Returns the newest labels of a batch's records, all scored in the span."""
         later = Span(start=span.start, end=ALL_TIMES.end)
         return self._join(self._read(later, limit, batch.ids(span)), batch, query, span)
 
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels observed in the span whose records were scored before its end, newest first.
 
-        Columns: feedback_id, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 …. Of several labels
-        of one record, the first of the span counts.
+        Columns: feedback_id, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 …. Of several labels of
+        one record, the first of the span counts.
         """
         return self._join(self._read(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end))
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
-        """Returns those of the records that have a label which was there within the horizon, with one more column: label (JSON text).
+        """Returns the records with a label that was there within the horizon, with one more column: label (JSON text).
 
-        Of several labels of one record, the first counts; one from before the record's hour is none of it. `records` have logged_at,
-        record_id and more.
+        Of several labels, the first counts; one from before the record's hour is none of it.
         """
         times = pc.min_max(records["logged_at"]).as_py()
         if times["min"] is None:
@@ -69,10 +68,9 @@ class FeedbackFiles:
         return keep_first(joined, record="record_id").drop_columns(["usable_at"])
 
     def _join(self, labels: pa.Table, payload: PayloadFiles, query: WindowQuery, scored: Span) -> pa.Table:
-        """Returns the labels that have a record scored in that span."""
         ids = labels["feedback_id"].combine_chunks()
         found = list(payload.batches(query, scored, ids)) if len(ids) else []
-        # An empty span has the columns and no record.
+        # Columns of an empty span.
         records = pa.concat_tables(found) if found else payload.newest(query, Span(start=scored.end, end=scored.end), 1)
         place_of = {record: place for place, record in enumerate(records["record_id"].to_pylist())}
         places = pa.array([place_of.get(one) for one in ids.to_pylist()], pa.int64())
@@ -88,13 +86,12 @@ class FeedbackFiles:
         kept = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()})]
         for rows in self._batches(span, records):
             kept.append(rows)
-            # Cut from time to time, so that memory follows the limit and not the files.
+            # Memory follows the limit and not the files.
             if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
                 kept = [cut_to_newest([keep_first(pa.concat_tables(kept))], limit, time="usable_at", record="feedback_id")]
         return cut_to_newest([keep_first(pa.concat_tables(kept))], limit, time="usable_at", record="feedback_id")
 
     def _batches(self, span: Span, records: pa.Array | None) -> Iterator[pa.Table]:
-        """Yields the labels that were observed in the span, a batch at a time; of these records only, if given."""
         columns = self._columns
         only = None if records is None else has_id(columns.id, records)
         for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span, only):
@@ -106,7 +103,7 @@ _LABELS = {"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()}
 
 
 def keep_first(labels: pa.Table, *, record: str = "feedback_id") -> pa.Table:
-    """Returns the first label of each record by `usable_at`, and of several at one time the one that sorts first, ordered by record."""
+    """Returns the first label of each record by `usable_at`, then by sort order, ordered by record."""
     ordered = labels.sort_by([(record, "ascending"), ("usable_at", "ascending"), ("label", "ascending")])
     coded = ordered[record].combine_chunks().dictionary_encode().indices.to_numpy()
     return ordered.take(pa.array(np.unique(coded, return_index=True)[1]))

@@ -1,4 +1,4 @@
-"""Flags of records in files, kept as Parquet next to these: one file for each span or batch, replaced when it is checked again."""
+"""Flags of records in files, as Parquet next to these: one file for each span or batch."""
 
 import hashlib
 import secrets
@@ -14,7 +14,6 @@ from ..errors import SetupError
 from .payload_files import TIMES
 
 FOLDER = "flagged"
-"""Folder of the flags in that of the answers."""
 
 FLAGS = pa.schema(
     {
@@ -30,23 +29,22 @@ FLAGS = pa.schema(
         "check_id": pa.string(),
     }
 )
-"""Columns of the files; the members of a flagged record in the API have the same names."""
 
 _MOMENT = "%Y-%m-%dT%H%M%SZ"
 
 _MOST_CHARACTERS = 200
-"""Max length of a file's name, before its suffix; longer ones end in a digest."""
+"""Longer names end in a digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlagFile:
-    """The file with the flags of a check, below the folder of the answers."""
+    """The file with the flags of a check."""
 
     path: Path
 
     @classmethod
     def of(cls, folder: Path, check: CheckRun) -> "FlagFile":
-        """Returns the file of the check's batch, or of its span: another check of the same records has the same."""
+        """Returns the file of the check's batch, or of its span."""
         name = f"{check.span.start:{_MOMENT}}_{check.span.end:{_MOMENT}}"
         if check.batch is not None:
             name = f"batch_{quote(check.batch, safe='')}"
@@ -55,7 +53,7 @@ class FlagFile:
         return cls(folder / FOLDER / f"{name}.parquet")
 
     def write(self, flags: pa.Table) -> None:
-        """Replaces the file; a reader never sees half of one.
+        """Replaces the file at once.
 
         Raises:
             SetupError: the folder cannot be written to.
@@ -69,15 +67,15 @@ class FlagFile:
             raise SetupError(f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there.") from error
 
     def delete(self) -> int | None:
-        """Deletes the file, if it is there; returns how many flags it had, or None where its folder is away or cannot be written to."""
-        # The path was read from the database: only what is written here is deleted.
+        """Deletes the file; returns how many flags it had, None where its folder cannot be reached or written to."""
+        # The path was read from the database.
         if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
             return None
         try:
             rows = int(pq.read_metadata(self.path).num_rows)
         except FileNotFoundError:
             return 0
-        except (OSError, pa.ArrowInvalid):  # not whole: it goes all the same
+        except (OSError, pa.ArrowInvalid):
             rows = 0
         try:
             self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Iceberg tables, as the files that pyiceberg plans for the current snapshot."""
+"""Iceberg tables, as the files that pyiceberg plans."""
 
 import re
 from collections import defaultdict
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 METADATA = "metadata"
-"""Folder of a table in which its metadata lies."""
 
 HINT = f"{METADATA}/version-hint.text"
-"""File that names the newest metadata of tables without a catalog."""
+"""Names the newest metadata of tables without a catalog."""
 
 _NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
@@ -49,7 +48,7 @@ def _open(location: str, field: str) -> "Dataset":
     folder = open_folder(location)
 
     class Folder(PyArrowFileIO):
-        """Reads below the table's folder and nowhere else, whatever class the table's own properties name."""
+        """Reads below the table's folder only, whatever class the table's properties name."""
 
         def new_input(self, written: str) -> PyArrowFile:
             return PyArrowFile(written, _path_below(location, written, field), folder)
@@ -69,7 +68,7 @@ def _open(location: str, field: str) -> "Dataset":
 
 
 def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
-    """Returns the name of the newest metadata file: that of the hint, else that with the highest number."""
+    """That of the hint, else that with the highest number."""
     listed = folder.get_file_info(fs.FileSelector(METADATA, allow_not_found=True))
     names = {info.base_name for info in listed if info.is_file}
     if HINT.rpartition("/")[2] in names:
@@ -85,7 +84,7 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
         raise InvalidInput.of(field, f"{location} is no Iceberg table: it has no metadata")
     newest = sorted(by_number[max(by_number)])
     if len(newest) > 1:
-        # Of two writers at the same time, only a catalog knows which of them won.
+        # Only a catalog knows which of two writers won.
         both = " and ".join(newest)
         raise InvalidInput.of(
             field, f"{location} has two newest metadata files, {both}; write to the table once more, or remove the unused one"
@@ -94,7 +93,7 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
 
 
 def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noqa: ANN401 - a list of pyiceberg's
-    """Raises if a column was renamed: older files have it under its old name."""
+    """Older files have a renamed column under its old name."""
     names: dict[int, set[str]] = defaultdict(set)
     for schema in schemas:
         for column in schema.fields:
@@ -107,7 +106,6 @@ def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noq
 
 
 def _path_below(location: str, written: str, field: str) -> str:
-    """Returns the path of a file below the table's folder, as its metadata names it."""
     path = written
     if not is_in_store(location) and written.startswith("file:"):
         path = unquote(re.sub("^file:(//)?", "", written))

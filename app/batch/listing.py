@@ -1,4 +1,4 @@
-"""The listed files of a table with the span of their rows, so that a file that comes or changes later is noticed."""
+"""Listed files of a table with the span of their rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ HOURS = pa.timestamp("s", "UTC")
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Files of one table since it was listed before: those that came or changed, and those that are not there any more, as they were."""
+    """Files of one table that came or changed since the last listing, and those that are gone."""
 
     new: tuple[FileSpan, ...]
     replaced: tuple[FileSpan, ...]
@@ -30,9 +30,7 @@ class Changes:
 
 
 def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, known: Mapping[str, FileSpan]) -> Changes:
-    """Returns the changes of the table's files since `known` (by path), reading the footers of those that came or changed.
-
-    A file that cannot be read yet, because it is being written, is left for the next listing.
+    """Returns the changes since `known` (by path). A file that cannot be read yet is left for the next listing.
 
     Raises:
         InvalidInput: the location is not allowed, or there is no folder.
@@ -55,7 +53,7 @@ def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], sid
 
 
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
-    """Returns the hours before that moment in which the payload file has rows; none if it cannot be read any more."""
+    """Returns the hours before that moment in which the file has rows; none if it cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
     found: set[datetime] = set()
@@ -64,12 +62,12 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
             for rows in opened.iter_batches(columns=[table.columns.scored_at]):
                 found.update(pc.unique(pc.floor_temporal(rows.column(0), unit="hour").cast(HOURS)).drop_null().to_pylist())
     except (OSError, pa.ArrowInvalid):
-        return set()  # the next listing notices that it has changed or is gone
+        return set()  # the next listing notices
     return {hour for hour in found if hour < before}
 
 
 def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
-    """Returns the oldest and the newest time in a file of the table, from its footer where that has them.
+    """Returns the oldest and the newest time in a file, from its footer where that has them.
 
     Raises:
         OSError, pa.ArrowInvalid: the file cannot be read.
@@ -83,7 +81,7 @@ def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime 
         bounds: list[datetime] = []
         for no in range(opened.num_row_groups):
             group = opened.metadata.row_group(no)
-            # By name: a nested column takes several places in a row group.
+            # By name: a nested column takes several places.
             of_time = next(column for column in map(group.column, range(group.num_columns)) if column.path_in_schema == time)
             if of_time.is_stats_set and of_time.statistics.has_min_max:
                 bounds += [of_time.statistics.min, of_time.statistics.max]

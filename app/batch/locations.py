@@ -1,4 +1,4 @@
-"""Where tables may lie: only within folders and prefixes of object stores that the operator allows, whatever links lie in folders."""
+"""Where tables may lie: only within folders and prefixes that the operator allows, whatever links lie there."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 Root: TypeAlias = Path | str
-"""A folder, or the address of one in an object store, such as `s3://bank/scores`."""
+"""A folder, or an address such as `s3://bank/scores`."""
 
 SUFFIX = ".parquet"
 
 PAGE = 1000
-"""Min number of objects that a store lists in several pages, so that the first may be out of date when the last comes."""
+"""Min objects that a store lists in several pages."""
 
 LISTINGS = 5
 """Max listings of a folder that changes meanwhile."""
 
 _ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+(?:@[\w.-]+)?)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
-"""An address without what its readers would decode, or take for settings."""
+"""Without what readers would decode, or take for settings."""
 
 _LOGS = {TableFormat.DELTA: open_delta, TableFormat.ICEBERG: open_iceberg}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ListedFile:
-    """A file of a table: its path below the table's folder, its size, and when it was last changed [ns since 1970]."""
+    """Path below the table's folder, size, and time of the last change [ns since 1970]."""
 
     path: str
     bytes: int
@@ -46,9 +46,9 @@ class ListedFile:
 
 
 def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[FieldProblem]:
-    """Returns why the table cannot be read there; empty if it may be. Whether the folder is there does not matter: it may come later.
+    """Returns why the table cannot be read there. The folder may come later.
 
-    `side` is the member of the deployment that names the table: `payload` or `feedback`.
+    `side` is the deployment's member: `payload` or `feedback`.
     """
     if table.format is TableFormat.JDBC:
         return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
@@ -64,17 +64,15 @@ def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Root]
         return [FieldProblem(field, f"must be the whole path of a folder, such as /lake/scores, or an address that begins with {STORES}")]
     else:
         is_allowed = _is_within(Path(location), roots)
-    # The problem does not say whether the folder exists: a caller must not learn about other files of the machine.
+    # Says nothing of the folder's existence: a caller must not learn about other files.
     return [] if is_allowed else [FieldProblem(field, "is not within the folders that the operator allows (EVENHAND_TABLE_ROOTS)")]
 
 
 def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[ListedFile]:
-    """Returns the table's files by path. Names that begin with `.` or `_` are left out, as engines write unfinished files there.
-
-    Of a table with a log only those that its newest version names.
+    """Returns the table's files by path, without names that begin with `.` or `_`; of a table with a log those of its newest version.
 
     Raises:
-        InvalidInput: the table cannot be read there, the location is not a folder, or holds a link that leads out of the allowed folders.
+        InvalidInput: the location is not allowed or not a folder, or holds a link that leads out of the allowed folders.
     """
     return list_table(table, roots, side)[0]
 
@@ -94,7 +92,7 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
     if is_folder and not Path(location).is_dir():
         raise InvalidInput.of(field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment")
     open_log = _LOGS.get(table.format)
-    # Before the listing, which then has every file that the log names.
+    # Before the listing, which then has every file of the log.
     logged = None if open_log is None else open_log(location, field)
     named = None if logged is None else {fragment.path for fragment in logged.get_fragments()}
     is_wanted = _is_data if named is None else named.__contains__
@@ -107,14 +105,14 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
     for path in sorted((named or set()) - {file.path for file in listed}):
         raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
     for file in listed if is_folder else []:
-        # Checked for each file: a link in an allowed folder may lead to any file that the worker can read.
+        # For each file: a link in an allowed folder may lead to any file.
         if not _is_within(Path(location) / file.path, roots):
             raise InvalidInput.of(field, f"{file.path} in {location} is a link to a file outside the folders that the operator allows")
     return listed, logged
 
 
 def batch_of(path: str, partition_by: str | None) -> str | None:
-    """Returns the value of the partition in a file's path, as in `day=2026-07-01/part-0.parquet`; None where it has none."""
+    """Returns the value of the partition in a path, as in `day=2026-07-01/part-0.parquet`."""
     parts = (part.partition("=") for part in Path(path).parts[:-1])
     return next((unquote(value) for name, is_pair, value in parts if is_pair and unquote(name) == partition_by), None)
 
@@ -127,16 +125,13 @@ def _list_folder(folder: Path, is_wanted: Callable[[str], bool]) -> Iterator[Lis
     for file in folder.rglob("*"):
         path = file.relative_to(folder).as_posix()
         if is_wanted(path) and file.is_file():
-            with suppress(FileNotFoundError):  # it has just gone
+            with suppress(FileNotFoundError):
                 status = file.stat()
                 yield ListedFile(path, status.st_size, status.st_mtime_ns)
 
 
 def _list_store(location: str, is_wanted: Callable[[str], bool], field: str) -> list[ListedFile]:
-    """Returns the folder's objects that are wanted, all of which were there at one moment.
-
-    A store lists many objects a page at a time: what came and went between two pages would be counted twice, or not at all.
-    """
+    """A store lists in pages: changes between two would be counted twice, or not at all."""
     listed: list[ListedFile] = []
     for _ in range(LISTINGS):
         infos = open_folder(location).get_file_info(fs.FileSelector("", recursive=True))
@@ -151,5 +146,5 @@ def _is_within(path: Path, roots: Sequence[Root]) -> bool:
     try:
         resolved = path.resolve()
         return any(resolved.is_relative_to(root.resolve()) for root in roots if isinstance(root, Path))
-    except (OSError, RuntimeError):  # a loop of links
+    except (OSError, RuntimeError):
         return False

@@ -1,4 +1,4 @@
-"""The files that Evenhand writes about records that lie elsewhere: kept answers and flags. Nothing else is ever deleted."""
+"""Files that Evenhand writes about records that lie elsewhere. Nothing else is ever deleted."""
 
 import re
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ from .locations import SUFFIX, Root, location_problems
 from .stores import is_in_store
 
 _KIND = re.compile(r"[0-9a-f]{32}")
-"""Name of a folder of answers to one kind of copy."""
+"""Folder of answers to one kind of copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPlaces:
-    """The operator's folders in which tables may lie, and the one for answers, or None for each table's own."""
+    """The operator's folders for tables, and the one for answers, or None for each table's own."""
 
     roots: tuple[Root, ...] = ()
     answers: Path | None = None
 
     def folder(self, deployment_id: str, payload: PayloadTable) -> Path | None:
-        """Returns the folder of a deployment's files; None where this machine may have none: its table lies where no table may."""
+        """Returns the folder of a deployment's files; None where its table may not lie."""
         if self.answers is None and (is_in_store(payload.location) or location_problems(payload, self.roots, "payload")):
             return None
         return own_folder(deployment_id, payload, self.answers)
@@ -51,9 +51,9 @@ def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) 
 
 
 def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int]:
-    """Deletes files of answers that were kept before that time, at most so many; returns how many files, and how many answers.
+    """Deletes files of answers kept before that time, at most `limit`; returns how many files, and how many answers.
 
-    An answer is asked for after its record was scored, so these are about records that are older still.
+    An answer is newer than its record, so these are about older records.
     """
     files, rows = 0, 0
     for file in _own_files(folder):
@@ -66,14 +66,14 @@ def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int
                 continue
             size = 0 if file.suffix != SUFFIX else _count_rows(file)
             file.unlink()
-        except OSError:  # a check has just merged it, or it cannot be written to: the next run sees it again
+        except OSError:  # the next run sees it again
             continue
         files, rows = files + 1, rows + size
     return files, rows
 
 
 def delete_all(folder: Path) -> int:
-    """Deletes all files of Evenhand in the folder, and what folders are empty then; returns how many files."""
+    """Deletes all files of Evenhand in the folder, and empty folders; returns how many files."""
     deleted = 0
     for file in _own_files(folder):
         try:
@@ -84,7 +84,7 @@ def delete_all(folder: Path) -> int:
     for one in [*_own_folders(folder), folder]:
         try:
             one.rmdir()
-        except OSError:  # somebody else's file is in it, or it is gone
+        except OSError:  # somebody else's file is in it
             continue
     return deleted
 
@@ -105,5 +105,5 @@ def _own_files(folder: Path) -> Iterator[Path]:
 def _count_rows(file: Path) -> int:
     try:
         return int(pq.read_metadata(file).num_rows)
-    except pa.ArrowInvalid:  # not whole: it goes all the same
+    except pa.ArrowInvalid:
         return 0

@@ -1,4 +1,4 @@
-"""Scoring records in files, in the columns in which a check's window has them."""
+"""Scoring records in files, in the columns of a check's window."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ TIMES = pa.timestamp("us", "UTC")
 
 
 class FiledSchema(Protocol):
-    """The members of a deployment that reading its files needs."""
+    """Facts of a deployment that reading its files needs."""
 
     @property
     def schema(self) -> RecordSchema:
@@ -30,11 +30,11 @@ class FiledSchema(Protocol):
 
     @property
     def model_revision(self) -> str:
-        """The revision of records whose table has no column that says it."""
+        """The revision of records whose table has no column for it."""
 
 
 class PayloadForm:
-    """The columns of a deployment's payload table, and the form that a check reads them in. Holds no file, so it can be pickled."""
+    """Columns of a payload table, and the form in which a check reads them. Can be pickled."""
 
     def __init__(self, deployment: FiledSchema, table: PayloadTable) -> None:
         schema = deployment.schema
@@ -44,14 +44,14 @@ class PayloadForm:
         self.stored = table.columns.of_values(self._of_schema)
 
     def wanted(self, query: WindowQuery) -> list[str]:
-        """Returns the table's columns that `as_window` reads but for ids and times."""
+        """Returns the table's columns that `as_window` reads, but for ids and times."""
         columns = self.columns
         wanted = [columns.prediction, *(self.stored[name] for name in query.columns)]
         wanted += [name for name in (columns.label, columns.model_revision) if name is not None]
         return wanted + ([columns.probability] if query.with_probabilities and columns.probability is not None else [])
 
     def as_counted(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Returns model_revision, outcome and value_0 … of the rows, each as codes with their distinct values."""
+        """Returns model_revision, outcome and value_0 …, as codes with their distinct values."""
         columns, size = self.columns, rows.num_rows
         outcome = json_codes(rows[columns.prediction])
         if columns.label is not None:
@@ -65,13 +65,13 @@ class PayloadForm:
         return pa.table(found)
 
     def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Returns the rows in the columns of `newest_payload` of the store, but for their numbers."""
+        """Returns the rows in the columns of the store's `newest_payload`, but for record numbers."""
         counted, columns = self.as_counted(rows, query), self.columns
         found = {
             "logged_at": rows[columns.scored_at].cast(TIMES),
             "record_id": rows[columns.id].cast(pa.string()),
             "model_revision": counted["model_revision"].cast(pa.string()),
-            "sample_rate": pa.nulls(rows.num_rows, pa.float64()),  # files hold every record
+            "sample_rate": pa.nulls(rows.num_rows, pa.float64()),
             "outcome": counted["outcome"].cast(pa.string()),
         }
         if query.with_probabilities:
@@ -84,7 +84,7 @@ class PayloadForm:
 
 
 class PayloadFiles:
-    """The payload table of a deployment, or a part of its files, as it is now.
+    """The payload table of a deployment, or a part of its files.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
@@ -108,10 +108,9 @@ class PayloadFiles:
         self.files.require_columns(named | values, time="scored_at")
 
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
-        """Yields the records of the span, a batch at a time and in no order; of them only those of the `ids`, if given.
+        """Yields the records of the span in no order, of the `ids` only if given.
 
-        Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON texts), value_0 …, as
-        `newest_payload` of the store.
+        Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON texts), value_0 ….
         """
         columns = self._columns
         wanted = [columns.id, columns.scored_at, *self.form.wanted(query)]
@@ -124,24 +123,23 @@ class PayloadFiles:
         kept: list[pa.Table] = []
         for rows in self.batches(query, span):
             kept.append(rows)
-            # Cut now and then, so that memory does not grow with the span.
+            # Memory does not grow with the span.
             if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
                 kept = [cut_to_newest(kept, limit)]
         return cut_to_newest(kept, limit) if kept else self.form.as_window(self._no_rows(query), query)
 
     def newest_before(self, query: WindowQuery, moment: Span, limit: int) -> pa.Table:
-        """Returns the newest records before the end of the span, as `newest`, reading back no further than needed."""
+        """Returns the newest records before the end of the span, reading back no further than needed."""
         reach, end = HOUR, moment.end
         while True:
             start = max(end - reach, moment.start)
             found = self.newest(query, Span(start=start, end=end), limit)
             if found.num_rows >= limit or start == moment.start:
                 return found
-            # Growing steps: few of them reach back over years.
             reach = min(reach * 24, end - moment.start + timedelta(microseconds=1))
 
     def pieces(self, span: Span) -> list[FilePiece]:
-        """Returns the pieces of the table that may have records in the span."""
+        """Returns the pieces that may have records in the span."""
         return self.files.pieces(self._columns.scored_at, span)
 
     def count(self, span: Span) -> int:
@@ -149,17 +147,17 @@ class PayloadFiles:
         return self.files.count(self._columns.scored_at, span)
 
     def earliest(self, span: Span) -> datetime | None:
-        """Returns the time of the first record in the span; None without one."""
+        """Returns the time of the first record in the span."""
         return self.files.earliest(self._columns.scored_at, span)
 
     def ids(self, span: Span) -> pa.Array:
-        """Returns the ids of all records in the span."""
+        """Returns the ids of the records in the span."""
         columns = self._columns
         found = [rows[columns.id].cast(pa.string()) for rows in self.files.read([columns.id], columns.scored_at, span)]
         return pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).combine_chunks()
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
-        """Returns the features (in schema order) of the records of these ids within the span."""
+        """Returns the features (in schema order) of these records within the span."""
         columns, features = self._columns, self._deployment.schema.features
         only = has_id(columns.id, pa.array(ids, pa.string()))
         found: dict[str, list[Scalar | None]] = {}
@@ -173,7 +171,6 @@ class PayloadFiles:
         return found
 
     def _no_rows(self, query: WindowQuery) -> pa.Table:
-        """Returns a table without rows of the types that `as_window` reads."""
         columns = self._columns
         empty = {columns.id: pa.string(), columns.scored_at: TIMES, columns.prediction: pa.string()}
         empty |= {name: pa.string() for name in (columns.label, columns.model_revision) if name is not None}
@@ -183,7 +180,7 @@ class PayloadFiles:
 
 
 def cut_to_newest(parts: Sequence[pa.Table], limit: int, *, time: str = "logged_at", record: str = "record_id") -> pa.Table:
-    """Returns the newest rows of the parts by these columns, newest first."""
+    """Returns the newest rows by these columns, newest first."""
     rows = pa.concat_tables(parts)
     order = pc.sort_indices(rows, sort_keys=[(time, "descending"), (record, "descending")])
     return rows.take(order[:limit])

@@ -1,4 +1,4 @@
-"""Pieces of a table that are read by themselves, wherever an engine works on them: row groups of its files."""
+"""Pieces of a table: row groups of its files."""
 
 import pickle
 from collections.abc import Iterator, Sequence
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 BATCH_ROWS = 131_072
-"""Max rows of a batch: large enough for Arrow's speed, small enough for memory."""
+"""Large enough for Arrow's speed, small enough for memory."""
 
 FOOTERS = 16
-"""Footers that are read at the same time."""
+"""Footers read at the same time."""
 
 
 class FilePiece(msgspec.Struct, frozen=True):
-    """A row group of a file (its path below the table's folder), and the times of its oldest and newest row by its footer.
+    """A row group of a file, and its oldest and newest time by the footer.
 
-    `partition` is what the dataset knows of all rows of the file, pickled: the values of columns that are in its path or in a log.
-    `is_within`: all of its rows lie in the span that is asked for.
+    `partition`: pickled values of columns in the path or a log. `is_within`: all rows lie in the span that is asked for.
     """
 
     file: str
@@ -46,14 +45,14 @@ class FilePiece(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "FilePiece":
-        """Returns the piece that `to_bytes` wrote."""
+        """Returns the piece of `to_bytes`."""
         return msgspec.json.decode(stored, type=cls)
 
 
 def find_pieces(dataset: "ds.Dataset", time: str, span: Span) -> Iterator[FilePiece]:
-    """Yields the pieces that may have rows in the span, by what a log says of the files and by their footers."""
+    """Yields the pieces that may have rows in the span, by a log and by footers."""
     fragments = list(dataset.get_fragments(in_span(dataset.schema, time, span)))
-    # Of an object store each footer takes a request or two.
+    # In an object store each footer takes a request or two.
     with ThreadPoolExecutor(FOOTERS) as pool:
         list(pool.map(lambda fragment: fragment.ensure_complete_metadata(), fragments))
     for fragment in fragments:
@@ -65,13 +64,13 @@ def find_pieces(dataset: "ds.Dataset", time: str, span: Span) -> Iterator[FilePi
             if bounds is None:
                 yield FilePiece(fragment.path, partition, group.id, group.num_rows)
             elif bounds["max"] >= span.start and bounds["min"] < span.end:
-                # A row without a time is in no span, and the bounds say nothing of it.
+                # A row without a time is in no span.
                 is_within = bounds["min"] >= span.start and bounds["max"] < span.end and _has_all(fragment, group.id, time)
                 yield FilePiece(fragment.path, partition, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
 
 
 def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
-    """Returns the condition that the column `time` lies in the span."""
+    """Returns the condition that `time` lies in the span."""
     start, end = (pa.scalar(moment, schema.field(time).type) for moment in (span.start, span.end))
     return (pc.field(time) >= start) & (pc.field(time) < end)
 
@@ -85,17 +84,14 @@ def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) ->
 
 @dataclass(frozen=True, slots=True)
 class PieceReader:
-    """Reads pieces of the table of that schema at that location.
-
-    Columns of text come as codes with their distinct values: they are counted several times faster.
-    """
+    """Reads pieces of a table. Columns of text come as codes: they are counted several times faster."""
 
     schema: pa.Schema
     location: str
     field: str
 
     def read(self, piece: FilePiece, columns: Sequence[str], time: str, span: Span) -> Iterator[pa.Table]:
-        """Yields the piece's rows in the span, a batch at a time.
+        """Yields the piece's rows in the span.
 
         Raises:
             InvalidInput: the file changed or vanished, or cannot be read.

@@ -1,7 +1,6 @@
-"""Works on pieces with the executors of a Spark cluster: Spark hands out the pieces, and each executor calls the same task as `local`.
+"""Works on pieces with the executors of a Spark cluster, which call the same task as `local`.
 
-Spark reads no record itself: the executors read the files with the code of this package, which is sent to them. They need Python with
-this package's dependencies, and the files at the same path.
+Executors read the files with this package, which is sent to them. They need its dependencies, and the files at the same path.
 """
 
 import secrets
@@ -24,20 +23,20 @@ from .engines import POLL_SECONDS, Done, Task
 from .spark_sessions import leave_lost_session, open_session
 
 PARTS_A_SLOT = 4
-"""Max parts of the pieces that a slot works on one after the other."""
+"""Max parts that a slot works on one after the other."""
 
 MOST_WAVES = 10
-"""Max jobs that the pieces of a run are divided into: after each, the progress is known."""
+"""Max jobs of a run: after each, the progress is known."""
 
 _OF_SPARK = (PySparkException, OSError, RuntimeError)
-"""Errors by which Spark says that it cannot work, or is out of reach."""
+"""Spark cannot work, or is out of reach."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class Collected:
-    """Outcome of a job: its answers, or the error that ended it, and the session that it was given to."""
+    """Answers of a job, or the error that ended it, and its session."""
 
     session: SparkSession | None = None
     table: pa.Table | None = None
@@ -45,7 +44,7 @@ class Collected:
 
 
 class SparkEngine:
-    """The executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which needs Java here.
+    """Executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which needs Java here.
 
     Raises:
         SetupError: there is no address, or nothing answers there.
@@ -63,13 +62,13 @@ class SparkEngine:
             raise SetupError(without_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Yields the answers of one wave of pieces after the other. Spark repeats the pieces of an executor that dies.
+        """Yields the answers wave by wave. Spark repeats the pieces of an executor that dies.
 
         Raises:
             EvenhandError: the error that the task raised.
             SetupError: Spark gave up.
         """
-        # Waves, because Spark says nothing of a job's pieces that every kind of its sessions would pass on.
+        # Waves, because Spark does not report a job's progress in all kinds of sessions.
         size = max(self.slots * PARTS_A_SLOT, -(-len(pieces) // MOST_WAVES))
         for start in range(0, len(pieces), size):
             wave = pieces[start : start + size]
@@ -84,7 +83,7 @@ class SparkEngine:
                 yield answer
 
     def count_rows(self, folder: Path, columns: Sequence[str]) -> int:
-        """Returns the number of rows in Parquet files, by Spark's own count of each combination: what this engine is compared with."""
+        """Returns the rows in Parquet files by Spark's own count: what this engine is compared with."""
         counted = open_session(self._url).read.parquet(str(folder)).groupBy(*columns).count().toArrow()
         return int(sum(counted["count"].to_pylist()))
 
@@ -132,7 +131,7 @@ class SparkEngine:
             except BaseException as error:  # noqa: BLE001 - a thread has no caller: `_collect` raises it in the check's own
                 found.error = error
 
-        # In a thread of its own, so that a check that is cancelled or loses its lease ends the work on the executors.
+        # A check that is cancelled ends the work on the executors.
         thread = threading.Thread(target=collect, name=tag, daemon=True)
         thread.start()
         try:
@@ -147,7 +146,7 @@ class SparkEngine:
 
 
 def _load(sent: bytes) -> Task:
-    # Not left to Spark, whose text of a package that is missing is a trace of Java.
+    # Spark's text of a missing package is a trace of Java.
     try:
         task: Task = cloudpickle.loads(sent)
     except ImportError as error:
@@ -161,7 +160,7 @@ def _load(sent: bytes) -> Task:
 
 
 def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
-    # A failure of ours is an answer, because Spark would repeat the piece and give up with a text that nobody can read.
+    # Spark would repeat a failed piece and give up with an unreadable text.
     try:
         answer, failure = task(piece), None
     except EvenhandError as error:
@@ -172,7 +171,7 @@ def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
 def _write_error(error: EvenhandError) -> str:
     problems = [[one.field, one.message] for one in error.problems] if isinstance(error, InvalidInput) else None
     kind = next((kind for kind, found in _KINDS.items() if isinstance(error, found)), "setup")
-    # What is missing or out of reach here is often there for the worker.
+    # The worker may have what is missing here.
     text = f"On an executor of Spark: {error}" if kind == "setup" else str(error)
     return msgspec.json.encode({"kind": kind, "text": text, "problems": problems}).decode()
 
@@ -185,16 +184,16 @@ def _read_error(stored: str) -> EvenhandError:
 
 
 _KINDS: Mapping[str, type[EvenhandError]] = {"down": EndpointDown, "refused": EndpointRefused, "scoring": ScoringFailed}
-"""Failures of a model by the names under which executors send them, the special ones first."""
+"""The special ones first."""
 
 
 def count_slots(session: SparkSession) -> int:
-    """Returns the number of pieces that the session works on at the same time."""
-    # A range has as many partitions as Spark works on at the same time; a Connect server says it in no other way.
+    """Returns the pieces that are worked on at the same time."""
+    # The only way that a Connect server has: a range has as many partitions.
     return max(1, int(session.range(0, 1000).select(spark_partition_id().alias("no")).distinct().count()))
 
 
 def as_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
-    """Returns the pieces as rows, divided among the executors several times, so that one that is slow or dies holds up little."""
+    """Returns the pieces as rows, in several parts for each executor: a slow one holds up little."""
     table = pa.table({"piece": pa.array(pieces, pa.binary())})
     return session.createDataFrame(table).repartition(min(len(pieces), slots * PARTS_A_SLOT))

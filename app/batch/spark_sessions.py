@@ -1,4 +1,4 @@
-"""Sessions of Spark: one for each address in this process, with this package's code on the executors, and a new one after it was lost."""
+"""Sessions of Spark, one for each address, with this package's code on the executors."""
 
 import threading
 import zipfile
@@ -10,18 +10,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 PACKAGE = Path(__file__).resolve().parents[1]
-"""The folder of this package, which is sent to the executors."""
+"""Sent to the executors."""
 
 _LOCK = threading.Lock()
 _OPEN: dict[str, SparkSession] = {}
 
 
 def open_session(url: str) -> SparkSession:
-    """Returns this process's session at the address: the one from before, unless it has ended."""
+    """Returns this process's session at the address; a new one if it has ended."""
     with _LOCK:
         session = _OPEN.get(url)
         if session is not None and _has_ended(session, url):
-            # Spark's own client may hold it still, and would return it.
+            # Spark's own client may hold it still.
             _OPEN.pop(url).stop()
             session = None
         if session is None:
@@ -36,15 +36,15 @@ def open_session(url: str) -> SparkSession:
 
 
 def leave_lost_session(url: str, session: SparkSession, error: BaseException) -> bool:
-    """Returns whether the error says that the session is no more. Then the next call of `open_session` opens another one.
+    """Returns whether the session is no more; then `open_session` opens another.
 
-    A Connect server forgets sessions when it restarts, and those that nobody used for a time, an hour by default.
+    A Connect server forgets sessions when it restarts, or after an hour without use.
     """
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if not _has_ended(session, url) and not (condition or "").startswith("INVALID_HANDLE"):
         return False
     with _LOCK:
-        # Another check may have opened the next one already.
+        # Another check may have opened the next one.
         if _OPEN.get(url) is session:
             _OPEN.pop(url).stop()
     return True
@@ -61,13 +61,13 @@ def _has_ended(session: SparkSession, url: str) -> bool:
     try:
         return bool(context.sc().isStopped())
     except (Py4JError, OSError):
-        # Java itself is gone. Spark starts it once for each process, so no other session can be opened here.
+        # Java is gone, and Spark starts it once for each process.
         return False
 
 
 @cache
 def _zip_package() -> Path:
-    # Once for each process: Spark refuses other content, and another path, of a file that it has by name. An upgrade changes the content.
+    # Once for each process: Spark refuses other content of a file of that name. An upgrade changes it.
     target = Path(mkdtemp(prefix="evenhand-spark-")) / "evenhand.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(PACKAGE.rglob("*.py")):

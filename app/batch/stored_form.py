@@ -1,4 +1,4 @@
-"""Columns of files in the form in which Evenhand stores values: float64 or text, JSON texts of answers, and cells for a model."""
+"""Columns of files in the form in which Evenhand stores values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ ARROW_TYPES = {
 
 
 def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
-    """Returns a column in the Arrow type of its schema's type; NaN is a missing value.
+    """Returns a column in the type of its schema; NaN is a missing value.
 
     Raises:
         InvalidInput: the file has values of another type.
@@ -30,7 +30,7 @@ def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
 
 def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
     wanted, found = ARROW_TYPES[column.type], array.type
-    # Arrow would parse "12" as a number and print 12 as a text; ingestion accepts neither.
+    # Arrow would turn "12" into a number and 12 into a text; ingestion accepts neither.
     fits = {
         FieldType.STRING: pa.types.is_string(found) or pa.types.is_large_string(found),
         FieldType.INTEGER: pa.types.is_integer(found) or pa.types.is_floating(found),
@@ -48,7 +48,7 @@ def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
 
 
 def _is_zero_or_one(array: pa.Array) -> bool:
-    """Returns whether these are integers as exports of databases without a type for booleans have them."""
+    """Booleans in exports of databases without such a type."""
     if not pa.types.is_integer(array.type):
         return False
     bounds = pc.min_max(array).as_py()
@@ -56,9 +56,7 @@ def _is_zero_or_one(array: pa.Array) -> bool:
 
 
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
-    """Returns a feature or meta field as a check reads it from Postgres: float64 for a numeric column, else text.
-
-    `coded`: as codes with their distinct values, of which few need to be converted, however many records there are.
+    """Returns a feature or meta field: float64 for a numeric column, else text; `coded`: as codes, of which few need converting.
 
     Raises:
         InvalidInput: the file has values of another type.
@@ -77,7 +75,7 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
 
 
 def json_texts(values: pa.ChunkedArray) -> pa.Array:
-    """Returns answers or labels as JSON texts, null where one is missing or NaN.
+    """Returns answers or labels as JSON texts, null where missing or NaN.
 
     Raises:
         InvalidInput: they are neither text, numbers nor booleans.
@@ -86,10 +84,10 @@ def json_texts(values: pa.ChunkedArray) -> pa.Array:
 
 
 def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
-    """Returns what `json_texts` returns, as codes with their distinct texts: few answers are spelled, however many records there are.
+    """Returns `json_texts` as codes.
 
     Raises:
-        InvalidInput: they are neither text, numbers nor booleans.
+        InvalidInput: as `json_texts`.
     """
     array = _one_array(values)
     codes = array if pa.types.is_dictionary(array.type) else _drop_nan(array).dictionary_encode()
@@ -98,7 +96,7 @@ def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def text_codes(values: pa.ChunkedArray, absent: str) -> pa.DictionaryArray:
-    """Returns a column as text, in codes with their distinct values; `absent` where there is none."""
+    """Returns a column as coded text; `absent` where there is none."""
     codes = _one_array(values)
     if pa.types.is_dictionary(codes.type) and not codes.null_count:
         return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(pa.string()))
@@ -118,7 +116,7 @@ def _json_of_each(array: pa.Array) -> pa.Array:
 
 
 def probability_texts(values: pa.ChunkedArray) -> pa.Array:
-    """Returns probabilities, numbers or lists of them, as JSON texts.
+    """Returns probabilities, numbers or lists, as JSON texts.
 
     Raises:
         InvalidInput: they are neither.
@@ -155,6 +153,5 @@ def _drop_nan(array: pa.Array) -> pa.Array:
 
 
 def _spell_each(array: pa.Array, spell: Callable[[Any], str]) -> pa.Array:
-    # Each distinct value once: a column of classes has few.
     encoded = array.dictionary_encode()
     return pa.array([spell(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)

@@ -1,4 +1,4 @@
-"""Folders of object stores and of this machine as file systems of PyArrow. Who may read a store is said by its vendor's variables."""
+"""Folders of object stores and of this machine as PyArrow's file systems. A vendor's variables hold the credentials."""
 
 import os
 import re
@@ -12,16 +12,16 @@ from ..telemetry.secrets import without_secrets
 STORES = "s3://, gs:// or abfs://"
 
 PATIENCE_SECONDS = 30
-"""Max time for which a request to Google is repeated [s]; Arrow's own is a quarter of an hour."""
+"""Max seconds for which a request to Google is repeated; Arrow's own is a quarter of an hour."""
 
 
 def is_in_store(location: str) -> bool:
-    """Returns whether this is an address in an object store, and no folder of this machine."""
+    """Returns whether this is an address in an object store."""
     return "://" in location
 
 
 def open_folder(location: str) -> fs.FileSystem:
-    """Returns the folder as a file system of its own, in which paths are below the folder."""
+    """Returns a file system whose paths are below the folder."""
     if not is_in_store(location):
         return fs.SubTreeFileSystem(location, fs.LocalFileSystem())
     address = urlsplit(location)
@@ -32,13 +32,13 @@ def open_folder(location: str) -> fs.FileSystem:
 @cache
 def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
     if scheme in {"s3", "gs"}:
-        # By address: so Arrow finds the region of the bucket, and reads the variable of another server.
+        # By address: so Arrow finds the bucket's region, and reads the variable of another server.
         patience = f"?retry_limit_seconds={PATIENCE_SECONDS}" if scheme == "gs" else ""
         return fs.FileSystem.from_uri(f"{scheme}://{container}{patience}")[0]
-    # Of the variables of Azure, Arrow reads those of identities. These are of those that deltalake reads.
+    # Of Azure's variables, Arrow reads those of identities; deltalake reads these, too.
     options = {"account_key": os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")}
     if token := os.environ.get("AZURE_STORAGE_SAS_TOKEN"):
-        options["sas_token"] = f"?{token.removeprefix('?')}"  # Arrow adds it to the address as it is
+        options["sas_token"] = f"?{token.removeprefix('?')}"  # added to the address as it is
     endpoint = urlsplit(os.environ.get("AZURE_STORAGE_ENDPOINT", ""))
     for service in ("blob", "dfs"):
         options |= {f"{service}_storage_authority": endpoint.netloc, f"{service}_storage_scheme": endpoint.scheme}
@@ -47,5 +47,5 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 
 def text_of(error: Exception) -> str:
-    """Returns what a library says of an error in one line, without secrets; deltalake writes several, in colours."""
+    """Returns a library's message in one line, without secrets."""
     return without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split()))

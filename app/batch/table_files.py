@@ -1,4 +1,4 @@
-"""The files of one table as batches of rows within a span; never more than a few batches are in memory."""
+"""Files of one table as batches of rows within a span; few are in memory."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 READAHEAD = 2
-"""Batches and files that are read ahead; Arrow's own default holds hundreds of megabytes."""
+"""Arrow's own default holds hundreds of megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """A part of a table's files: those of the partition `batch`, and of the paths `only`, if given."""
+    """A part of a table's files: of the partition `batch`, of the paths `only`."""
 
     batch: str | None = None
     only: Collection[str] | None = None
@@ -35,7 +35,7 @@ WHOLE = TablePart()
 
 
 class TableFiles:
-    """The files of a table, or of a part of it, as they are listed now.
+    """The files of a table, or of a part of it, as listed now.
 
     Raises:
         InvalidInput: the location is not allowed or is not a folder, or a file is not Parquet.
@@ -48,7 +48,7 @@ class TableFiles:
         listed = listed if part.only is None else [file for file in listed if file.path in part.only]
         self.files = [file for file in listed if part.batch is None or batch_of(file.path, table.partition_by) == part.batch]
         self._dataset: Dataset | None = None
-        # An empty file is still being written, unless a log says that it is whole.
+        # An empty file is being written, unless a log says that it is whole.
         paths = [file.path for file in self.files if file.bytes or logged is not None]
         if not paths:
             return
@@ -66,7 +66,7 @@ class TableFiles:
             raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {text_of(error)}") from error
 
     def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
-        """Returns if the table has the columns `names` by what they are for; `time` is one of these.
+        """Requires the columns `names` by what they are for; `time` is one of these.
 
         Raises:
             InvalidInput: a column is missing, or the one of `time` holds no timestamps with a time zone.
@@ -78,11 +78,11 @@ class TableFiles:
                 raise InvalidInput.of(f"{self._field}.columns.{part}", f"the table at {self._location} has no column {name!r}")
         kind = self._dataset.schema.field(names[time]).type
         if not pa.types.is_timestamp(kind) or kind.tz is None:
-            # A timestamp without a zone would be in another hour on another machine.
+            # It would be in another hour on another machine.
             raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
 
     def read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
-        """Yields the rows whose time lies in the span, a batch at a time; of these only those that fit `only`, if given.
+        """Yields the rows whose time lies in the span, of those only what fits `only`.
 
         Raises:
             InvalidInput: a file changed or vanished while it was read, or cannot be read.
@@ -102,11 +102,11 @@ class TableFiles:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
-            # By turns: a damaged file, columns of other types than the first file has, an encoding that Arrow lacks, a file that vanished.
+            # A damaged file, other types than in the first file, an unknown encoding, a file that vanished.
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
 
     def pieces(self, time: str, span: Span) -> list[FilePiece]:
-        """Returns the pieces that may have rows whose time lies in the span.
+        """Returns the pieces that may have rows in the span.
 
         Raises:
             InvalidInput: a file cannot be read.
@@ -121,7 +121,7 @@ class TableFiles:
         return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._location, self._field)
 
     def count(self, time: str, span: Span) -> int:
-        """Returns the number of rows in the span, by the footers of the files as far as they say it.
+        """Returns the number of rows in the span, by footers where these say it.
 
         Raises:
             InvalidInput: a file cannot be read.
@@ -131,7 +131,7 @@ class TableFiles:
         return sum(piece.rows for piece in found if piece.is_within) + sum(read)
 
     def earliest(self, time: str, span: Span) -> datetime | None:
-        """Returns the earliest time within the span of all rows; None without a row.
+        """Returns the earliest time within the span.
 
         Raises:
             InvalidInput: a file cannot be read.
@@ -147,15 +147,12 @@ class TableFiles:
 
 
 def has_id(column: str, ids: pa.Array) -> pc.Expression:
-    """Returns the condition that the column, spelled as text, is one of the ids."""
+    """Returns the condition that the column, as text, is one of the ids."""
     return pc.field(column).cast(pa.string()).isin(ids)
 
 
 def _find_types(opened: "Dataset") -> pa.Schema:
-    """Returns the schema of the first file; a column that has only missing values there has the type that a later file gives it.
-
-    Writers store such a column without a type, and no value of a later file could be read as that.
-    """
+    """A column of only missing values has no type in a file: a later file gives it."""
     schema = opened.schema
     for fragment in opened.get_fragments():
         untyped = [place for place, column in enumerate(schema) if pa.types.is_null(column.type)]
