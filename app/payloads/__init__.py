@@ -1,1 +1,1 @@
-"""Payload formats, one module each: requests, answers and logged pairs, read and written. Checks no value against a schema."""
+"""Payload formats: requests, answers and logged pairs. Checks no value against a schema."""

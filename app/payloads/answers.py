@@ -1,4 +1,4 @@
-"""Reads predictions from the columns of a model's answer, each value checked. Knows no wire format."""
+"""Predictions from the columns of a model's answer."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,7 +25,7 @@ _JSON_NAMES = {type(None): "null", list: "an array", dict: "an object", str: "te
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's whole answer: its own columns, echoed inputs included, and the outputs read from them. Position i is row i."""
+    """A model's answer: its columns, echoed inputs included, and the outputs. Position i is row i."""
 
     fields: list[str]
     rows: list[list[Any]]
@@ -33,7 +33,7 @@ class Answer:
 
 
 def locate(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
-    """Returns the positions of the outputs among the answer's named columns; every configured output must be there.
+    """Returns the positions of the outputs, all of which must be there.
 
     Raises:
         ScoringFailed: a column is missing, or cannot be distinguished from another.
@@ -49,17 +49,13 @@ def locate(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
 
 
 def require_rows(found: int, expected: int) -> None:
-    """Refuses an answer of another length than the page.
-
-    Raises:
-        ScoringFailed: `found` is not `expected`.
-    """
+    """Raises ScoringFailed if an answer is not of the page's length."""
     if found != expected:
         raise ScoringFailed(f"The model's endpoint answered {found:,} rows for a page of {expected:,}.")
 
 
 def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields) -> list[Prediction]:
-    """Returns one prediction per row from an answer with named columns; `column` gives the values of the one at a position.
+    """Returns one prediction per row; `column` gives the values at a position.
 
     Raises:
         ScoringFailed: as `locate` and `to_predictions`.
@@ -76,10 +72,10 @@ def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]
 def to_predictions(
     predictions: Sequence[object], probabilities: Sequence[object] | None, labels: Sequence[object] | None, outputs: OutputFields
 ) -> list[Prediction]:
-    """Returns one prediction per row from its columns, all of one length.
+    """Returns one prediction per row from columns of one length.
 
     Raises:
-        ScoringFailed: a value that is not a prediction, probability or label; the message names its row, counted from 1.
+        ScoringFailed: a value that is no prediction, probability or label; the message names its row, counted from 1.
     """
     classes = None if outputs.classes is None else Classes(outputs.classes)
     chances = None if probabilities is None else _require_probabilities(probabilities, classes)
@@ -102,7 +98,7 @@ def to_predictions(
 
 
 def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
-    # Each distinct value once: a page of a million rows has few. What equals a scalar is one, and arrays and objects have no hash.
+    # Each distinct value once: a page of a million rows has few.
     distinct = None
     with suppress(TypeError):
         distinct = set(values)
@@ -115,7 +111,7 @@ def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
         if isinstance(value, str) and len(value) > MAX_TEXT:
             row = values.index(value) + 1
             raise ScoringFailed(f"The model's endpoint gave a {role} of more than {MAX_TEXT:,} characters (in row {row}).")
-        # JSON allows integers of any length, columns of the database 64 bits.
+        # The database's integers have 64 bits.
         if isinstance(value, int) and abs(value) >= _LARGEST_INTEGER:
             raise ScoringFailed(f"The model's endpoint gave a {role} beyond 64 bits (in row {values.index(value) + 1}).")
     return scalars
@@ -123,10 +119,10 @@ def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
 
 def _require_probabilities(values: Sequence[object], classes: Classes | None) -> Sequence[float | tuple[float, ...]]:
     with suppress(msgspec.ValidationError):
-        # Numbers alone, among which true and false are none, in a third of the time that looking at the type of each takes.
+        # A third of the time that looking at the type of each takes.
         return _require_within_unit(values, msgspec.convert(values, _FLOATS))
     kinds = set(map(type, values))
-    if kinds <= _NUMBERS:  # one is too large for a float
+    if kinds <= _NUMBERS:
         return _require_within_unit(values, cast("list[float]", values))
     if kinds == {dict} and classes is not None:
         try:
@@ -147,8 +143,7 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
 
 
 def _require_within_unit(sent: Sequence[object], numbers: list[float]) -> list[float]:
-    """Returns probabilities, which were sent as numbers of any kind."""
-    # Negated, so that NaN, which compares false with everything, is refused as well.
+    # Negated, so that NaN is refused as well.
     if numbers and not (min(numbers) >= 0 and max(numbers) <= 1):
         outside = next(one for one, number in zip(sent, numbers, strict=True) if not 0 <= number <= 1)
         raise ScoringFailed(f"The model's endpoint gave the probability {outside!r}; a probability lies between 0 and 1.")

@@ -1,4 +1,4 @@
-"""A call of a model as it went over the wire, read in the first format that fits both of its bodies. Cells are checked elsewhere."""
+"""A call of a model, read in the first format that fits both bodies."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,16 +14,16 @@ from .tables import Table
 from .wire import decode_request
 
 _NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)
-"""How far a format got with a call: nowhere, to a member that the request has, to a column of the schema, to the answer."""
+"""How far a format got with a call."""
 
 _PLACES = re.compile(r"[.\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class CallColumns:
-    """Features, which a request must have, meta fields, which it may have, and the outputs of the answer.
+    """Features, which a request must have, meta fields, which it may have, and outputs.
 
-    `may_lack_outputs`: a log may hold the prediction alone, though the endpoint answers more.
+    `may_lack_outputs`: a log may hold the prediction alone.
     """
 
     features: Sequence[Column]
@@ -46,7 +46,7 @@ class _Refusal:
     error: InvalidInput | ScoringFailed
 
     def closeness_with(self, members: frozenset[str]) -> tuple[int, int]:
-        """Returns the closeness, if the request has these members, and the depth of the place at fault."""
+        """Returns the closeness, if the request has these members, and the depth of the fault."""
         if self.closeness != _MEMBER or not isinstance(self.error, InvalidInput):
             return self.closeness, 0
         root, *inner = _PLACES.split(self.error.problems[0].field)
@@ -54,10 +54,10 @@ class _Refusal:
 
 
 def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> ReadCall:
-    """Returns the records of a call in the first of the formats that fits; columns that the schema does not have are left out.
+    """Returns the records of a call in the first of the formats that fits; columns without a place in the schema are left out.
 
     Raises:
-        InvalidInput: the request is in none of them; the reason is that of the format that came closest, the first of equal ones.
+        InvalidInput: the request is in none of them; the reason is that of the closest format.
         ScoringFailed: it is, and the answer has no usable prediction for each record.
     """
     names = [column.name for column in columns.features]
@@ -67,7 +67,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
             table = codec.read_request(request, names)
             if missing := [name for name in names if name not in table.fields]:
                 error = InvalidInput.of(f"features.{missing[0]}", "is not a column of the request")
-                # A format that takes any object or line for columns finds none of the schema's.
+                # A format that takes anything for columns finds none of the schema's.
                 refusals.append(_Refusal(_COLUMNS if len(missing) < len(names) else _NOTHING, error))
                 continue
             answer = _read_answer(codec, response, len(table.values), columns)
@@ -83,7 +83,6 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
 
 
 def _members_of(request: bytes) -> frozenset[str]:
-    """Returns the members of a request that is an object of JSON; none of any other."""
     try:
         found = decode_request(request)
     except InvalidInput:
@@ -104,7 +103,7 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
 
 
 def fit_booleans(rows: list[list[Any]], fields: Sequence[str], types: Mapping[str, Column]) -> list[list[Any]]:
-    """Returns the rows with 1 and 0 as true and false in columns of that type: so a tensor of numbers, or CSV, carries them."""
+    """Returns the rows with 1 and 0 as booleans in columns of that type, as tensors and CSV carry them."""
     places = [place for place, name in enumerate(fields) if name in types and types[name].sent is FieldType.BOOLEAN]
     if not places:
         return rows
@@ -117,7 +116,7 @@ def fit_booleans(rows: list[list[Any]], fields: Sequence[str], types: Mapping[st
 
 
 def _drop_unknown(table: Table, columns: CallColumns) -> Table:
-    # A request is made for the model, which may take columns that the schema does not have.
+    # A model may take columns that the schema does not have.
     known = {column.name for column in (*columns.features, *columns.meta)}
     places = [place for place, name in enumerate(table.fields) if name in known]
     if len(places) == len(table.fields):
@@ -138,7 +137,7 @@ def _read_answer(codec: Codec, response: bytes, rows: int, columns: CallColumns)
             alone = codec.read_answer(response, outputs=OutputFields(prediction=outputs.prediction), expected_rows=rows)
         except ScoringFailed:
             alone = None
-        # Other columns could be outputs under another name, so the first refusal holds for them.
+        # Other columns could be outputs under another name.
         if alone is None or len(alone.fields) != 1:
             raise
         return alone

@@ -1,4 +1,4 @@
-"""The classes of a model in the order of its probabilities: predictions spelled in other ways, and probabilities by name. Pure."""
+"""The classes of a model in the order of its probabilities."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -11,23 +11,22 @@ _Key: TypeAlias = tuple[str, str]
 
 
 class ClassesUnclear(ValueError):
-    """Raised for probabilities that do not fit the classes; the message continues the sentence "the endpoint gave …"."""
+    """Probabilities that do not fit the classes; the message continues "the endpoint gave …"."""
 
 
 class Classes:
-    """The classes that a deployment lists. `1`, `1.0` and `"1"` are one class, unless two of these are listed."""
+    """The listed classes. `1`, `1.0` and `"1"` are one, unless two of these are listed."""
 
     def __init__(self, listed: Sequence[Scalar]) -> None:
         self._listed = tuple(listed)
         self._by_key = {key_of(one): one for one in self._listed}
-        # Of classes that are spelled alike, each is only itself.
         self._is_plain = len(self._by_key) == len(self._listed)
 
     def canonical(self, predictions: Sequence[Scalar]) -> list[Scalar]:
-        """Returns each prediction as its class is listed; one that is no class stays."""
+        """Returns predictions as their classes are listed; one that is no class stays."""
         if not self._is_plain:
             return list(predictions)
-        # Each distinct value once: a page has few. 1, 1.0 and True are equal, so their types are among the keys.
+        # 1, 1.0 and True are equal, so types are among the keys.
         found = {(type(one), one): self._by_key.get(key_of(one), one) for one in predictions}
         return [found[type(one), one] for one in predictions]
 
@@ -38,7 +37,7 @@ class Classes:
             ClassesUnclear: the object's members are not the classes.
         """
         by_key = {key_of(str(name)): value for name, value in chances.items()}
-        # Names of an object's members are text: `true` for true.
+        # Names of members are text: `true` for true.
         wanted = [key_of(str(one).lower() if isinstance(one, bool) else one) for one in self._listed]
         missing = next((one for one, key in zip(self._listed, wanted, strict=True) if key not in by_key), None)
         if missing is not None:
@@ -49,7 +48,7 @@ class Classes:
         return [by_key[key] for key in wanted]
 
     def likeliest(self, chances: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
-        """Returns the class of the highest probability for each row: the first of equal ones. A single number is that of the last of two.
+        """Returns the first class of the highest probability for each row. A single number is that of the last of two.
 
         Raises:
             ClassesUnclear: there are not as many probabilities as classes.
@@ -68,7 +67,7 @@ class Classes:
 
 
 def key_of(value: Scalar) -> _Key:
-    """Returns what values of one class have in common: the number, or the text."""
+    """Returns what values of one class have in common."""
     if isinstance(value, bool):
         return ("bool", str(value).lower())
     number = exact_number(value)

@@ -1,4 +1,4 @@
-"""The protocol of a payload format. The formats are in other modules of this folder; `registry.py` lists them."""
+"""The protocol of a payload format."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,10 +19,7 @@ JSON = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Facts of a deployment that some formats write into a request: the outputs to ask for, and the types of the columns.
-
-    Without `types` a format that needs them takes those of the values.
-    """
+    """Facts that some formats write into a request: outputs to ask for, and types of columns (without them, those of the values)."""
 
     outputs: OutputFields | None = None
     types: tuple[FieldType, ...] = ()
@@ -33,7 +30,7 @@ NOTHING_KNOWN = Asking()
 
 @dataclass(frozen=True, slots=True)
 class HttpMessage:
-    """A request as it goes on the wire: the headers that say how its body is read."""
+    """A request, with the headers that say how its body is read."""
 
     body: bytes
     headers: list[tuple[bytes, bytes]]
@@ -43,13 +40,12 @@ class Codec(ABC):
     """One payload format. Stateless."""
 
     label: ClassVar[str]
-    """Its name on pages."""
 
     shown_request: ClassVar[str]
-    """A request in short, for messages and pages: `{"instances": [[…]]}`."""
+    """In short, for messages and pages: `{"instances": [[…]]}`."""
 
     forms: ClassVar[tuple[Form, ...]] = ()
-    """The forms of requests for debiased answers, if callers use this format for those. Models are called in the first."""
+    """Forms of requests for debiased answers. Models are called in the first."""
 
     content_type: ClassVar[str] = JSON
 
@@ -60,15 +56,15 @@ class Codec(ABC):
         return self
 
     def mapping_problems(self, endpoint: Endpoint, columns: Sequence[str]) -> list[FieldProblem]:  # noqa: ARG002 - as above
-        """Returns the faults of the endpoint's mapping, which most formats do not have."""
+        """Returns the faults of the endpoint's mapping."""
         return [] if endpoint.mapping is None else [FieldProblem("endpoint.mapping", "is not used by this format; leave it out")]
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - formats of several parts look at it
-        """Returns the headers that say how a request's body is read."""
+        """Returns the headers that say how the body is read."""
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
     def write_message(self, columns: Sequence[str], rows: Rows, *, asking: Asking) -> HttpMessage:
-        """Writes the request that sends a model a page of rows.
+        """Writes the request for a page of rows.
 
         Raises:
             PageRefused, ScoringFailed: as `write_request`.
@@ -77,7 +73,7 @@ class Codec(ABC):
         return HttpMessage(body, self.request_headers(body))
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
-        """Writes the body that sends a model a page of rows.
+        """Writes the body for a page of rows.
 
         Raises:
             PageRefused: a row holds a null that the format cannot carry.
@@ -86,7 +82,7 @@ class Codec(ABC):
         return encode_rows(self.forms[0].write_request(columns, rows), rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - most requests name them
-        """Reads a request of anyone. `columns` names the columns of a format that does not.
+        """Reads a request. `columns` names the columns of a format that does not.
 
         Raises:
             InvalidInput: it has another shape; the field is a path in the body.
@@ -94,7 +90,7 @@ class Codec(ABC):
         return table_of(self.forms[0].read_request(require_object(decode_request(body), "body")))
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes a model's answer with these columns, as `read_answer` reads it.
+        """Writes a model's answer with these columns.
 
         Raises:
             ScoringFailed: a cell that the format cannot carry.
@@ -103,24 +99,19 @@ class Codec(ABC):
 
     @abstractmethod
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads a model's answer: all of its columns, and one prediction per row asked for, in that order.
+        """Reads all columns of an answer, and one prediction per row, in order.
 
         Raises:
-            ScoringFailed: anything else than one usable prediction per row, or columns that cannot be distinguished; the message says
-                what came.
+            ScoringFailed: anything else than one usable prediction per row, or columns that cannot be distinguished.
         """
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions alone, which may be faster and leaves the other columns unchecked.
-
-        Raises:
-            ScoringFailed: as above.
-        """
+        """Reads the predictions alone, which may be faster. Raises as `read_answer`."""
         return self.read_answer(body, outputs=outputs, expected_rows=expected_rows).predictions
 
 
 def table_of(asked: AskedRows) -> Table:
-    """Returns the rows that a form read as a table; meta fields are not for a model.
+    """Returns the rows that a form read, without meta fields.
 
     Raises:
         InvalidInput: the records are not objects of the same members.
@@ -131,7 +122,7 @@ def table_of(asked: AskedRows) -> Table:
 
 
 def read_objects(rows: Sequence[object], path: str) -> Table:
-    """Returns objects of columns and values as a table, columns in the order of the first.
+    """Returns objects as a table, columns in the order of the first.
 
     Raises:
         InvalidInput: one is not an object, or has other members than the first.

@@ -1,4 +1,4 @@
-"""CSV as servers of models take it: text in quotes, everything else bare, so that the text "1" and the number 1 stay apart. No format."""
+"""CSV as model servers take it: text in quotes, so that "1" and 1 stay apart."""
 
 import json
 import math
@@ -21,7 +21,7 @@ _LONG = 1e17
 
 
 class CsvUnclear(ValueError):
-    """Raised for text that is no CSV; the message continues a sentence, and `line` is counted from 1."""
+    """Text that is no CSV; the message continues a sentence, and `line` is counted from 1."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
     try:
         body = _encoder.encode_lines(listed)
         if not _is_foreign(body, len(listed)):
-            # A line break in a text is escaped, so this one is between two rows.
+            # Line breaks in texts are escaped.
             return body[1:-2].replace(b"]\n[", b"\n") + b"\n" if listed else b""
         lines = body.splitlines()
         written = [_write_row(row) if _is_foreign(line, 1) else line[1:-1] for row, line in zip(listed, lines, strict=True)]
@@ -48,13 +48,13 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
 
 
 def _is_foreign(lines: bytes, rows: int) -> bool:
-    """Returns whether rows in JSON hold a cell that CSV may write in another way: an escape, a null, an array or an object."""
+    """Returns whether a cell may be written differently in CSV: an escape, a null, an array or an object."""
     # A null may be a number that is not finite.
     return b"\\" in lines or b"null" in lines or b"{" in lines or lines.count(b"[") != rows
 
 
 def read_csv(text: str) -> Iterator[list[Any]]:
-    """Yields the rows: bare numbers, `true` and `false` become values, a bare nothing null, a quoted cell text.
+    """Yields the rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text.
 
     Raises:
         CsvUnclear: a quote that is not closed, or text after a closing one.
@@ -87,9 +87,9 @@ def read_csv(text: str) -> Iterator[list[Any]]:
 
 
 def _read_numbers(text: str) -> list[list[Any]] | None:
-    """Returns the rows where all cells are numbers as JSON writes them, read at once; None for any other text."""
+    """Returns rows of JSON numbers, read at once; None for other text."""
     lines = text.removesuffix("\n")
-    # An empty line is a row with a null here, and none in JSON.
+    # An empty line is a row with a null here.
     if not lines.isascii() or lines.encode().translate(None, b"0123456789.eE+-,\n") or "\n\n" in text:
         return None
     try:
@@ -98,13 +98,12 @@ def _read_numbers(text: str) -> list[list[Any]] | None:
         return None
     if not all(found):
         return None
-    # Long integers have rules of their own.
     flat = list(chain.from_iterable(found))
     return found if min(flat) > -_LONG and max(flat) < _LONG else None
 
 
 def read_csv_request(body: bytes) -> list[list[Any]]:
-    """Returns the rows of a request in CSV.
+    """Returns the rows of a request.
 
     Raises:
         InvalidInput: not CSV in UTF-8.
@@ -138,7 +137,6 @@ def _write_cell(cell: object) -> str:
 
 def _read_bare(cell: str) -> Any:  # noqa: ANN401 - any scalar
     bare = cell
-    # Most cells are numbers as they are.
     if len(cell) > _MOST_DIGITS or not _NUMBER.fullmatch(cell):
         bare = cell.strip()
         lower = bare.lower()

@@ -90,10 +90,7 @@ class _Answered(msgspec.Struct):
 
 
 class FieldsValuesCodec(LoggedCodec):
-    """Writes `{fields, values}`; reads the same, bare or as `{"predictions": [{fields, values}]}`.
-
-    The answer may echo the inputs, which are ignored, as is `labels` (the names of the classes, not of the rows).
-    """
+    """Writes `{fields, values}`; reads the same, bare or under `predictions`; echoed inputs and `labels` (names of classes) are ignored."""
 
     label = "fields and values"
     shown_request = '{"fields": […], "values": [[…]]}'
@@ -120,9 +117,9 @@ class FieldsValuesCodec(LoggedCodec):
         return _read_tables(part, path).table
 
     def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
-        """Reads a request and an answer, each bare or wrapped; the answer may echo the inputs."""
+        """Reads a request and an answer, each bare or wrapped."""
         asked = _read_tables(*_unwrap(pair.get("request"), "request", _INPUT_DATA))
-        # Answers may name a column twice, as long as it is none of the outputs.
+        # Answers may name a column twice that is no output.
         response = read_repeating_table(*_unwrap(pair.get("response"), "response", _PREDICTIONS))
         require_length(response, asked.table)
         predictions, probabilities, labels = _pick_outputs(response, outputs)
@@ -139,7 +136,7 @@ class FieldsValuesCodec(LoggedCodec):
         )
 
     def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]:
-        """Writes both bare; of the answer's columns those that the deployment names."""
+        """Writes both bare; of the answer the columns that the deployment names."""
         request: dict[str, Any] = BARE.write_request(table.fields, table.rows)
         if table.meta_rows is not None:
             request["meta"] = BARE.write_request(table.meta_fields, table.meta_rows)
@@ -153,7 +150,7 @@ class FieldsValuesCodec(LoggedCodec):
         return {**write_stated(table), "request": request, "response": response}
 
     def pair_schemas(self) -> dict[str, Schema]:
-        """Returns the schemas of bare and of wrapped tables."""
+        """Returns the schemas of bare and wrapped tables."""
         wrapped = {"type": "array", "minItems": 1, "maxItems": 1, "items": TABLE}
         return {
             "request": {"anyOf": [TABLE, open_object([_INPUT_DATA], input_data=wrapped)]},
@@ -162,7 +159,7 @@ class FieldsValuesCodec(LoggedCodec):
 
 
 class InputDataCodec(Codec):
-    """Writes the same under `input_data`, and answers under `predictions`; reads what the format above reads."""
+    """Writes the same under `input_data`, and answers under `predictions`."""
 
     label = "fields and values, under input_data"
     shown_request = '{"input_data": [{"fields": […], "values": [[…]]}]}'
@@ -181,12 +178,11 @@ class InputDataCodec(Codec):
         return encode_rows(INPUT_DATA.write_answer(columns, rows), rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads the table and its predictions, bare or wrapped."""
+        """Reads the table, bare or wrapped."""
         return self._bare.read_answer(body, outputs=outputs, expected_rows=expected_rows)
 
 
 def _read_closed(part: object, path: str) -> Tables:
-    """Reads a table that may have only members of its form."""
     tables, sent = _read_tables(part, path), require_object(part, path)
     require_members(sent, path, _MEMBERS, next_to="values")
     if tables.meta is not None:
@@ -195,7 +191,6 @@ def _read_closed(part: object, path: str) -> Tables:
 
 
 def _read_tables(part: object, path: str) -> Tables:
-    """Reads a table that may have further members."""
     table = read_table(part, path)
     sent_meta = require_object(part, path).get("meta")
     if sent_meta is None:
@@ -206,7 +201,6 @@ def _read_tables(part: object, path: str) -> Tables:
 
 
 def _unwrap(part: object, path: str, wrapper: str) -> tuple[dict[str, Any], str]:
-    """Returns the table and its path, which may be wrapped in an array of one."""
     table = require_object(part, path)
     if wrapper not in table:
         return table, path

@@ -1,4 +1,4 @@
-"""The protocol of a form: one way to write a request in a payload format, and its answer."""
+"""The protocol of a form: one way to write a request and its answer."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from .wire import Rows
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Rows under column names. Meta fields are in a table of their own, or else may be among the columns."""
+    """Rows under column names. Meta fields are in `meta`, or among the columns."""
 
     table: Table
     meta: Table | None = None
@@ -20,26 +20,26 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Rows as objects of columns and values, which may turn out to be something else. `path` is their place in the request."""
+    """Rows as objects, unchecked. `path` is their place in the request."""
 
     path: str
     rows: list[Any]
 
 
 AskedRows: TypeAlias = Tables | Objects
-"""The rows of a request, whose values are as decoded: unchecked, possibly None."""
+"""Values as decoded: unchecked, possibly None."""
 
 
 class Form(ABC):
-    """One way to write a request, recognised by `member`, and the answer to it. Stateless."""
+    """One way to write a request, recognised by `member`, and its answer."""
 
     name: ClassVar[str]
-    """Its key among the examples of the OpenAPI document; `title` is shown there."""
+    """Key among the examples of the OpenAPI document."""
 
     title: ClassVar[str]
 
     answer_name: ClassVar[str]
-    """The same for its answer; forms that are answered alike share both."""
+    """Forms that are answered alike share it."""
 
     answer_title: ClassVar[str]
 
@@ -49,7 +49,7 @@ class Form(ABC):
     """The form as messages name it."""
 
     is_bare: ClassVar[bool] = False
-    """True if the rows lie in the body itself, not under a member that names their form."""
+    """True if the rows lie in the body itself."""
 
     @abstractmethod
     def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
@@ -60,12 +60,12 @@ class Form(ABC):
         """Reads a request that has the form's member.
 
         Raises:
-            InvalidInput: it has another shape, or members that the form does not know; the field is a path such as `values[3]`.
+            InvalidInput: it has another shape, or unknown members; the field is a path such as `values[3]`.
         """
 
     @abstractmethod
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """Writes the answer to a request of this form: all columns of each row."""
+        """Writes the answer to a request of this form."""
 
     @abstractmethod
     def request_schema(self, max_rows: int) -> Schema:
@@ -73,4 +73,4 @@ class Form(ABC):
 
     @abstractmethod
     def answer_schema(self) -> dict[str, Schema]:
-        """Returns the JSON schema of each member of an answer. Where another form has the same members, they are arrays in both."""
+        """Returns the JSON schema of each member of an answer; arrays in all forms."""

@@ -1,4 +1,4 @@
-"""Plain JSON records: an array of objects in, an array of objects or values out."""
+"""Plain JSON records: arrays of objects or values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ class RecordsCodec(ListedCodec):
     shown_request = "[{…}]"
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes an object of columns for each row."""
+        """Writes an object for each row."""
         return encode_rows(objects_of(columns, rows), rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the records name them
@@ -33,11 +33,11 @@ class RecordsCodec(ListedCodec):
         return encode_rows(objects_of(columns, rows), rows)
 
     def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
-        """Returns the outputs of an array of objects, or of those under `predictions`."""
+        """Returns the outputs of an array of objects, bare or under `predictions`."""
         found = named.listed(body)
         return super().read_named(body, named) if found is None else found
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
-        """Returns the records, or the answer's `predictions`."""
+        """Returns the records, or `predictions`."""
         answer: list[Any] | dict[str, Any] = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]
         return answer if isinstance(answer, list) else super().read_elements(body)

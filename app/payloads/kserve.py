@@ -1,4 +1,4 @@
-"""The protocol of KServe v1 and TensorFlow Serving: `instances` in, `predictions` out."""
+"""KServe v1 and TensorFlow Serving: `instances` in, `predictions` out."""
 
 from collections.abc import Sequence
 
@@ -12,17 +12,17 @@ _INSTANCES = "instances"
 
 
 class KserveCodec(ListedCodec):
-    """Writes `{"instances": [[…]]}`, the columns in the order of the features; reads `{"predictions": […]}`."""
+    """Writes `{"instances": [[…]]}` in the order of the features; reads `{"predictions": […]}`."""
 
     label = "KServe v1, an array a record"
     shown_request = '{"instances": [[…]]}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes an array of values for each row."""
+        """Writes an array for each row."""
         return encode_rows({_INSTANCES: rows}, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads instances: arrays in the order of `columns`, or objects of columns."""
+        """Reads arrays in the order of `columns`, or objects."""
         instances = require_object(decode_request(body), "body").get(_INSTANCES)
         if not isinstance(instances, list):
             raise InvalidInput.of(_INSTANCES, f"must be an array of records, found {kind_of(instances)}")
@@ -32,7 +32,7 @@ class KserveCodec(ListedCodec):
 
 
 class InstancesCodec(KserveCodec):
-    """Writes an object of columns for each row, as MLflow's `instances` and Vertex AI take it; reads the same."""
+    """Writes an object for each row, as MLflow's `instances` and Vertex AI take it."""
 
     label = "instances, an object a record (MLflow, Vertex AI, KServe v1)"
     shown_request = '{"instances": [{…}]}'

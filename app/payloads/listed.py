@@ -1,4 +1,4 @@
-"""Answers that list one element a record: `{"predictions": […]}` of MLflow, KServe and others. No format itself."""
+"""Answers that list one element a record: `{"predictions": […]}`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,16 +23,16 @@ class _Answer(msgspec.Struct):
 class ListedCodec(Codec):
     """Reads any shape of `predictions`.
 
-    Objects and an object of columns have names. A plain list, or a list of one-element lists, is the prediction alone; wider lists
-    without names are refused, because they could be class probabilities, unless the deployment says that its answer is those.
+    A list without names is the prediction alone; wider lists are refused, because they could be class probabilities, unless the deployment
+    says that they are.
     """
 
     def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
-        """Returns the outputs of each record, where the answer is objects that hold them all; None for any other."""
+        """Returns the outputs of each record, if the answer is objects that hold them all."""
         return named.under(PREDICTIONS, body)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
-        """Returns the decoded elements, a record each, or the columns.
+        """Returns the elements, a record each, or the columns.
 
         Raises:
             ScoringFailed: the answer has another shape.
@@ -40,11 +40,11 @@ class ListedCodec(Codec):
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes an object of columns for each row."""
+        """Writes an object for each row."""
         return encode_rows({PREDICTIONS: objects_of(columns, rows)}, rows)
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions. Of objects, members that are no outputs are left out, so that these may differ from row to row."""
+        """Reads the predictions. Members that are no outputs may differ from row to row."""
         named = named_rows_of(outputs)
         if named is not None and (rows := self.read_named(body, named)) is not None:
             require_rows(len(rows), expected_rows)
@@ -52,17 +52,17 @@ class ListedCodec(Codec):
         return predictions_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads all columns; one without a name gets the deployment's name for its prediction."""
+        """Reads all columns; one without a name gets that of the prediction."""
         return answer_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
 
 
 def objects_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Returns an object of columns and values for each row."""
+    """Returns an object for each row."""
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int, outputs: OutputFields) -> dict[str, list[Any]] | list[Any]:
-    """Returns the columns by name, or the cells of one column without a name.
+    """Returns the columns by name, or the cells of one without a name.
 
     Raises:
         ScoringFailed: rows of different columns, or several values without names.
@@ -82,7 +82,6 @@ def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int,
     if outputs.has_only_probabilities and not all(len(row) == 1 for row in elements):
         return elements
     for index, row in enumerate(elements):
-        # Wider rows could be the probabilities of the classes.
         if len(row) != 1:
             raise ScoringFailed(
                 f"The model's endpoint gave {len(row)} unnamed values in row {index + 1}; let the model return a data frame whose"
@@ -93,7 +92,7 @@ def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int,
 
 
 def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> Answer:
-    """Returns the whole answer of what `read_columns` returned.
+    """Returns the answer of what `read_columns` returned.
 
     Raises:
         ScoringFailed: a column of another length, or no usable predictions.
@@ -110,7 +109,7 @@ def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: 
     """Returns the predictions of what `read_columns` returned.
 
     Raises:
-        ScoringFailed: a column that is needed is missing or of another length, or a value is no output.
+        ScoringFailed: a needed column is missing or of another length, or a value is no output.
     """
     if isinstance(columns, dict):
         names = list(columns)
@@ -121,7 +120,7 @@ def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: 
             return found
 
         return read_outputs(names, column, outputs)
-    # An empty page has no names in any shape.
+    # An empty page has no names.
     if outputs.label is not None and columns:
         raise ScoringFailed(f"The model's endpoint answered predictions without names, so without the label column '{outputs.label}'.")
     return to_predictions(columns, columns if outputs.has_only_probabilities else None, None, outputs)

@@ -1,4 +1,4 @@
-"""A format of the deployment's own: JSON whose places of records, columns and outputs are given as JSONPath."""
+"""A format of the deployment's own: JSON with places given as JSONPath."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _MAPPING = "endpoint.mapping"
 
 
 class MappedCodec(Codec):
-    """Writes and reads by a mapping. Without one, records are an array of objects, and so are answers."""
+    """Writes and reads by a mapping. Without one, records and answers are arrays of objects."""
 
     label = "mapped: JSON of any form, by JSONPath"
     shown_request = "as endpoint.mapping says"
@@ -34,7 +34,7 @@ class MappedCodec(Codec):
         return self if endpoint.mapping is None else MappedCodec(endpoint.mapping)
 
     def mapping_problems(self, endpoint: Endpoint, columns: Sequence[str]) -> list[FieldProblem]:
-        """Returns the faults of the endpoint's mapping."""
+        """Returns the faults of the mapping."""
         mapping = endpoint.mapping
         if mapping is None:
             return [FieldProblem(_MAPPING, "is required for this format: it says where records and answers are")]
@@ -79,7 +79,7 @@ class MappedCodec(Codec):
         """Writes each answer at its place.
 
         Raises:
-            ScoringFailed: the mapping has no place for all of these columns.
+            ScoringFailed: the mapping has no place for all columns.
         """
         if not self._answers.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's answers have no [*], so an answer holds one record; ask about one record at once.")
@@ -95,7 +95,7 @@ class MappedCodec(Codec):
         return encode_rows(document, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads the outputs by the mapping; other parts of the answer are not kept."""
+        """Reads the outputs by the mapping; no other parts are kept."""
         document = decode_answer(body, object, expected="JSON")
         try:
             found = self._answers.find(document)

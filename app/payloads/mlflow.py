@@ -17,8 +17,6 @@ _SPLIT_MEMBERS = frozenset({"columns", "data", "index"})
 
 
 class _Dataframe(Form):
-    """A data frame, answered by an object of columns for each row."""
-
     answer_name = "dataframe"
     answer_title = "For MLflow's forms"
 
@@ -75,7 +73,7 @@ SPLIT, RECORDS = _Split(), _Records()
 
 
 class MlflowCodec(ListedCodec):
-    """Writes `{"dataframe_split": {columns, data}}`; reads any shape that MLflow makes of the model's result."""
+    """Writes `{"dataframe_split": {columns, data}}`; reads any shape of MLflow's answers."""
 
     label = "MLflow"
     shown_request = '{"dataframe_split": {"columns": […], "data": [[…]]}}'
@@ -92,7 +90,7 @@ class MlflowCodec(ListedCodec):
 
 
 class MlflowRecordsCodec(MlflowCodec):
-    """Writes `{"dataframe_records": [{column: value}]}`; reads the same as the format above."""
+    """Writes `{"dataframe_records": [{column: value}]}`."""
 
     label = "MLflow, an object a record"
     shown_request = '{"dataframe_records": [{…}]}'
@@ -104,13 +102,13 @@ class MlflowRecordsCodec(MlflowCodec):
 
 
 class MlflowInputsCodec(ListedCodec):
-    """Writes `{"inputs": {column: [values]}}`, for models with a signature of named tensors."""
+    """Writes `{"inputs": {column: [values]}}`, for signatures of named tensors."""
 
     label = "MLflow, named inputs"
     shown_request = '{"inputs": {"age": […], "sex": […]}}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes an array of values for each column."""
+        """Writes an array for each column."""
         by_column = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
         return encode_rows({_INPUTS: by_column}, rows)
 
@@ -121,20 +119,20 @@ class MlflowInputsCodec(ListedCodec):
 
 
 class MlflowCsvCodec(ListedCodec):
-    """Writes CSV with a header; reads the answers of the formats above."""
+    """Writes CSV with a header."""
 
     label = "MLflow, CSV"
     shown_request = "age,sex and a line a record"
     content_type = "text/csv"
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes the names of the columns, then a line for each row."""
+        """Writes a header, then a line for each row."""
         return write_csv([columns, *rows])
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the header names them
         """Reads lines under a header."""
         names, *rows = read_csv_request(body) or [[]]
-        # A bare name that reads as a number is a name all the same.
+        # A bare name may read as a number.
         return read_table(
             {"columns": [name if isinstance(name, str) else str(name) for name in names], "body": rows}, "", fields="columns", values="body"
         )

@@ -1,4 +1,4 @@
-"""The outputs alone of answers that are an object a record, without making dictionaries of all that these hold. No format itself."""
+"""Outputs of answers that are an object a record, without dictionaries of all that these hold."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,12 +15,12 @@ _PREDICTION, _PROBABILITY, _LABEL = "prediction", "probability", "label"
 
 
 class NamedRows:
-    """Reads objects that have a member for each output of a deployment, under exactly its name."""
+    """Reads objects that have a member for each output, under exactly its name."""
 
     def __init__(self, prediction: str, probability: str | None, label: str | None) -> None:
         roles = {_PREDICTION: prediction, _PROBABILITY: probability, _LABEL: label}
         named = {role: name for role, name in roles.items() if name is not None}
-        # Values are as in any decoded JSON, and are checked later. They hold no reference to their row, so the collector may skip it.
+        # Values are checked later. They hold no reference to their row, so the collector may skip it.
         self._row = msgspec.defstruct("Row", [(role, Any) for role in named], rename=named, gc=False)
         self._has_probability, self._has_label = _PROBABILITY in named, _LABEL in named
         self._listed = msgspec.json.Decoder(list[self._row])  # type: ignore[name-defined]
@@ -35,11 +35,11 @@ class NamedRows:
         """Returns the rows of JSON lines, one a line."""
         text = body.removesuffix(b"\n")
         rows = _read(msgspec.json.Decoder(self._row).decode_lines, text)
-        # msgspec takes several values in one line as well, and one value in several.
+        # msgspec takes several values in one line, and one in several.
         return rows if rows is not None and len(rows) == text.count(b"\n") + 1 else None
 
     def under(self, member: str, body: bytes) -> list[Any] | None:
-        """Returns the rows of the array under that member of an object."""
+        """Returns the rows of the array under that member."""
         decoder = self._wrapped.get(member)
         if decoder is None:
             shape = msgspec.defstruct("Answer", [("rows", list[self._row])], rename={"rows": member})  # type: ignore[name-defined]
@@ -48,7 +48,7 @@ class NamedRows:
         return None if answer is None else answer.rows
 
     def predictions(self, rows: list[Any], outputs: OutputFields) -> list[Prediction]:
-        """Returns the predictions of rows that were read here; `outputs` have these names.
+        """Returns the predictions of rows that were read here.
 
         Raises:
             ScoringFailed: a value that is not a prediction, probability or label.
@@ -62,7 +62,7 @@ class NamedRows:
 
 
 def named_rows_of(outputs: OutputFields) -> NamedRows | None:
-    """Returns the reader for these outputs; None where two of them have one name."""
+    """Returns the reader for these outputs; None where two have one name."""
     names = [name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None]
     return _make(outputs.prediction, outputs.probability, outputs.label) if len(set(names)) == len(names) else None
 

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol (KServe v2) of MLServer, KServe and Triton, in three forms."""
+"""The Open Inference Protocol (KServe v2), in three forms."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -24,30 +24,27 @@ _HEADER_LENGTH = b"Inference-Header-Content-Length"
 _MATRIX = "input-0"
 
 REQUEST_ID_PREFIX = "evenhand-"
-"""Beginning of the ids of our own requests, by which they can be recognised in a server's log."""
+"""Marks our requests in a server's log."""
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 _Refuse = Callable[[TensorUnclear], Exception]
 
 
 class OpenInferenceCodec(Codec):
-    """Writes one tensor a column, texts as BYTES; reads tensors of one column each, nested or flat.
-
-    An answer may be binary, and may hold a tensor of probabilities with a column a class.
-    """
+    """Writes one tensor a column, texts as BYTES; reads tensors nested or flat, also binary."""
 
     label = "Open Inference Protocol v2, a tensor a column"
     shown_request = '{"inputs": [{"name": "age", "shape": [n, 1], "datatype": "INT64", "data": […]}, …]}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
-        """Writes the tensors, and the names of the outputs to answer."""
+        """Writes the tensors, and the outputs to answer."""
         tensors = _tensors_of(columns, rows, asking.types)
         head = {"id": _new_id(), "parameters": {"content_type": "pd"}}
         document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
         return encode_rows(document, rows, is_plain=all(tensor.is_plain for tensor in tensors))
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads a tensor a column under its own name, or one tensor of rows in the order of `columns`."""
+        """Reads a tensor a column, or one tensor of rows in the order of `columns`."""
         tensors = _read_tensors(body, _INPUTS, _refuse_request)
         if len(tensors) == 1 and prod(tensors[0].shape[1:]) == len(columns) and tensors[0].name not in columns:
             rows = table_rows(tensors, _refuse_request)
@@ -55,22 +52,21 @@ class OpenInferenceCodec(Codec):
         return Table(_INPUTS, _INPUTS, [tensor.name for tensor in tensors], table_rows(tensors, _refuse_request))
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes a tensor a column; arrays of numbers are a tensor with a column for each."""
+        """Writes a tensor a column; arrays of numbers get a column for each."""
         return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(one) for one in _outputs_of(columns, rows)]}, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads all tensors; a single one without a name that the deployment knows is the prediction."""
+        """Reads all tensors; a single one of unknown name is the prediction."""
         names, columns = self._read_columns(body, expected_rows)
         rows = list(map(list, zip(*columns, strict=True)))
         is_alone = _is_prediction_alone(names, outputs)
         return Answer([outputs.prediction] if is_alone else names, rows, _predict(names, columns, outputs))
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions without making rows of the tensors."""
+        """Reads the predictions without making rows."""
         return _predict(*self._read_columns(body, expected_rows), outputs)
 
     def _read_columns(self, body: bytes, expected_rows: int) -> tuple[list[str], list[list[Any]]]:
-        """Returns the names of an answer's tensors, and the values of each, by row."""
         tensors = _read_tensors(body, _OUTPUTS, _refuse_answer)
         try:
             columns = [tensor.rows() for tensor in tensors]
@@ -82,13 +78,13 @@ class OpenInferenceCodec(Codec):
 
 
 class OpenInferenceMatrixCodec(OpenInferenceCodec):
-    """Writes one tensor of all rows, the columns in the order of the features; reads what the format above reads."""
+    """Writes one tensor of all rows, columns in the order of the features."""
 
     label = "Open Inference Protocol v2, one tensor for all columns"
     shown_request = '{"inputs": [{"name": "input-0", "shape": [n, d], "datatype": "FP64", "data": […]}]}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
-        """Writes the cells row by row. Numbers go as FP64 unless all columns hold whole numbers."""
+        """Writes the cells row by row, as FP64 unless all columns hold whole numbers."""
         flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
         known = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
@@ -106,7 +102,7 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
     accept = "application/octet-stream, application/json"
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
-        """Returns the headers, with the length of the JSON before the tensors."""
+        """Returns the headers, with the length of the JSON."""
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
@@ -141,13 +137,12 @@ def _write_tensor(tensor: Tensor) -> dict[str, Any]:
 
 
 def _new_id() -> str:
-    """Returns the id of a request, which servers repeat in the answer and in their logs."""
-    # Optional in the protocol, but models on KServe's Python server pass it on, and an answer without it is refused there (0.21).
+    # Optional, but KServe's Python server passes it on, and an answer without it is refused there (0.21).
     return f"{REQUEST_ID_PREFIX}{uuid4().hex}"
 
 
 def _write_wanted(asking: Asking) -> dict[str, Any]:
-    """Returns the outputs to ask for: a server may leave out those that nobody asks for."""
+    """A server may leave out outputs that nobody asks for."""
     outputs = asking.outputs
     if outputs is None or outputs.probability is None:
         return {}
@@ -168,7 +163,7 @@ def _write_binary(member: str, tensors: Sequence[Tensor], others: dict[str, Any]
 
 
 def _header_length(body: bytes) -> int:
-    """Returns the length of the JSON object that a body begins with, all of it where none ends: its own brackets show where it does."""
+    """Its own brackets show where the JSON ends."""
     depth = 0
     for token in _BRACKETS.finditer(body):
         if token[0][:1] == b'"':
@@ -180,7 +175,6 @@ def _header_length(body: bytes) -> int:
 
 
 def _read_tensors(body: bytes, member: str, refuse: _Refuse) -> list[Tensor]:
-    """Returns the tensors of a body in JSON or binary form."""
     end = _header_length(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
     try:
         document = require_object(decode_request(body[:end]), "body")
@@ -215,14 +209,13 @@ def _is_prediction_alone(names: Sequence[str], outputs: OutputFields) -> bool:
 
 
 def _predict(names: Sequence[str], columns: Sequence[list[Any]], outputs: OutputFields) -> list[Prediction]:
-    """Returns the predictions of an answer's tensors."""
     if _is_prediction_alone(names, outputs):
         return _predict_alone(columns[0], outputs)
     return read_outputs(names, columns.__getitem__, outputs)
 
 
 def _predict_alone(column: list[Any], outputs: OutputFields) -> list[Prediction]:
-    """Returns the predictions of an answer with one tensor, whose name is the server's own."""
+    """The name of a single tensor is the server's own."""
     if any(isinstance(cell, list) for cell in column) and not outputs.has_only_probabilities:
         raise ScoringFailed(
             f"The model's endpoint gave one tensor with {len(column[0])} values a row, and no tensor '{outputs.prediction}'."

@@ -1,4 +1,4 @@
-"""Finds the prediction, the probability and the label among an answer's columns. Looks at names only, never at values."""
+"""Finds the outputs among an answer's columns, by names only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,19 +6,21 @@ from dataclasses import dataclass
 from ..domain.deployments import OutputFields
 
 FALLBACKS = ("prediction", "predictedLabel", "predicted_label")
-"""Names used for the prediction when the configured column is absent and exactly one of these is there (published OpenScale
-scripts declare `predictedLabel` while their endpoint answers `prediction`)."""
+"""Used when the configured column is absent and exactly one of these is there:
+
+published OpenScale scripts declare `predictedLabel` while their endpoint answers `prediction`.
+"""
 
 _SHOWN_COLUMNS = 12
 
 
 class OutputsUnclear(ValueError):
-    """Raised if the columns cannot be distinguished; the message continues the sentence "the answer …"."""
+    """Columns cannot be distinguished; the message continues "the answer …"."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputPositions:
-    """Positions among an answer's columns; None where the column is not configured or not there."""
+    """Positions of the outputs; None where one is not configured or not there."""
 
     prediction: int
     probability: int | None
@@ -26,10 +28,10 @@ class OutputPositions:
 
 
 def find_outputs(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
-    """Returns the positions of the output columns among `fields`.
+    """Returns the positions of the outputs among `fields`.
 
     Raises:
-        OutputsUnclear: no column fits the prediction, more than one does, or an output column is named twice.
+        OutputsUnclear: no column fits the prediction, more than one does, or an output is named twice.
     """
     return OutputPositions(
         prediction=_find_prediction(fields, outputs),
@@ -39,7 +41,7 @@ def find_outputs(fields: Sequence[str], outputs: OutputFields) -> OutputPosition
 
 
 def listed(fields: Sequence[str]) -> str:
-    """Returns column names for a message, the first dozen."""
+    """Returns the first dozen names for a message."""
     if not fields:
         return "no column at all"
     more = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
@@ -50,7 +52,7 @@ def _find_prediction(fields: Sequence[str], outputs: OutputFields) -> int:
     if outputs.prediction in fields:
         return _find_one(fields, outputs.prediction)
     taken = (outputs.probability, outputs.label)
-    # A deployment may use such a name for its label, which must not become the prediction.
+    # A label of such a name must not become the prediction.
     found = [name for name in FALLBACKS if name in fields and name not in taken]
     if not found:
         raise OutputsUnclear(f"has no prediction column '{outputs.prediction}'; it has {listed(fields)}")

@@ -1,4 +1,4 @@
-"""The protocol of a format in which requests are logged with their answers: `{request, response, scoring_id?, scoring_timestamp?}`."""
+"""Requests logged with their answers: `{request, response, scoring_id?, scoring_timestamp?}`."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -14,11 +14,9 @@ from .tables import kind_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedTable:
-    """One logged pair, row by row: position i of every list is the same record.
+    """One logged pair: position i of every list is the same record.
 
-    `rows` and `meta_rows` are the decoded lists themselves, cells in the order of `fields` and `meta_fields`. Without meta
-    fields `meta_rows` is None. `probabilities` and `labels` are None where the answer has no such column. Cells are as
-    decoded: unchecked, possibly None.
+    Cells are as decoded, in the order of `fields` and `meta_fields`: unchecked, possibly None.
     """
 
     fields: tuple[str, ...]
@@ -39,17 +37,15 @@ class LoggedCodec(Codec):
     """A payload format whose pairs ingestion reads."""
 
     maker: ClassVar[str]
-    """The owner of the form, for the OpenAPI document."""
+    """Owner of the form, for the OpenAPI document."""
 
     pairs_name: ClassVar[str]
-    """Its key among the examples there."""
 
     snippet_title: ClassVar[str]
-    """The form's name on the page of code."""
 
     @abstractmethod
     def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
-        """Reads one decoded pair; members that the form does not know are ignored.
+        """Reads a decoded pair; unknown members are ignored.
 
         Raises:
             InvalidInput: it has another shape, or parts of different lengths; the field is a path such as `request.values[3]`.
@@ -57,7 +53,7 @@ class LoggedCodec(Codec):
 
     @abstractmethod
     def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]:
-        """Writes the pair that `read_pair` reads as this table."""
+        """Writes the pair that `read_pair` reads."""
 
     @abstractmethod
     def pair_schemas(self) -> dict[str, Schema]:
@@ -65,11 +61,7 @@ class LoggedCodec(Codec):
 
 
 def read_stated(pair: Mapping[str, Any], member: str) -> str | None:
-    """Reads a text that a pair may state.
-
-    Raises:
-        InvalidInput: it is something else.
-    """
+    """Reads a text that a pair may state. Raises InvalidInput for anything else."""
     value = pair.get(member)
     if value is not None and not isinstance(value, str):
         raise InvalidInput.of(member, f"must be text, found {kind_of(value)}")

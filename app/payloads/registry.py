@@ -1,4 +1,4 @@
-"""The payload formats: a row each. All the service's facts about a format are found from here."""
+"""The payload formats: a row each."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -41,7 +41,7 @@ class PayloadFormat(StrEnum):
     codec: Codec
 
     def __new__(cls, name: str, codec: Codec) -> Self:
-        """Makes a row: the name in the API and in the database, and the codec of the format."""
+        """Makes a row."""
         row = str.__new__(cls, name)
         row._value_ = name
         row.codec = codec
@@ -49,32 +49,30 @@ class PayloadFormat(StrEnum):
 
 
 FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.codec.forms)
-"""The forms of requests for debiased answers."""
 
 LOGGED: Mapping[str, LoggedCodec] = MappingProxyType({row.value: row.codec for row in PayloadFormat if isinstance(row.codec, LoggedCodec)})
-"""The formats whose pairs ingestion reads, by name."""
 
 FINDABLE: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
-"""The formats that can be found by trying: they need no description."""
+"""Formats that need no description, so trying finds them."""
 
 _CODECS: Mapping[str, Codec] = MappingProxyType({row.value: row.codec for row in PayloadFormat})
 
-# A table's own members have common names, so members that name their content are looked for first.
+# Names of members that name their content are looked for first.
 _BY_MEMBER = sorted(FORMS, key=lambda form: form.is_bare)
 
 
 def codec_for(payload_format: str) -> Codec:
-    """Returns the codec of the payload format of that name."""
+    """Returns the codec of the payload format."""
     return _CODECS[payload_format]
 
 
 def codec_of(endpoint: Endpoint) -> Codec:
-    """Returns the codec in which an endpoint is asked."""
+    """Returns the codec for an endpoint."""
     return codec_for(endpoint.payload_format).bound(endpoint)
 
 
 def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
-    """Returns the codec of the payload format that a caller named; a mapping is that of the deployment's endpoint.
+    """Returns the codec that a caller named; a mapping is that of the endpoint.
 
     Raises:
         InvalidInput: there is no such format, or it needs a mapping and the endpoint has none.
@@ -89,18 +87,18 @@ def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
 
 
 def form_of(sent: object) -> Form | None:
-    """Returns the form of a decoded request, recognised by its members; None if it is of no form."""
+    """Returns the form of a request, by its members."""
     return next((form for form in _BY_MEMBER if isinstance(sent, dict) and form.member in sent), None)
 
 
 def codec_of_form(form: Form | None) -> Codec | None:
-    """Returns the codec that has the form of requests, if there is one."""
+    """Returns the codec that has the form."""
     return next((row.codec for row in PayloadFormat if form in row.codec.forms), None)
 
 
 def logged_codec_of(pair: Mapping[str, Any]) -> LoggedCodec:
-    """Returns the codec of a decoded pair, recognised by its request; the first, which reports the fault, for a pair of no format."""
-    # By the request: answers of several formats look alike.
+    """Returns the codec of a pair, by its request; the first, which reports the fault, for a pair of no format."""
+    # Answers of several formats look alike.
     form = form_of(pair.get("request"))
     first, *others = LOGGED.values()
     return next((codec for codec in others if form in codec.forms), first)

@@ -1,4 +1,4 @@
-"""The formats of SageMaker's endpoints: CSV without a header, and JSON lines."""
+"""SageMaker's formats: CSV without a header, and JSON lines."""
 
 import json
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ _LONGEST_BEGINNING = max(map(len, _PAGES))
 
 
 class SagemakerCsvCodec(Codec):
-    """Writes CSV without a header, columns in the order of the features; reads CSV without a header, or `{"predictions": […]}`.
+    """Writes CSV without a header, in the order of the features; reads such CSV, or `{"predictions": […]}`.
 
-    The answer's columns are those that the deployment names, in the order prediction, probability, label. As many further numbers as
-    the deployment has classes are the probabilities of these.
+    Columns of the answer are in the order prediction, probability, label. As many further numbers as there are classes are the
+    probabilities of these.
     """
 
     label = "SageMaker CSV (text/csv)"
@@ -52,7 +52,7 @@ class SagemakerCsvCodec(Codec):
         return answer_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions without making rows of the columns."""
+        """Reads the predictions without making rows."""
         if _is_json(body):
             return ListedJson().read_predictions(body, outputs=outputs, expected_rows=expected_rows)
         return predictions_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
@@ -63,9 +63,8 @@ def _is_json(body: bytes) -> bool:
 
 
 def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dict[str, list[Any]] | list[Any]:
-    """Returns the columns of an answer in CSV, by the names of the outputs in their places."""
     if body.lstrip()[:_LONGEST_BEGINNING].lower().startswith(_PAGES):
-        # Any text without a quote is CSV, but a log-in page is no prediction.
+        # A log-in page is no prediction.
         raise ScoringFailed("The model's endpoint did not answer CSV, but a page of HTML or XML.")
     try:
         rows = list(read_csv(decode_text(body)))
@@ -77,20 +76,20 @@ def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dic
     require_rows(len(rows), expected_rows)
     names = list(dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None))
     if outputs.classes is None and set(map(len, rows)) == {len(names)} and str not in set(map(type, chain.from_iterable(rows))):
-        # Numbers in as many columns as there are names, which is nearly every answer: no array to look for, and no object for each row.
+        # The quick case of nearly every answer.
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     named = [_name_cells(row, names, outputs, place) for place, row in enumerate(rows, start=1)]
     return read_columns(named, expected_rows, outputs)
 
 
 class ListedJson(ListedCodec):
-    """Reads the JSON that some containers answer to CSV."""
+    """JSON that some containers answer to CSV."""
 
     label = shown_request = ""
 
 
 class SagemakerLinesCodec(ListedCodec):
-    """Writes `{"features": […]}` a line; reads a JSON object or value a line, or `{"predictions": […]}`."""
+    """Writes `{"features": […]}` a line; reads an object or value a line, or `{"predictions": […]}`."""
 
     label = "SageMaker JSON lines (application/jsonlines)"
     shown_request = '{"features": […]}'
@@ -102,7 +101,7 @@ class SagemakerLinesCodec(ListedCodec):
         return encode_row_lines([{_FEATURES: row} for row in rows], rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads lines of `features`, arrays in the order of `columns`, or objects of columns."""
+        """Reads lines of `features`, arrays in the order of `columns`, or objects."""
         lines = [decode_request(line) for line in body.splitlines() if line.strip()]
         rows = [line[_FEATURES] if isinstance(line, dict) and line.keys() == {_FEATURES} else line for line in lines]
         if any(isinstance(row, dict) for row in rows):
@@ -118,7 +117,7 @@ class SagemakerLinesCodec(ListedCodec):
         return named.lines(body)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
-        """Returns the lines, or the elements of one that holds them all."""
+        """Returns the lines, or the elements of a single one."""
         lines = decode_lines(body)
         if len(lines) == 1 and isinstance(lines[0], dict) and lines[0].keys() == {"predictions"}:
             return super().read_elements(body)
@@ -128,7 +127,7 @@ class SagemakerLinesCodec(ListedCodec):
 def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: int) -> dict[str, Any]:
     cells = [_read_array(cell) if isinstance(cell, str) else cell for cell in row]
     count = len(outputs.classes or ())
-    # The probabilities of the classes, alone or after the prediction.
+    # Probabilities of the classes, alone or after the prediction.
     before = 0 if outputs.has_only_probabilities else 1
     if count > 1 and outputs.probability is not None and len(cells) == before + count:
         cells = [*cells[:before], cells[before:]]
@@ -142,7 +141,6 @@ def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: i
 
 
 def _read_array(cell: str) -> object:
-    """Returns the array that a cell spells in JSON, or the cell."""
     if not cell.startswith("["):
         return cell
     try:

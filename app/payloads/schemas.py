@@ -1,4 +1,4 @@
-"""Pieces of JSON schemas for the OpenAPI document, which describes bodies that are read and written without models."""
+"""Pieces of JSON schemas for the OpenAPI document."""
 
 from typing import Any, TypeAlias
 
@@ -11,19 +11,19 @@ NAMES: Schema = {"type": "array", "items": {"type": "string"}}
 
 
 def open_object(required: list[str], **properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
-    """Returns the schema of an object that may have further members."""
+    """Returns an object that may have further members."""
     return {"type": "object", "required": required, "properties": properties}
 
 
 def closed_object(required: list[str], **properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
-    """Returns the schema of an object without further members."""
+    """Returns an object without further members."""
     return open_object(required, **properties) | {"additionalProperties": False}
 
 
 def rows_of(max_rows: int) -> Schema:
-    """Returns the schema of the rows of a request."""
+    """Returns the schema of a request's rows."""
     return {"type": "array", "minItems": 1, "maxItems": max_rows, "items": {"type": "array", "items": CELL}}
 
 
 TABLE: Schema = open_object(["fields", "values"], fields=NAMES, values={"type": "array", "items": {"type": "array", "items": {}}})
-"""Rows under column names, with any cells: rows that do not fit are refused one by one."""
+"""Any cells: rows that do not fit are refused one by one."""

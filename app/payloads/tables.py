@@ -1,4 +1,4 @@
-"""Rows under column names in decoded JSON. Reads the shape of the tables, never the values of their cells."""
+"""Rows under column names in decoded JSON; cells are not read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput
 
 _MOST_PROBLEMS = 100
-"""Max problems that one refusal lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +34,11 @@ def read_table(part: object, path: str, *, fields: str = "fields", values: str =
 
 
 def read_repeating_table(part: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
-    """Reads the same, but columns may be named twice.
-
-    Raises:
-        InvalidInput: it has another shape.
-    """
+    """Reads the same, but columns may be named twice."""
     found = require_object(part, path)
     names, rows = found.get(fields), found.get(values)
     fields_path, values_path = place(path, fields), place(path, values)
-    # Types are compared in bulk; only a refusal looks for the row at fault.
+    # Types are compared in bulk for speed.
     if not isinstance(names, list) or not set(map(type, names)) <= {str}:
         raise InvalidInput.of(fields_path, f"must be an array of column names, found {kind_of(names)}")
     if not isinstance(rows, list):
@@ -61,7 +56,7 @@ def read_repeating_table(part: object, path: str, *, fields: str = "fields", val
 
 
 def read_matrix(rows: object, path: str, columns: Sequence[str]) -> Table:
-    """Reads decoded rows without column names, in the order of `columns`.
+    """Reads rows in the order of `columns`.
 
     Raises:
         InvalidInput: not an array of arrays, or one of another length.
@@ -70,7 +65,7 @@ def read_matrix(rows: object, path: str, columns: Sequence[str]) -> Table:
 
 
 def read_by_column(part: object, path: str) -> Table:
-    """Reads a decoded object of columns, an array each.
+    """Reads a decoded object of columns.
 
     Raises:
         InvalidInput: it has another shape, or columns of different lengths.
@@ -88,39 +83,27 @@ def read_by_column(part: object, path: str) -> Table:
 
 
 def require_length(other: Table, request: Table) -> None:
-    """Requires equally many rows in both.
-
-    Raises:
-        InvalidInput: their numbers differ.
-    """
+    """Raises InvalidInput unless both have equally many rows."""
     if len(other.values) != len(request.values):
         raise InvalidInput.of(other.values_path, f"has {len(other.values)} rows where {request.values_path} has {len(request.values)}")
 
 
 def require_members(part: Mapping[str, Any], path: str, known: frozenset[str], *, next_to: str) -> None:
-    """Requires that the object has known members only. A misspelt `meta` must not pass for one that was left out.
-
-    Raises:
-        InvalidInput: it has another; `next_to` is the member that the message names.
-    """
+    """Raises InvalidInput for an unknown member: a misspelt `meta` must not pass for one left out. `next_to` is for the message."""
     unknown = sorted(part.keys() - known)
     if unknown:
         raise InvalidInput.of(place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}")
 
 
 def require_object(part: object, path: str) -> dict[str, Any]:
-    """Returns the part as an object.
-
-    Raises:
-        InvalidInput: it is not an object.
-    """
+    """Returns the part, or raises InvalidInput if it is no object."""
     if not isinstance(part, dict):
         raise InvalidInput.of(path, f"must be an object, found {kind_of(part)}")
     return part
 
 
 def place(path: str, member: str) -> str:
-    """Returns the path of an object's member."""
+    """Returns the path of a member."""
     return f"{path}.{member}" if path else member
 
 

@@ -1,4 +1,4 @@
-"""Columns of rows as the tensors of the Open Inference Protocol, and back; their bytes in its binary form. No format itself."""
+"""Columns as tensors of the Open Inference Protocol, and back."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ _MOST_NESTED = 8
 
 
 class TensorUnclear(ValueError):
-    """Raised for tensors that cannot be read; the message continues a sentence about `name`."""
+    """Tensors that cannot be read; the message continues a sentence about `name`."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class TensorUnclear(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """One tensor: its values row by row, null as None. `is_plain` if it is known to hold no null and no number that is not finite."""
+    """One tensor, row by row, null as None. `is_plain`: no null and no number that is not finite."""
 
     name: str
     datatype: str
@@ -63,7 +63,7 @@ class Tensor:
     is_plain: bool = False
 
     def rows(self) -> list[Any]:
-        """Returns a value for each row, or an array of its values where the tensor is wider than one.
+        """Returns a value for each row, or an array where the tensor is wider than one.
 
         Raises:
             TensorUnclear: the shape is not that of the values.
@@ -78,7 +78,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The description of a tensor. `binary_size` is the number of its bytes after the JSON, None if its data is in it."""
+    """Description of a tensor. `binary_size`: its bytes after the JSON; None if the JSON holds the data."""
 
     name: str
     datatype: str
@@ -87,10 +87,10 @@ class Head:
 
 
 def read_head(one: object, where: str) -> Head:
-    """Reads a decoded tensor, its data aside; `where` is its place in the body.
+    """Reads a tensor without its data; `where` is its place in the body.
 
     Raises:
-        TensorUnclear: it has another shape, or a datatype that is not of the protocol.
+        TensorUnclear: it has another shape or an unknown datatype.
     """
     if not isinstance(one, dict):
         raise TensorUnclear(where, f"must be an object, found {kind_of(one)}")
@@ -108,7 +108,7 @@ def read_head(one: object, where: str) -> Head:
 
 
 def flatten(data: object, name: str) -> list[Any]:
-    """Returns the values of decoded tensor data, nested or flat.
+    """Returns tensor data, nested or flat.
 
     Raises:
         TensorUnclear: it is no array, or is nested too deeply.
@@ -125,18 +125,18 @@ def flatten(data: object, name: str) -> list[Any]:
 
 
 def tensor_of(name: str, cells: Sequence[Any], known: FieldType | None, shape: tuple[int, ...]) -> Tensor:
-    """Returns cells as a tensor of the datatype that belongs to their type, or else to their values.
+    """Returns a tensor of the datatype of the known type, or else of the values.
 
     Raises:
         ScoringFailed: one tensor cannot carry values of these kinds.
     """
     if known is FieldType.STRING:
-        # Only texts can be joined, in a fourth of the time that looking at the type of each takes.
+        # Only texts can be joined: a fourth of the time of a look at each type.
         with suppress(TypeError):
             "".join(cells)
             return Tensor(name=name, datatype=BYTES, shape=shape, values=cells, is_plain=True)
     if known is FieldType.NUMBER:
-        # The same for numbers, of which true and false are none here.
+        # The same for numbers; booleans fail.
         with suppress(msgspec.ValidationError):
             numbers = msgspec.convert(cells, _FLOATS)
             return Tensor(name=name, datatype=FP64, shape=shape, values=cells, is_plain=isfinite(sum(numbers)))
@@ -194,7 +194,6 @@ def pack(tensor: Tensor) -> bytes:
                 f"The column {tensor.name} of a page holds a number that is not finite, which is how a tensor would carry null."
             )
         if tensor.datatype == BYTES:
-            # Each distinct text once: a column of categories has few.
             encoded = {value: value.encode() for value in set(values)}
             packed = {value: _LENGTH.pack(len(each)) + each for value, each in encoded.items()}
             return b"".join([packed[value] for value in values])
@@ -204,7 +203,7 @@ def pack(tensor: Tensor) -> bytes:
 
 
 def unpack(head: Head, data: bytes) -> list[Any]:
-    """Returns the values of a tensor's bytes; NaN is null, as `pack` writes it.
+    """Returns the values of a tensor's bytes; NaN is null.
 
     Raises:
         TensorUnclear: the bytes are not of that datatype.
@@ -215,7 +214,7 @@ def unpack(head: Head, data: bytes) -> list[Any]:
     if datatype == BYTES:
         return unpack_texts(name, data)
     if datatype == "BF16":
-        # The upper half of a single-precision number.
+        # BF16: the upper half of a single-precision number.
         data, datatype = b"".join(b"\0\0" + data[at : at + 2] for at in range(0, len(data), 2)), "FP32"
     item = struct.Struct(f"<{_FORMATS[datatype]}")
     if len(data) % item.size:
@@ -236,7 +235,7 @@ _KINDS: dict[FieldType, type] = {
 
 
 def unpack_texts(name: str, data: bytes) -> list[str]:
-    """Returns texts that each follow their length in four bytes, the lowest first.
+    """Returns texts that follow their length in four bytes, the lowest first.
 
     Raises:
         TensorUnclear: the bytes end within a text, or are not UTF-8.
@@ -263,11 +262,7 @@ def by_column(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str
 
 
 def table_rows(tensors: Sequence[Tensor], refuse: Callable[[TensorUnclear], Exception]) -> list[list[Any]]:
-    """Returns the rows of tensors that are a column each.
-
-    Raises:
-        Exception: as `refuse` makes it, of tensors that cannot be read or have different lengths.
-    """
+    """Returns the rows of one-column tensors; raises what `refuse` makes of unreadable ones and different lengths."""
     columns = []
     for tensor in tensors:
         try:

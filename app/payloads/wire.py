@@ -1,4 +1,4 @@
-"""JSON to and from bytes, strict both ways: anything that JSON cannot carry is refused, never altered. Knows no payload format."""
+"""Strict JSON: anything that it cannot carry is refused, never altered."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,10 +10,9 @@ from ..domain.values import Scalar
 from ..errors import InvalidInput, ScoringFailed
 
 Rows: TypeAlias = Sequence[Sequence[Scalar | None]]
-"""Records of one page, each in the order of the columns; plain Python values, None for a missing cell."""
+"""Records of one page, in the order of the columns."""
 
 BOM = b"\xef\xbb\xbf"
-"""A byte order mark, which some servers send before JSON."""
 
 _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder()
 
@@ -21,7 +20,7 @@ _T = TypeVar("_T")
 
 
 def encode_rows(document: object, rows: Rows, *, is_plain: bool = False) -> bytes:
-    """Returns the bytes of `document`, which holds `rows`; `is_plain` if they are known to have finite numbers only.
+    """Returns `document` with its `rows` as bytes; `is_plain`: only finite numbers.
 
     Raises:
         ScoringFailed: a cell is not finite, or text that UTF-8 cannot carry.
@@ -30,7 +29,7 @@ def encode_rows(document: object, rows: Rows, *, is_plain: bool = False) -> byte
 
 
 def encode_row_lines(documents: Sequence[object], rows: Rows) -> bytes:
-    """Returns a line of JSON for each of the documents, which hold a row each.
+    """Returns a line for each document of one row.
 
     Raises:
         ScoringFailed: as `encode_rows`.
@@ -43,7 +42,7 @@ def _encode(encode: Callable[[Any], bytes], document: object, rows: Rows) -> byt
         body = encode(document)
     except UnicodeEncodeError as error:
         raise ScoringFailed("A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model.") from error
-    # msgspec writes NaN and the infinities as null, which would send the model a missing cell instead.
+    # msgspec writes NaN as null, which would send a missing cell instead.
     if rows and b"null" in body:
         for index, row in enumerate(rows):
             for cell in row:
@@ -53,7 +52,7 @@ def _encode(encode: Callable[[Any], bytes], document: object, rows: Rows) -> byt
 
 
 def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
-    """Returns the model's answer as `shape`; `expected` names the expected shape in words. A leading byte order mark is ignored.
+    """Returns the answer as `shape`, without a byte order mark; `expected` names the shape in words.
 
     Raises:
         ScoringFailed: not JSON, not of that shape, or a number that is not finite.
@@ -71,7 +70,7 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
 
 
 def decode_text(body: bytes) -> str:
-    """Returns the model's answer as text.
+    """Returns the answer as text.
 
     Raises:
         ScoringFailed: it is not UTF-8.
@@ -83,7 +82,7 @@ def decode_text(body: bytes) -> str:
 
 
 def decode_lines(body: bytes) -> list[Any]:
-    """Returns the values of the model's answer in JSON lines; empty lines are ignored.
+    """Returns the values of JSON lines; empty lines are ignored.
 
     Raises:
         ScoringFailed: a line is not JSON.
@@ -93,18 +92,14 @@ def decode_lines(body: bytes) -> list[Any]:
         found = _decoder.decode_lines(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         found = []
-    # msgspec takes several values in one line as well, and one value in several.
+    # msgspec takes several values in one line, and one in several.
     if found and len(found) == text.count(b"\n") + (not text.endswith(b"\n")):
         return found
     return [decode_answer(line, object, expected="a line of JSON") for line in text.splitlines() if line.strip()]
 
 
 def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
-    """Returns a request's JSON.
-
-    Raises:
-        InvalidInput: it is not JSON.
-    """
+    """Returns a request's JSON, or raises InvalidInput."""
     try:
         return msgspec.json.decode(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
