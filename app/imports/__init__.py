@@ -1,1 +1,1 @@
-"""Files of records that others wrote: read row by row, sent in batches, exactly once. Knows no database and no HTTP."""
+"""Files of records that others wrote, sent exactly once. Knows no database and no HTTP."""

@@ -1,4 +1,4 @@
-"""Blobs of Azure's model data collector: JSON lines of CloudEvents, inputs and outputs in folders of their own, joined by their id."""
+"""Blobs of Azure's model data collector: CloudEvents as JSON lines, inputs and outputs apart, joined by id."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _INPUTS, _OUTPUTS = ("model_inputs", "inputs"), ("model_outputs", "outputs")
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of events of which both halves are there, and then a refusal for each half without the other.
+    """Yields the records of complete events, then a refusal for each half alone.
 
     Raises:
         InvalidInput: a line is too long.
@@ -50,7 +50,7 @@ def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: Impor
         raise RowRefused("correlationid", "is missing")
     rows = event.get("data")
     if not isinstance(rows, list):
-        # The collector writes a pointer in place of more than 256 kB.
+        # More than 256 kB are stored elsewhere.
         raise RowRefused("data", "is missing, or is a pointer to data that was stored elsewhere")
     return Half(
         call=call,

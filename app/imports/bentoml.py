@@ -1,4 +1,4 @@
-"""BentoML's monitor: a schema file that says what each column is, enough to register a deployment, and a JSON line a record."""
+"""BentoML's monitor: a schema file, enough to register a deployment, and a JSON line a record."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,12 @@ from .times import usual_time, write_time
 
 _TYPES: Final = {"numerical": "number", "categorical": "string"}
 _ABSENT: Final = (None, "", "None", "0")
-"""Ids that the monitor writes for a record that came with no request."""
+"""Ids of records that came with no request."""
 
 
 @dataclass(frozen=True, slots=True)
 class BentoSchema:
-    """The columns of a monitor by their role."""
+    """Columns of a monitor by role."""
 
     bento: str
     version: str
@@ -40,7 +40,7 @@ class BentoSchema:
 
 
 def read_bento_schema(file: InputFile) -> BentoSchema:
-    """Returns the last schema of a schema file.
+    """Returns the last schema of a file.
 
     Raises:
         InvalidInput: it has none, or one with columns that Evenhand cannot store.
@@ -69,9 +69,9 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
 
 
 def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of data files; the rows of one request, which follow each other, are numbered after the first.
+    """Yields the records; the rows of one request, which follow each other, are numbered after the first.
 
-    BentoML writes times without an offset, by the clock of its server: without another zone they are taken as UTC.
+    BentoML writes its server's time without an offset: without another zone it is taken as UTC.
 
     Raises:
         InvalidInput: a line is too long.
@@ -106,7 +106,7 @@ def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: 
 
 
 def is_bento_schema(file: InputFile) -> bool:
-    """Returns whether a file is the schema of a monitor and not its data."""
+    """Returns whether a file is a schema."""
     for _, line in file.lines():
         try:
             found = json.loads(line)

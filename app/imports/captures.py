@@ -1,4 +1,4 @@
-"""SageMaker's data capture and ground truth: JSON lines, joined by `inferenceId` if there is one, else by `eventId`."""
+"""SageMaker's data capture and ground truth: JSON lines, joined by `inferenceId`, else by `eventId`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _CAPTURE, _TRUTH = "captureData", "groundTruthData"
 
 
 def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of captures, or the labels of ground truth.
+    """Yields records of captures, or labels of ground truth.
 
     Raises:
         InvalidInput: a line is too long.

@@ -1,4 +1,4 @@
-"""The files of SageMaker's bias monitor: its analysis configuration as a fairness monitor, and a check as its file of violations."""
+"""SageMaker's bias monitor: its configuration as a fairness monitor, and a check as its file of violations."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from ..metrics.verdicts import Verdict
 from .clarify_baseline import CLARIFY_KEYS, IMPACT, limits_of_baseline
 
 OPEN_END: Final = 1e9
-"""End of a range that Clarify leaves open, because a monitor's ranges have two ends."""
+"""End of an open range: a monitor's ranges have two ends."""
 
 _METHODS: Final = ("pre_training_bias", "post_training_bias")
 
@@ -22,8 +22,8 @@ _METHODS: Final = ("pre_training_bias", "post_training_bias")
 class ClarifyChoices:
     """Answers to what an analysis configuration leaves open.
 
-    `thresholds` and `categories` are facets of numeric columns whose one value is a threshold, or a category: Clarify decides that by
-    the number of different values in the data. `unfavourable` are the labels that are not favourable.
+    `thresholds` and `categories` are facets of numeric columns whose one value is a threshold, or a category: Clarify decides that by the
+    data. `unfavourable` are the other labels.
     """
 
     thresholds: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class ClarifyChoices:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedMonitor:
-    """The body of a fairness monitor, and sentences about what differs from the configuration."""
+    """The body of a fairness monitor, and sentences on differences."""
 
     body: dict[str, Any]
     notes: list[str] = field(default_factory=list)
@@ -60,10 +60,10 @@ class ClarifyConfig:
     def monitor(
         self, schema: RecordSchema, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices, constraints: object = None
     ) -> TranslatedMonitor:
-        """Returns the monitor of a deployment. `constraints` is the baseline, whose values become the limits.
+        """Returns the monitor; values of the baseline `constraints` become limits.
 
         Raises:
-            InvalidInput: a facet is no column of the deployment, or what the configuration leaves open is not answered.
+            InvalidInput: a facet is no column, or what the configuration leaves open is not answered.
         """
         notes: list[str] = []
         favourable, unfavourable = self._outcomes(outputs, problem_type, choices)
@@ -108,7 +108,6 @@ class ClarifyConfig:
         if choices.unfavourable:
             return values, list(choices.unfavourable)
         others = [one for one in outputs.classes or () if one not in values]
-        # Clarify's own default: labels are 0 and 1.
         if not others and values in ([1], [0]):
             others = [1 - values[0]]
         if not others:
@@ -116,7 +115,7 @@ class ClarifyConfig:
         return values, others
 
     def _metrics(self, notes: list[str]) -> list[str] | None:
-        """Returns our keys of the metrics that are asked for; None where that is all of them."""
+        """None: all metrics."""
         methods = self._config.get("methods")
         asked: list[str] = []
         for name in _METHODS:
@@ -129,18 +128,17 @@ class ClarifyConfig:
         if unknown:
             notes.append(f"Not measured, because Evenhand has no such metric: {', '.join(unknown)}.")
         known = [CLARIFY_KEYS[one] for one in asked if one in CLARIFY_KEYS]
-        # The overview and the verdicts are about it.
         return list(dict.fromkeys([IMPACT, *known])) if known else None
 
 
 def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the measurements of a check with the verdict *unfair* in the form of `constraint_violations.json`.
+    """Returns a check's measurements with the verdict *unfair* as `constraint_violations.json`.
 
     Raises:
         InvalidInput: as `ClarifyConfig`.
     """
     ClarifyConfig(config)
-    # Of two names the first is that of the bias monitor.
+    # Of two names the first is the bias monitor's.
     names = {key: name for name, key in reversed(list(CLARIFY_KEYS.items()))}
     data = {DataSet.PAYLOAD.value, DataSet.FEEDBACK.value, DataSet.TRAINING.value}
     return {
@@ -160,7 +158,7 @@ def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> 
 
 
 def monitored_attribute(column: Column, values: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
-    """Returns the attribute of a monitor that compares a facet's groups; adds a sentence about a threshold to the notes.
+    """Returns the attribute that compares a facet's groups; adds a sentence about a threshold to the notes.
 
     Raises:
         InvalidInput: the facet has no usable values, or may mean two things.
@@ -171,7 +169,7 @@ def monitored_attribute(column: Column, values: object, choices: ClarifyChoices,
         raise InvalidInput.of(f"{where}.value_or_threshold", "must be an array of at least one value")
     name = column.name
     if column.kind is FieldKind.CATEGORICAL or len(values) > 1 or name in choices.categories:
-        # Some versions of the SDK write every value as text.
+        # Some versions of the SDK write text only.
         read: Callable[[Any], Any] = {FieldType.STRING: str, FieldType.INTEGER: int, FieldType.NUMBER: float}.get(
             column.type, lambda one: one
         )

@@ -1,4 +1,4 @@
-"""The baseline of SageMaker's bias monitor: its values become the limits of the metrics."""
+"""The baseline of SageMaker's bias monitor, as limits."""
 
 import math
 from collections import defaultdict
@@ -13,10 +13,10 @@ _PREFIX: Final = "Clarify "
 CLARIFY_KEYS: Final[Mapping[str, str]] = {
     alias.removeprefix(_PREFIX): key for key, metric in CATALOGUE.items() for alias in metric.aliases if alias.startswith(_PREFIX)
 }
-"""Our key of each of Clarify's metrics, by Clarify's short name."""
+"""Our keys by Clarify's short names."""
 
 IMPACT: Final = "disparate_impact"
-"""The metric that is a ratio; the others are differences."""
+"""The one ratio; other metrics are differences."""
 
 _RESULTS: Final = ("pre_training_bias_metrics", "post_training_bias_metrics")
 
@@ -24,21 +24,21 @@ _RESULTS: Final = ("pre_training_bias_metrics", "post_training_bias_metrics")
 def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, float | None]]]:
     """Returns the limits of each facet's metrics: as far from the ideal as the baseline, on either side.
 
-    Of several values of a facet the widest limits count, because a monitor has one for all groups of an attribute.
+    Of several values of a facet the widest limits count: a monitor has one for all groups of an attribute.
 
     Raises:
         InvalidInput: it is not a JSON object.
     """
     if not isinstance(constraints, dict):
         raise InvalidInput.of("constraints", "must be a JSON object")
-    # The distance from the ideal: of the ratio as a factor of at least 1, of a difference as an amount.
+    # Of the ratio a factor of at least 1, of a difference an amount.
     distances = defaultdict[str, dict[str, float]](dict)
     for facet, metric in _metrics_of(constraints):
         key, value = CLARIFY_KEYS.get(str(metric.get("name"))), metric.get("value")
         if key is None or isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             continue
         if key == IMPACT and value <= 0:
-            continue  # everything would be within its limits
+            continue
         distance = max(value, 1 / value) if key == IMPACT else abs(value)
         distances[facet][key] = max(distances[facet].get(key, 0.0), distance)
 
@@ -52,7 +52,6 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
 
 
 def _metrics_of(constraints: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields each facet's name with each of its metrics, of any of its values."""
     for part in _RESULTS:
         results = constraints.get(part)
         facets = results.get("facets") if isinstance(results, dict) else None

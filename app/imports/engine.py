@@ -1,4 +1,4 @@
-"""The story of an import: rows are read, sent in batches, and noted as done; whatever is sent twice is stored once."""
+"""An import: rows are read, sent in batches, noted as done; what is sent twice is stored once."""
 
 import json
 import math
@@ -21,10 +21,9 @@ from .report import ImportReport, RejectedRow
 from .subject import ImportRow, ImportSubject, RowRefused
 
 BATCH_ROWS: Final = 1000
-"""Max records of one request."""
 
 BATCH_BYTES: Final = 2**20
-"""Bytes of one request after which it is sent: a few milliseconds of the service."""
+"""Bytes after which a request is sent: milliseconds of the service."""
 
 _DIGEST_CHARACTERS: Final = 32
 
@@ -33,17 +32,17 @@ class ImportSink(Protocol):
     """The service that an import sends records to."""
 
     def send(self, body: bytes) -> Receipt:
-        """Stores a native body of historical records; returns their receipt after the durable commit.
+        """Stores a native body of historical records; returns the receipt after the durable commit.
 
         Raises:
             InvalidInput: the body as a whole is refused.
         """
 
     def note_unread(self, row: RejectedRow) -> None:
-        """Notes a row of a file that is no record, so that it cannot be sent."""
+        """Notes a row that is no record."""
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
-        """Notes how many records a sampled log does not hold, by hour."""
+        """Notes the records that a sampled log does not hold, by hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,9 @@ def run_import(
     *,
     notice: Callable[[ImportReport], None] = lambda _: None,
 ) -> ImportReport:
-    """Returns the report of an import; `notice` is called after each batch with the report so far.
+    """Returns the report of an import; `notice` is called with the report after each batch.
 
-    Continues where `checkpoint` says that an earlier attempt was stopped: files are read from their beginning, and the rows that are done
-    are not sent again.
+    Continues where `checkpoint` says: files are read again, but finished rows are not sent again.
 
     Raises:
         InvalidInput, TooLarge: a file cannot be read; what was read before is stored.
@@ -105,19 +103,19 @@ def run_import(
 
 
 def encode_record(row: ImportRow, digest: str, kind: LogKind) -> bytes:
-    """Returns the native record of a row as JSON; one without an id gets that of its place in the file, whose digest is given.
+    """Returns the native record as JSON; one without an id gets that of its place in the file of that digest.
 
     Raises:
-        RowRefused: the row has no record, or it holds a value that JSON does not have, such as a duration of Parquet.
+        RowRefused: the row has no record, or a value that JSON does not have, such as a duration of Parquet.
     """
     if row.record is None:
         raise RowRefused(row.field, row.reason)
     record = dict(row.record)
-    # A label without features is joined by its id: a made-up one would wait for its record permanently.
+    # A made-up id of a label would wait permanently for its record.
     if record.get("id") is None and (kind is LogKind.PAYLOAD or record.get("features")):
         # By content and place: the same file again, under any name, gives the same ids.
         record["id"] = f"{digest[:_DIGEST_CHARACTERS]}-{row.line}"
-    # Python's writer, because it also writes NaN and half surrogate pairs, which the service refuses by record and field.
+    # Python's writer takes NaN and half surrogate pairs, which the service refuses by record and field.
     try:
         return json.dumps(record, separators=(",", ":")).encode()
     except TypeError:
@@ -128,7 +126,7 @@ def encode_record(row: ImportRow, digest: str, kind: LogKind) -> bytes:
 
 
 def _find_unwritable(value: object, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yields the places of values that JSON does not have; a list has the place of its column."""
+    """A value in a list has the place of its column."""
     if isinstance(value, dict):
         for name, one in value.items():
             yield from _find_unwritable(one, (*where, str(name)))
@@ -145,7 +143,7 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
         receipt = sink.send(body)
     except InvalidInput as error:
         if len(lines) > 1:
-            # One record makes the service refuse the whole body: halving it finds that record.
+            # The service refuses a body for one record: halving finds it.
             middle = len(lines) // 2
             _send(lines[:middle], sink, report, checkpoint)
             _send(lines[middle:], sink, report, checkpoint)
@@ -168,15 +166,14 @@ def _reject(row: RejectedRow, report: ImportReport, checkpoint: Checkpoint) -> N
 
 
 class _Sampled:
-    """Numbers of records that a sampled log represents without holding them, by its fraction and hour."""
+    """Records that a sampled log represents without holding them, by fraction and hour."""
 
     def __init__(self) -> None:
         self._records: dict[float, Counter[datetime]] = defaultdict(Counter)
 
     def add(self, row: ImportRow, report: ImportReport) -> None:
-        """Counts a row of a log that holds a fraction of the traffic, and notes its time."""
         record = row.record or {}
-        # A row whose time is missing or invalid is not counted here: the service refuses it.
+        # The service refuses a row without a valid time.
         with suppress(KeyError, TypeError, ValueError):
             time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
             report.note_time(time)
@@ -184,13 +181,12 @@ class _Sampled:
                 self._records[row.fraction][hour_of(time)] += 1
 
     def left_out(self) -> Iterator[tuple[float, dict[datetime, int]]]:
-        """Yields each fraction with the number of records left out of each hour, estimated from those that are in the log."""
         for rate, records in self._records.items():
             yield rate, {hour: math.floor(count / rate - count + 0.5) for hour, count in records.items()}
 
 
 def subject_members(subject: ImportSubject) -> dict[str, Any]:
-    """Returns the choices that decide which records a file gives, for the identity of an import."""
+    """Returns the choices that decide on a file's records, for the identity of an import."""
     columns = subject.columns
     return {
         "kind": subject.kind.value,

@@ -1,4 +1,4 @@
-"""Files of `evenhand export`: Parquet whose metadata hold the deployment's schema, written a batch at a time and read as an import."""
+"""Files of `evenhand export`: Parquet whose metadata hold the schema."""
 
 import json
 import os
@@ -27,7 +27,7 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class ExportHead(Struct, frozen=True, kw_only=True):
-    """The records of a file, and the deployment that they were logged to."""
+    """Records of a file, and their deployment."""
 
     format: Literal[1] = 1
     kind: LogKind
@@ -40,12 +40,12 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> list[str]:
-        """Returns the names of the columns that the schema gives."""
+        """Names of the columns of the schema."""
         # A feature may be called `id`.
         return [f"features.{column.name}" for column in self.schema.features] + [f"meta.{column.name}" for column in self.schema.meta]
 
     def registration(self, deployment_id: str) -> dict[str, Any]:
-        """Returns the body that registers a deployment for the records, each column with the type that is in the file."""
+        """Returns the body that registers a deployment for the records, with the types of the file."""
         kept: dict[str, Any] = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
         parts = {"features": self.schema.features, "meta": self.schema.meta}
         return {"id": deployment_id, **kept} | {
@@ -54,7 +54,7 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
 
 def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
-    """Writes the rows, whose last columns are those of the schema, through to the disk; returns their number. Only the owner may read it.
+    """Writes the rows, whose last columns are the schema's, through to the disk; returns their number. Only the owner may read it.
 
     Raises:
         SetupError: the file exists, it cannot be written, or the rows cannot be read to their end.
@@ -73,7 +73,7 @@ def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> in
             write_through(path)
             write_through(path.absolute().parent)
         except BaseException:
-            path.unlink()  # its writer has closed it, so a part of the records would look like all
+            path.unlink()  # it is closed, so a part of the records would look like all
             raise
     except OSError as error:
         raise SetupError(f"Nothing was written to {path}: {error.strerror or error}. Name another file, or try again.") from error
@@ -136,7 +136,7 @@ def _record_of(row: Mapping[str, Any] | RowRefused, head: ExportHead, subject: I
     time = _TIMES[head.kind]
     record = {"id": row["id"], time: write_time(row[time], time, subject), **{name: _read_json(row, name) for name in _VALUES}}
     for part, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
-        # A record without meta fields is another one than a record whose meta fields are missing.
+        # No meta fields differ from missing ones.
         if row[f"has_{part}"]:
             record[part] = {column.name: row[f"{part}.{column.name}"] for column in columns}
     if head.kind is LogKind.PAYLOAD:
@@ -152,5 +152,5 @@ def _read_json(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any 
 
 
 def _read_whole(text: str) -> int | float:
-    # Postgres writes all digits of 1e300, and a whole number of more than 64 bits would be refused.
+    # Postgres writes 1e300 with all digits; whole numbers over 64 bits would be refused.
     return int(text) if int(text) in _INT64 else float(text)

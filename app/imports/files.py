@@ -1,4 +1,4 @@
-"""Files to import: their identity, and their lines or rows, read piece by piece."""
+"""Files to import, read piece by piece."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ from ..training.files import ParquetFile
 from .subject import RowRefused
 
 MAX_LINE_BYTES = 8 * 2**20
-"""Max bytes of one line: memory must not depend on a file in which no line ends."""
+"""Max bytes of a line: memory must not depend on a file without line ends."""
 
 PARQUET_START = b"PAR1"
 
@@ -33,7 +33,7 @@ _DAMAGED = (pa.ArrowException, ValueError, OverflowError)
 
 
 class InputFile:
-    """One file. `digest` identifies its content, whatever its name; `bytes_read` grows while it is read."""
+    """One file. `digest` identifies its content, `bytes_read` grows."""
 
     def __init__(self, name: str, open_file: Callable[[], AbstractContextManager[BinaryIO]], size: int) -> None:
         self.name = name
@@ -62,7 +62,7 @@ class InputFile:
 
     @property
     def hour_of_path(self) -> datetime | None:
-        """Returns the hour that the path states as yyyy/mm/dd/hh, as the vendors' object stores name it; None if it states none."""
+        """Hour that the path states as yyyy/mm/dd/hh, as vendors' stores name it."""
         found = _PATH_HOUR.findall(self.name.replace("\\", "/"))
         if not found:
             return None
@@ -73,7 +73,7 @@ class InputFile:
             return None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields the lines as they are and their numbers, from 1.
+        """Yields line numbers, from 1, and lines.
 
         Raises:
             InvalidInput: a line is longer than `MAX_LINE_BYTES`.
@@ -86,11 +86,11 @@ class InputFile:
                 self.bytes_read += len(line)
                 if len(line) > MAX_LINE_BYTES:
                     raise InvalidInput.of(f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB")
-                # Only of the first line: a byte order mark elsewhere is part of a value.
+                # Elsewhere a byte order mark is part of a value.
                 yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
     def json_lines(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields the object of each line that is not empty, or the reason for which the line is none.
+        """Yields the object of each line that is not empty, or the reason that it is none.
 
         Raises:
             InvalidInput: as `lines`.
@@ -111,7 +111,7 @@ class InputFile:
             yield number, found if isinstance(found, dict) else RowRefused("line", "must be a JSON object")
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields the rows of a Parquet file and their numbers, from 1; for a row with a damaged value the reason instead.
+        """Yields row numbers, from 1, and rows of Parquet, or the reason for a damaged value.
 
         Raises:
             InvalidInput: the file is damaged, or not Parquet.
@@ -121,7 +121,7 @@ class InputFile:
         with self._parquet() as table:
             number, total = 0, max(table.rows, 1)
             for batch in table.batches(table.names):
-                # A few at a time: as Python objects a batch takes many times its size, and a long text of a dictionary may be in each.
+                # A few at a time: Python objects take many times a batch's size.
                 step = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // max(self._most_bytes(batch, number), 1)))
                 for start in range(0, batch.num_rows, step):
                     for row in _read_rows(batch.slice(start, step)):
@@ -130,7 +130,7 @@ class InputFile:
                     self.bytes_read = self.size * number // total
 
     def parquet_metadata(self) -> Mapping[bytes, bytes]:
-        """Returns the metadata of a Parquet file; of any other file there are none.
+        """Returns the metadata of Parquet, nothing of another file.
 
         Raises:
             InvalidInput: the file is damaged.
@@ -151,7 +151,7 @@ class InputFile:
                 raise InvalidInput.of(self.name, error.problems[0].message) from error
 
     def _most_bytes(self, batch: pa.RecordBatch, before: int) -> int:
-        """Returns a number of bytes that no row of the batch exceeds, which begins after row `before`."""
+        """No row of the batch, which begins after row `before`, has more bytes."""
         most = 0
         for column in batch.columns:
             texts = column.dictionary if isinstance(column, pa.DictionaryArray) else column
@@ -166,7 +166,7 @@ class InputFile:
         return most
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields the rows of Parquet, or the objects of JSON lines.
+        """Yields rows of Parquet, or objects of JSON lines.
 
         Raises:
             InvalidInput, TooLarge: as `parquet_rows` and `lines`.
@@ -175,7 +175,7 @@ class InputFile:
 
 
 def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:
-    """Returns the rows as Python values. Text that is no UTF-8, or a time beyond any calendar, costs its row alone."""
+    """Text that is no UTF-8, or a time beyond any calendar, costs its row alone."""
     try:
         return list(batch.to_pylist())
     except _DAMAGED:
@@ -194,6 +194,6 @@ def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:
 
 
 def shown(value: object) -> str:
-    """Returns a value for a message: short and printable."""
+    """Returns a value short and printable."""
     text = printable(str(value))
     return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"

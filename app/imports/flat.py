@@ -1,4 +1,4 @@
-"""Tables with a column for each field, as CSV, Parquet or JSON lines; JSON lines may also hold native records."""
+"""Tables with a column for each field, as CSV, Parquet or JSON lines (also native records)."""
 
 import csv
 import json
@@ -27,11 +27,10 @@ _MEMBERS = {
 }
 
 Cell = Callable[[Any, Column], Any]
-"""Returns the value of a column's cell."""
 
 
 class FlatTable:
-    """The columns of one table, found once.
+    """Columns of one table.
 
     Raises:
         InvalidInput: the table lacks a column that every record needs.
@@ -44,7 +43,7 @@ class FlatTable:
         self._names = frozenset(names)
         self._features = [column for column in schema.features if column.name in self._names]
         self._meta = [column for column in schema.meta if column.name in self._names]
-        # A column of the schema may have one of the usual names; only a name that was given is taken from it.
+        # A column of the schema may have a usual name; only a given name is taken from it.
         free = [name for name in names if name not in columns]
         self._id = self._pick(given.id, _IDS, free)
         self._time = self._pick(given.time, _TIMES[subject.kind], free)
@@ -61,7 +60,7 @@ class FlatTable:
                 raise InvalidInput.of(file.name, f"has no column {missing[0]!r:.200}, which is a feature; it has {_listed(names)}")
 
     def record(self, row: Mapping[str, Any], cell: Cell, scalar: Callable[[Any], Any]) -> dict[str, Any]:
-        """Returns the native record of a row; `scalar` reads labels, `cell` the other columns.
+        """Returns the native record of a row; `scalar` reads labels, `cell` the rest.
 
         Raises:
             RowRefused: its time cannot be read.
@@ -72,7 +71,6 @@ class FlatTable:
             found["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
         if self._id is not None:
             value = plain(row[self._id])
-            # Ids of databases are numbers.
             found["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
         stated = None if self._time is None else write_time(row[self._time], self._time, self._subject)
         name = "labelled_at" if self._subject.kind is LogKind.FEEDBACK else "scored_at"
@@ -144,7 +142,7 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
 
 
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the objects: native records, or an object of columns a line.
+    """Yields native records, or objects of columns.
 
     Raises:
         InvalidInput: a line is too long.
@@ -155,7 +153,7 @@ def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Itera
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet
-    """Returns a cell as JSON can carry it; a number that is none (NaN) is missing, as pandas writes it."""
+    """Returns a cell for JSON; NaN is missing, as pandas writes it."""
     if isinstance(value, float) and value != value:  # noqa: PLR0124 - the test for NaN
         return None
     if isinstance(value, Decimal):
@@ -172,7 +170,7 @@ def _record_of(found: dict[str, Any] | RowRefused, subject: ImportSubject, file:
         raise found
     if isinstance(found.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and found.keys() <= _MEMBERS[subject.kind]):
         name = "labelled_at" if subject.kind is LogKind.FEEDBACK else "scored_at"
-        # Unknown members stay: the service refuses them, by name.
+        # The service refuses unknown members by name.
         return {**found, name: write_time(found.get(name), name, subject) or usual_time(file, subject)}
     try:
         table = FlatTable(list(found), subject, file)
@@ -189,7 +187,7 @@ def _row_of(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) 
 
 
 class _Numbered:
-    """The lines of a file as text for the CSV reader, which joins those of one row; `number` is that of the last one."""
+    """Lines as text for the CSV reader; `number` is that of the last one."""
 
     def __init__(self, file: InputFile) -> None:
         self._lines = file.lines()
@@ -200,7 +198,7 @@ class _Numbered:
 
     def __next__(self) -> str:
         self.number, line = next(self._lines)
-        # What is not UTF-8 becomes half surrogate pairs, which the service refuses in the record and field that hold them.
+        # What is not UTF-8 becomes half surrogate pairs, which the service refuses by record and field.
         return line.decode("utf-8", "surrogateescape")
 
 

@@ -1,4 +1,4 @@
-"""Joins the two halves of a call, which logs hold in any order: waiting halves are on the disk, so that memory stays flat."""
+"""Joins the halves of calls, in any order; they wait on the disk, so that memory stays flat."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from .subject import ImportRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Half:
-    """A request or an answer, and its place in the files. `time` is that of the call, if the half states it."""
+    """A request or an answer, and its place. `time` is that of the call, if stated."""
 
     call: str
     is_request: bool
@@ -34,7 +34,7 @@ class Halves:
         )
 
     def match(self, half: Half) -> Half | None:
-        """Returns the other half of the call, which waits no longer; None if this one has to wait. A repeated half is dropped."""
+        """Returns the other half, which waits no longer; None if this one has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
         found = self._database.execute("SELECT body, file, line, time FROM halves WHERE call = ? AND is_request = ?", key).fetchone()
         if found is not None:
@@ -48,7 +48,7 @@ class Halves:
         return None
 
     def orphans(self) -> Iterator[ImportRow]:
-        """Yields a refused row for each half that is still alone, in the order in which they came."""
+        """Yields a refused row for each half alone, in order."""
         for is_request, file, line in self._database.execute("SELECT is_request, file, line FROM halves ORDER BY no"):
             found, other = ("request", "answer") if is_request else ("answer", "request")
             yield ImportRow(file=file, line=line, field="id", reason=f"is of a {found} whose {other} is in none of the files")
@@ -56,6 +56,6 @@ class Halves:
 
 @contextmanager
 def open_halves() -> Iterator[Halves]:
-    """Yields an empty store of halves, which is gone after the block."""
+    """Yields an empty store of halves."""
     with TemporaryDirectory(prefix="evenhand-import-") as folder, closing(sqlite3.connect(f"{folder}/halves", isolation_level=None)) as one:
         yield Halves(one)

@@ -1,4 +1,4 @@
-"""Files of KServe's logger, in both of its layouts: a request or an answer a row, joined by the id of the call."""
+"""Files of KServe's logger, in both layouts: a request or an answer a row."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from .times import usual_time
 
 
 def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of calls of which both halves are there, and then a refusal for each half without the other.
+    """Yields the records of complete calls, then a refusal for each half alone.
 
-    The rows have no time: it is that of the file's path, or the one that was given.
+    The time is that of the file's path, or the given one.
 
     Raises:
         InvalidInput, TooLarge: as `InputFile.rows`.
@@ -40,7 +40,7 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
 
 
 def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
-    # The older layout is in camel case and has base64; the newer one in snake case and has bytes.
+    # The older layout: camel case and base64; the newer one: snake case and bytes.
     name = "req_type" if "req_type" in row else "reqType"
     kind = str(row.get(name) or "").rpartition(".")[2]
     if kind not in ("request", "response"):

@@ -1,4 +1,4 @@
-"""The layouts of files that can be imported: a row each."""
+"""Layouts of files that can be imported."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,6 @@ from .kserve_logs import read_kserve
 from .subject import ImportRow, ImportSubject
 
 Reader: TypeAlias = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]
-"""Returns the rows of files of one layout."""
 
 
 class ImportLayout(StrEnum):
@@ -39,7 +38,7 @@ class ImportLayout(StrEnum):
     words: str
 
     def __new__(cls, name: str, read: Reader, words: str) -> Self:
-        """Makes a row: its name, its reader, and its words for people."""
+        """Makes a row; `words` are for people."""
         row = str.__new__(cls, name)
         row._value_ = name
         row.read = read
@@ -67,7 +66,7 @@ _OF_FEEDBACK: Final = frozenset(
 
 
 def find_layout(files: Sequence[InputFile], given: ImportLayout | None, kind: LogKind) -> ImportLayout:
-    """Returns the layout that was given, else that of the first file by its beginning; the others must have the same.
+    """Returns the given layout, else that of the first file; the others must have the same.
 
     Raises:
         InvalidInput: the files are of different layouts, or the layout has no labels.
@@ -95,12 +94,12 @@ def _layout_of(file: InputFile) -> ImportLayout:
 
 
 def _first_row(file: InputFile) -> Mapping[str, Any] | None:
-    """Returns the first row of Parquet, or the first line of JSON lines; None for other text."""
+    """None for other text than JSON lines."""
     if file.is_parquet:
         return next((row for _, row in file.parquet_rows() if isinstance(row, dict)), {})
     for _, line in file.lines():
         if line.strip():
-            # A broken first line of JSON lines is refused as a line; read as CSV it would be refused as a header.
+            # A broken line of JSON must be refused as a line, not as a header.
             if line.lstrip()[:1] not in (b"{", b"["):
                 return None
             try:

@@ -1,4 +1,4 @@
-"""Logged requests and answers of a model in its own format, as records."""
+"""Logged requests and answers in a model's format, as records."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ _CSV: Final = "text/csv"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedCall:
-    """One request and its answer, as bytes. `id` names the call, `time` is when it was answered (ISO 8601)."""
+    """A request and its answer, as bytes. `id` names the call, `time` is when it was answered (ISO 8601)."""
 
     id: str | None
     time: str | None
@@ -30,7 +30,7 @@ class LoggedCall:
 
 
 class LoggedCallReader:
-    """Reads calls of one deployment. Their format is found by trying; the one that fitted last is tried first."""
+    """Reads calls of one deployment; the format that fitted last is tried first."""
 
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
@@ -38,10 +38,10 @@ class LoggedCallReader:
         self._columns = CallColumns(subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True)
 
     def records(self, call: LoggedCall) -> list[dict[str, Any]]:
-        """Returns the records of a call. A call of one row gives its id to the record, others `{id}-{n}`.
+        """Returns the records. A call of one row gives it its id, others `{id}-{n}`.
 
         Raises:
-            RowRefused: no format fits; the reason is that of the format that came closest.
+            RowRefused: no format fits; the reason is that of the closest format.
         """
         subject = self._subject
         # Of one column any text would be CSV.
@@ -81,11 +81,7 @@ class LoggedCallReader:
 
 
 def read_bytes(value: Any, where: str, *, encoding: str) -> bytes:  # noqa: ANN401 - any member
-    """Returns the bytes of a logged body; `encoding` is `BASE64`, or any other word for text.
-
-    Raises:
-        RowRefused: it is neither.
-    """
+    """Returns the bytes of a logged body; `encoding` is `BASE64`, or any word for text. Raises RowRefused for neither."""
     if isinstance(value, bytes):
         return value
     if not isinstance(value, str):
@@ -99,11 +95,7 @@ def read_bytes(value: Any, where: str, *, encoding: str) -> bytes:  # noqa: ANN4
 
 
 def read_labels(body: bytes, where: str) -> list[Any]:
-    """Returns the labels that a body of ground truth holds: one a line of CSV, or JSON.
-
-    Raises:
-        RowRefused: it holds none.
-    """
+    """Returns the labels of ground truth: one a line of CSV, or JSON. Raises RowRefused without any."""
     text = body.decode("utf-8", "replace").strip()
     if not text:
         raise RowRefused(where, "is empty")
@@ -118,7 +110,7 @@ def read_labels(body: bytes, where: str) -> list[Any]:
 
 
 def rows_as_call(asked: Half, answered: Half, outputs: OutputFields) -> LoggedCall:
-    """Returns halves of rows of columns, as collectors write them, as a call; an output of one column is the prediction."""
+    """Returns halves of rows of columns as a call; an output of one column is the prediction."""
     named = [
         {outputs.prediction: next(iter(answer.values()))} if isinstance(answer, dict) and len(answer) == 1 else answer
         for answer in json.loads(answered.body)

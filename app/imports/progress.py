@@ -1,4 +1,4 @@
-"""Where an import is, on the disk: after a kill it continues there, and its report stays complete."""
+"""Where an import is, on the disk: after a kill it continues there."""
 
 import hashlib
 import json
@@ -16,21 +16,21 @@ class Checkpoint:
     """Notes nothing: for imports that are not continued."""
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Returns the report of an earlier attempt, and the number of rows that it is done with."""
+        """Returns the report of an earlier attempt, and the number of finished rows."""
         return ImportReport(), 0
 
     def write_rejection(self, row: RejectedRow) -> None:
-        """Writes a rejected row where a person can find it."""
+        """Writes a rejected row for people."""
 
     def note(self, report: ImportReport, done: int) -> None:
-        """Notes that so many rows are done: stored durably, or rejected."""
+        """Notes that so many rows are stored durably, or rejected."""
 
     def finish(self) -> None:
         """Forgets the import: another one of the same files begins at their beginning."""
 
 
 class CheckpointFile(Checkpoint):
-    """A file that names the import, and the file of its rejected rows if there is one. To be closed."""
+    """A file that names the import, and that of its rejected rows. To be closed."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any], *, rejections: Path | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,9 +40,9 @@ class CheckpointFile(Checkpoint):
         self._file: BinaryIO | None = None
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Returns where the earlier attempt was; rejected rows that it wrote after its last note are removed, to be written again."""
+        """Returns where the earlier attempt was; rejected rows after its last note are removed, to be written again."""
         report, done, written = ImportReport(), 0, 0
-        # Without a readable note the import begins again; nothing is stored twice by that.
+        # Without a readable note it begins again; nothing is stored twice.
         with suppress(OSError, ValueError, KeyError, TypeError):
             found = json.loads(self._path.read_bytes())
             if found["key"] == self._key:
@@ -59,7 +59,7 @@ class CheckpointFile(Checkpoint):
             self._file.write(json.dumps(asdict(row)).encode() + b"\n")
 
     def note(self, report: ImportReport, done: int) -> None:
-        """Replaces the note as a whole: a kill leaves the old one or the new one."""
+        """Replaces the note: a kill leaves the old or the new one."""
         written = 0
         if self._file is not None:
             self._file.flush()

@@ -1,4 +1,4 @@
-"""The report of an import: what was stored, and what was rejected and why."""
+"""The report of an import."""
 
 import re
 from collections import Counter
@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 MAX_LISTED: Final = 1000
-"""Max rejections that a report lists one by one; all of them are counted, and can be written to a file."""
+"""Max rejections that are listed; all are counted."""
 
 MAX_REASONS: Final = 200
-"""Max kinds of rejections that a report counts apart; further ones are added to `other`."""
+"""Max kinds of rejections; further ones are in `other`."""
 
 _VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
-    """One row that was not stored. `line` is counted from 1."""
+    """A row that was not stored. `line` is counted from 1."""
 
     file: str
     line: int
@@ -29,8 +29,8 @@ class RejectedRow:
 class ImportReport:
     """Numbers of rows: read = accepted + duplicate + rejected.
 
-    A duplicate was stored before, by an earlier import of the same file or by the model's own logging. `rejections` are the first ones.
-    `earliest` and `latest` are the times of the records that were sent, as ISO 8601 in UTC.
+    A duplicate was stored before, by an import or the model's logging. `rejections` are the first. `earliest` and `latest` are times of
+    sent records, ISO 8601 in UTC.
     """
 
     read: int = 0
@@ -47,7 +47,7 @@ class ImportReport:
         self.rejected += 1
         if len(self.rejections) < MAX_LISTED:
             self.rejections.append(row)
-        # Without the value that was found, so that equal faults of a million rows are one line.
+        # Without the value, so that equal faults of a million rows are one line.
         reason = f"{row.field}: {_VALUE.sub('', row.reason)}"
         self.reasons[reason if reason in self.reasons or len(self.reasons) < MAX_REASONS else "other"] += 1
 

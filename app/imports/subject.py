@@ -1,4 +1,4 @@
-"""The deployment and the choices that an import reads files by, and the rows that it makes of them."""
+"""The deployment and the choices that an import reads files by."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from ..domain.deployments import OutputFields, RecordSchema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnNames:
-    """Names of the columns of a table that are not features; None means the usual names."""
+    """Columns that are not features; None means the usual names."""
 
     id: str | None = None
     time: str | None = None
@@ -24,7 +24,7 @@ class ColumnNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSubject:
-    """A deployment as an import sees it, and the choices of the person who imports.
+    """A deployment as an import sees it, and the importer's choices.
 
     `at` is the time of records that state none; `zone` that of times without an offset, which are refused without it.
     """
@@ -38,15 +38,14 @@ class ImportSubject:
 
     @property
     def feature_names(self) -> list[str]:
-        """Returns the features in the order of the schema."""
+        """Features in the order of the schema."""
         return [column.name for column in self.schema.features]
 
 
 class ImportRow(Struct, frozen=True, kw_only=True):
-    """One row of a file: a native record, or without a record the reason for which there is none.
+    """One row: a native record, or the reason for which there is none.
 
-    `line` is counted from 1, in text the number of the line, in Parquet that of the row. `fraction` is the share of the model's traffic
-    that the row's log holds.
+    `line`: number of the line, or of Parquet's row, from 1. `fraction`: share of the traffic that the log holds.
     """
 
     file: str
@@ -58,7 +57,7 @@ class ImportRow(Struct, frozen=True, kw_only=True):
 
 
 class RowRefused(Exception):
-    """A row that is no record; `field` names its part, the message what was expected and found."""
+    """A row that is no record; `field` names its part."""
 
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(reason)

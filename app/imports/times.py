@@ -1,4 +1,4 @@
-"""Times of records as files state them, in the form that the service takes."""
+"""Times of records in the service's form."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,10 +8,10 @@ from .subject import ImportSubject, RowRefused
 
 
 def write_time(value: Any, where: str, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
-    """Returns a stated time as ISO 8601 with its offset; None if the cell is empty.
+    """Returns a stated time as ISO 8601 with its offset; None for an empty cell.
 
     Raises:
-        RowRefused: it is no time, or has no offset and the import does not say which one is meant.
+        RowRefused: it is no time, or has no offset and no zone is given.
     """
     if value is None or value == "":
         return None
@@ -31,11 +31,7 @@ def write_time(value: Any, where: str, subject: ImportSubject) -> str | None:  #
 
 
 def time_from_milliseconds(value: Any, where: str) -> str:  # noqa: ANN401 - any cell
-    """Returns milliseconds since 1970 as ISO 8601.
-
-    Raises:
-        RowRefused: it is no such number.
-    """
+    """Returns milliseconds since 1970 as ISO 8601, or raises RowRefused."""
     try:
         return datetime.fromtimestamp(float(value) / 1000, UTC).isoformat()
     except (TypeError, ValueError, OverflowError, OSError) as error:
@@ -43,6 +39,6 @@ def time_from_milliseconds(value: Any, where: str) -> str:  # noqa: ANN401 - any
 
 
 def usual_time(file: InputFile, subject: ImportSubject) -> str | None:
-    """Returns the time of records of a file that state none: the one that was given, else the hour that the file's path states."""
+    """Returns the given time, else the hour of the file's path."""
     found = subject.at or file.hour_of_path
     return None if found is None else found.isoformat()
