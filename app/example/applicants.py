@@ -1,9 +1,7 @@
-"""Made-up loan applicants. None of them exists: every value is drawn from the few lines below, by a seeded generator.
+"""Made-up loan applicants, drawn by a seeded generator. None of them exists.
 
-Two things are known of each applicant. *The past decision* is that of an imagined clerk, who looked at the applicant's means
-and then, without a reason, demanded more of women and a little more of people under 26. The model is trained on such decisions,
-so it learns both. *The outcome* is whether the loan was paid back, which in this made-up world depends on means alone, and is
-known for refused applicants too.
+*The past decision* is that of an imagined clerk, who demanded more of women and a little more of people under 26. The model is trained on
+such decisions, so it learns both. *The outcome*, whether the loan was paid back, depends on means alone.
 """
 
 from collections.abc import Mapping
@@ -13,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Applicant: TypeAlias = dict[str, str | int]
-"""One applicant's features by name."""
 
 FEATURES = {
     "checking_status": "string",
@@ -38,11 +35,11 @@ _SHARE_OF_WOMEN = 0.45
 _STATUS = {"none": (0.40, 1.6), "below_0": (0.25, -1.8), "0_to_200": (0.25, -0.2), "above_200": (0.10, 1.2)}
 _SAVINGS = {"below_100": (0.55, -0.6), "100_to_500": (0.20, 0.2), "above_500": (0.15, 1.4), "unknown": (0.10, 0.6)}
 _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
-"""Per value: its frequency, and what it adds to the log-odds of paying back."""
+"""Per value: its frequency, and its log-odds of paying back."""
 
 
 def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
-    """Returns `count` applicants; the same ones from a generator in the same state."""
+    """Returns `count` applicants."""
     age = (_YOUNGEST + (_OLDEST - _YOUNGEST) * random.beta(1.4, 3.2, count)).round().astype(int)
     columns = {
         "checking_status": _draw(_STATUS, count, random),
@@ -59,7 +56,7 @@ def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
 
 
 def past_decisions(people: list[Applicant], random: np.random.Generator) -> list[str]:
-    """Returns the clerk's decision on each applicant: `No Risk` or `Risk`."""
+    """Returns the clerk's decisions: `No Risk` or `Risk`."""
     handicap = [HARDER_FOR_WOMEN * (one["sex"] == "female") + HARDER_FOR_THE_YOUNG * (int(one["age"]) <= _STILL_YOUNG) for one in people]
     return _labels(_means(people) - np.array(handicap), random)
 
@@ -74,7 +71,7 @@ def _draw(values: Mapping[str, tuple[float, float]], count: int, random: np.rand
 
 
 def _means(people: list[Applicant]) -> NDArray[np.float64]:
-    """Returns the log-odds of paying back."""
+    """Log-odds of paying back."""
     log_odds = []
     for one in people:
         known = _STATUS[str(one["checking_status"])][1] + _SAVINGS[str(one["savings"])][1] + _HOUSING[str(one["housing"])][1]

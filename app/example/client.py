@@ -1,4 +1,4 @@
-"""Clients of Evenhand's REST API and of the model: a few lines around httpx each."""
+"""Clients of Evenhand's REST API and of the model, around httpx."""
 
 import threading
 from collections.abc import Sequence
@@ -11,26 +11,26 @@ from .applicants import FEATURES, Applicant
 
 TIMEOUT_SECONDS = 30
 PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
-"""Seconds between attempts while a server does not answer; long enough for a service that restarts."""
+"""Seconds between attempts; long enough for a service that restarts."""
 
 
 class Stopped(Exception):
-    """The example was asked to stop, so there is nothing more to wait for."""
+    """The example was asked to stop."""
 
 
 class Http:
-    """Sends requests, and repeats them while there is no answer. That is safe: records have ids, so none is stored twice."""
+    """Sends requests, and repeats them while there is no answer: ids keep records from being stored twice."""
 
     def __init__(self, base_url: str, stop: threading.Event, *, headers: dict[str, str] | None = None) -> None:
         self._stop = stop
-        # trust_env: loopback must not go through a proxy meant for the internet.
+        # Loopback must not go through a proxy.
         self._client = httpx.Client(base_url=base_url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False)
 
     def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
-        """Returns the response, whatever its status except 503. Text is sent as CSV, everything else as JSON.
+        """Returns the response, whatever its status except 503. Text is sent as CSV, else JSON.
 
         Raises:
-            Unavailable: there was no answer in nine attempts, each of at most 30 seconds.
+            Unavailable: there was no answer in nine attempts of at most 30 seconds.
             Stopped: the example was asked to stop meanwhile.
         """
         body = {"content": content, "headers": {"Content-Type": "text/csv"}} if isinstance(content, str) else {"json": content}
@@ -42,7 +42,7 @@ class Http:
             except httpx.TransportError as error:
                 problem = f"{type(error).__name__}: {error}".removesuffix(": ")
             else:
-                # 503 says that the service starts or its database is away: both pass.
+                # The service starts or its database is away: both pass.
                 if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                     return response
                 problem = response.text
@@ -53,17 +53,16 @@ class Http:
         )
 
     def ask(self, method: str, path: str, content: Any = None, **query: str) -> Any:  # noqa: ANN401 - any JSON
-        """Returns the content of the response to a request that must succeed.
+        """Returns the content of a response, which must be a success.
 
         Raises:
             SetupError: it was refused; the message is that of the response.
-            Unavailable: there was no answer.
-            Stopped: the example was asked to stop meanwhile.
+            Unavailable, Stopped: as `request`.
         """
         return _read_content(self.request(method, path, content, **query))
 
     def find(self, path: str) -> Any | None:  # noqa: ANN401 - as above
-        """Returns the resource at an address, or None where there is none.
+        """Returns the resource at an address, or None.
 
         Raises:
             SetupError, Unavailable, Stopped: as `ask`.
@@ -79,7 +78,7 @@ def _read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
 
 
 class Evenhand:
-    """Evenhand's API as the example uses it, for one deployment."""
+    """Evenhand's API for one deployment."""
 
     def __init__(self, http: Http, deployment_id: str) -> None:
         self.http = http
@@ -90,11 +89,11 @@ class Evenhand:
         self._log("payload-records", records)
 
     def log_feedback(self, labels: Sequence[dict[str, Any]]) -> None:
-        """Logs labels of records by their ids, now."""
+        """Logs labels by the ids of records, now."""
         self._log("feedback-records", labels)
 
     def import_payload(self, records: Sequence[dict[str, Any]]) -> None:
-        """Logs scored records of the past: each counts for the hour of its `scored_at`."""
+        """Logs records of the past: each counts for the hour of its `scored_at`."""
         self._log("payload-records", records, historical="true")
 
     def import_feedback(self, labels: Sequence[dict[str, Any]]) -> None:
@@ -112,7 +111,7 @@ class Evenhand:
 
 
 class ModelClient:
-    """The model's own API, as the program that decides about loans uses it."""
+    """The model's own API."""
 
     def __init__(self, http: Http) -> None:
         self._http = http

@@ -1,4 +1,4 @@
-"""The example's API key. Only hashes of keys are stored, so a second run cannot show the first key: it creates a new one."""
+"""The example's API key. Only hashes are stored, so each run creates a new one."""
 
 from ..security.keys import create_key
 from ..security.principals import Role
@@ -10,7 +10,7 @@ _PAGE = 500
 
 
 def fresh_key(database: Database) -> str:
-    """Creates an admin key and returns its text. Revokes the keys of earlier runs."""
+    """Creates an admin key, and revokes those of earlier runs."""
     with database.transaction() as session:
         keys = ApiKeys(session)
         page = keys.page(after_no=0, limit=_PAGE)

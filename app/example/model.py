@@ -1,4 +1,4 @@
-"""The watched model: a plain logistic regression, trained at every start on the same past decisions."""
+"""The watched model: logistic regression, trained at every start."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _TOLERANCE = 1e-10
 
 
 class CreditRiskModel:
-    """Predicts 0 (No Risk) or 1 (Risk), with the probability of each: one term for each category, and one for each number, scaled."""
+    """Predicts 0 (No Risk) or 1 (Risk), with the probability of each."""
 
     def __init__(self, past: pd.DataFrame) -> None:
         self._categories = [(name, value) for name in FEATURES if name not in _NUMBERS for value in sorted(past[name].unique())]
@@ -29,7 +29,7 @@ class CreditRiskModel:
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Returns `[prediction, probabilities, decoded label]` for each row."""
-        # A caller may send the columns in any order.
+        # The columns may come in any order.
         risks = expit(self._terms(pd.DataFrame(values, columns=list(fields))) @ self._weights)
         predictions = (risks > 1 / 2).astype(int)
         return [[no, [1 - risk, risk], LABELS[no]] for no, risk in zip(predictions.tolist(), risks.tolist(), strict=True)]
@@ -40,12 +40,12 @@ class CreditRiskModel:
 
 
 def train() -> CreditRiskModel:
-    """Returns the model; the same one every time."""
+    """Returns the same model every time."""
     return CreditRiskModel(training_data())
 
 
 def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Returns the weights by Newton's method, those of all terms but the first drawn towards zero: the terms of a column add up to it."""
+    """Newton's method; weights of all terms but the first are drawn towards zero, as the terms of a column add up to it."""
     penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
     weights = np.zeros(terms.shape[1])
     for _ in range(_MOST_ROUNDS):

@@ -1,4 +1,4 @@
-"""The address and the answers of the watched model, for those who start and ask it."""
+"""Address and answers of the watched model."""
 
 import contextlib
 import socket
@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SERVER = f"{__package__}.model_server"
-"""The module that serves on a `model_listener`, in a process of its own."""
+"""Serves on a `model_listener`, in a process of its own."""
 
 OUTPUTS = {"prediction": "prediction", "probability": "probability", "label": "predictedLabel"}
-"""Names of the columns in the model's response."""
 
 PORT_FILE = "example-model.port"
 
 
 @contextlib.contextmanager
 def model_listener(folder: Path) -> Iterator[socket.socket]:
-    """Yields a listening socket on loopback; on the port of the last run if it is free, so that the stored endpoint stays right."""
+    """Yields a listening socket on loopback; on the last run's port if it is free, so that the stored endpoint stays right."""
     remembered = folder / PORT_FILE
     port = 0
     with contextlib.suppress(OSError, ValueError):

@@ -1,7 +1,4 @@
-"""Serves the model over HTTP in its own process, as a team that has never heard of Evenhand would.
-
-`POST /score` takes `{"fields": [...], "values": [[...]]}` and answers in the same form.
-"""
+"""Serves the model over HTTP: `POST /score` takes `{"fields": [...], "values": [[...]]}` and answers in the same form."""
 
 import socket
 import sys
@@ -12,7 +9,7 @@ from .serving import ModelServer
 
 
 def main() -> None:
-    """Trains, then serves on the socket whose descriptor is the only argument, until killed."""
+    """Trains, then serves on the socket of the given descriptor until killed."""
     model = train()
     ModelServer(
         socket.socket(fileno=int(sys.argv[1])),

@@ -1,4 +1,4 @@
-"""The past decisions that the watched model is trained on, the same ones every time."""
+"""The past decisions that the model is trained on."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ DECISION = "decision"
 
 
 def training_data() -> pd.DataFrame:
-    """Returns past applicants with the past decision in the column DECISION; the same ones every time."""
+    """Returns the same past applicants every time, with the decision in the column DECISION."""
     random = np.random.default_rng(SEED)
     people = applicants(TRAINING_ROWS, random)
     return pd.DataFrame(people).assign(**{DECISION: past_decisions(people, random)})

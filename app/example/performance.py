@@ -1,4 +1,4 @@
-"""One run of the example: the story, the live stream next to it, and where to look."""
+"""One run of the example."""
 
 import contextlib
 import queue
@@ -21,7 +21,7 @@ TURN_SECONDS = 0.2
 
 
 class Performance:
-    """Shows the story on a console until `stop` is set. Other code starts and stops the processes it needs."""
+    """Shows the story on a console until `stop` is set."""
 
     def __init__(self, console: Console, stop: threading.Event, *, service_url: str, model_url: str, log: Path) -> None:
         self._console = console
@@ -31,7 +31,7 @@ class Performance:
         self._log = log
 
     def run(self, keys: queue.SimpleQueue[str], hours: int, *, once: bool) -> None:
-        """Starts when a key for the service is there; with `once` it ends after the results.
+        """Starts when there is a key; with `once` it ends after the results.
 
         Raises:
             Stopped: `stop` was set before the results were shown.
@@ -69,7 +69,7 @@ class Performance:
             finally:
                 self._stop.set()
         with contextlib.suppress(Stopped):
-            # Raises the error that ended the stream, if one did.
+            # Raises the stream's error.
             streaming.result()
 
     def _print_addresses(self, key: str) -> None:

@@ -1,4 +1,4 @@
-"""The small table of results, made from the measurements of one check."""
+"""The table of results of one check."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 Point: TypeAlias = Mapping[str, Any]
-"""One measurement, as the API returns it."""
 
 COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Group", "left"),
@@ -21,7 +20,6 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Perfect\nequality", "right"),
     ("Accuracy", "right"),
 )
-"""Headings of the table."""
 
 COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
 
@@ -33,12 +31,12 @@ class CheckFigures:
     points: Sequence[Point]
 
     def of(self, metric: str, data: str, attribute: str | None, group: str | None = None, scope: str = "group") -> Point | None:
-        """Returns the one measurement of that description, if there is one."""
+        """Returns the measurement of that description."""
         wanted = {"metric": metric, "data": data, "attribute": attribute, "group": group, "scope": scope}
         return next((point for point in self.points if all(point[name] == value for name, value in wanted.items())), None)
 
     def groups(self) -> list[tuple[str, str]]:
-        """Returns each attribute with each of its groups, in the order of the check."""
+        """Returns attributes and groups, in the order of the check."""
         rates = [
             point for point in self.points if (point["metric"], point["data"], point["scope"]) == ("favourable_rate", "payload", "group")
         ]
@@ -46,7 +44,7 @@ class CheckFigures:
 
 
 def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
-    """Builds a table of each monitored group's figures, as logged and with all else held equal, each also debiased; references last."""
+    """Builds a table of each group's figures, logged and with all else equal, each also debiased; references last."""
     figures = CheckFigures(measurements)
     records = check["window"]["records"] + check["window"]["additional_records"]
     accuracy = _format_number(figures.of("accuracy", "feedback", None, scope="overall"))
@@ -89,7 +87,6 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
 
 
 def _format_impact(impact: Point) -> list[str | Text]:
-    """Returns the value, its interval and its verdict."""
     verdict = str(impact["verdict"] or "")
     upper = "" if impact["upper"] is None else f"{impact['upper']:.2f}"
     interval = "" if impact["lower"] is None else f"{impact['lower']:.2f}–{upper}"

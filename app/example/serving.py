@@ -9,15 +9,15 @@ from typing import Any
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Serves on a socket that already listens, so that callers wait while the model is being trained.
+    """Serves on a socket that already listens: callers wait while the model is trained.
 
-    `answer` returns the content of the response to a path and the content that was sent.
+    `answer` returns the content for a path and the sent content.
     """
 
     daemon_threads = True
 
     def __init__(self, listener: socket.socket, answer: Callable[[str, Any], Any]) -> None:
-        # The base class opens a socket of its own, which is replaced.
+        # Replaces the base class's own socket.
         super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
@@ -47,4 +47,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Logs nothing: a line per request would fill the log."""
+        """Logs nothing."""

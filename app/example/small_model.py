@@ -1,18 +1,15 @@
-"""The model of the how-to pages: a readable rule, and the two formats in which it can be called.
-
-It approves every man, and women only when their income is at least RICH. Age has no effect.
-"""
+"""The model of the how-to pages, in two formats: approves every man, and women with an income of at least RICH."""
 
 from collections.abc import Sequence
 from typing import Any
 
 RICH = 50_000
 OUTPUTS = ("prediction", "probability")
-"""Columns of a response: 1 for approved or 0, and the probability of 1."""
+"""1 for approved or 0, and the probability of 1."""
 
 
 def answer(path: str, asked: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent
-    """Answers `POST /score` in the format `fields_values`, and `POST /invocations` as an MLflow server does.
+    """Answers `POST /score` in the format `fields_values`, and `POST /invocations` as MLflow.
 
     Raises:
         ValueError, KeyError, TypeError: that path is not served, or the rows cannot be read.

@@ -1,7 +1,4 @@
-"""The story, top to bottom: register a model, define what is fair, log its decisions, have it checked.
-
-Everything goes through the REST API, as it would from your own programs.
-"""
+"""The story: register a model, define what is fair, log its decisions, have it checked. Everything goes through the REST API."""
 
 import threading
 from dataclasses import dataclass
@@ -57,7 +54,7 @@ class Scene:
 
 
 def register(scene: Scene) -> None:
-    """Registers the model with Evenhand, and what to watch. Changes that a user has made since the last run stay."""
+    """Registers the model and what to watch. Changes of a user since the last run stay."""
     http, address = scene.evenhand.http, scene.evenhand.address
     endpoint = {"url": scene.model_url}
     stored = http.find(address)
@@ -73,15 +70,15 @@ def register(scene: Scene) -> None:
 
 
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
-    """Logs the traffic of those of the last `hours` whole hours that were not checked yet, and has each hour checked.
+    """Logs the traffic of the unchecked ones of the last `hours` whole hours, and has each checked; returns the labels still to come.
 
-    Returns the labels that are not known yet. Records logged by an interrupted run are recognised by their ids.
+    Ids recognise the records of an interrupted run.
     """
     checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
     seen: set[datetime] = set()
     for check in checks:
         if check["state"] in {"queued", "running"}:
-            has_records = check["trigger"] == "range"  # left by an interrupted run: its records are there
+            has_records = check["trigger"] == "range"  # left by an interrupted run
         else:
             # Silent hours get scheduled checks too; a check on request is of the present hour.
             has_records = check["trigger"] != "request" and bool((check["window"] or {}).get("logged_in_span"))
@@ -108,7 +105,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     too_few = 0
     with scene.steps.bar("Checking hour by hour", total=len(missing)) as advance:
         bounds = [{"from": hour.isoformat(), "to": (hour + HOUR).isoformat()} for hour in missing]
-        # All checks are asked for before the first is waited for, so that the worker always has the next one.
+        # All checks are requested before the first wait: the worker always has the next one.
         for check in [scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks", one) for one in bounds]:
             ended = _await_end(scene, check)
             if ended["state"] == "failed":
@@ -121,7 +118,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
 
 
 def check_now(scene: Scene) -> dict[str, Any]:
-    """Checks the present hour up to now, and returns the ended check."""
+    """Checks the present hour up to now, and returns the check."""
     with scene.steps.bar("Checking the present hour"):
         check = _await_end(scene, scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks"))
     if check["state"] != "succeeded":
@@ -132,14 +129,13 @@ def check_now(scene: Scene) -> dict[str, Any]:
 
 
 def measurements_of(scene: Scene, check: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the figures of the check, of which the example's monitor has fewer than a page."""
+    """Returns the figures of the check, fewer than a page."""
     page = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}/measurements", limit="1000")
     measurements: list[dict[str, Any]] = page["measurements"]
     return measurements
 
 
 def _await_end(scene: Scene, check: dict[str, Any]) -> dict[str, Any]:
-    """Waits for the end of the check and returns it."""
     while check["state"] in {"queued", "running"}:
         check = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}")
         if check["state"] in {"queued", "running"} and scene.stop.wait(POLL_SECONDS):

@@ -1,4 +1,4 @@
-"""The live part: applicants come while you watch, are scored and logged one by one, and their labels follow."""
+"""The live part: applicants come, are scored and logged one by one, and their labels follow."""
 
 import heapq
 import queue
@@ -16,11 +16,11 @@ from .traffic import Label, Visit, labels_of, payload_records
 
 PER_SECOND = 2.0
 LATEST_LABEL = timedelta(minutes=3)
-"""Max time from a visit to its label; far shorter than in reality, so that labels arrive while you watch."""
+"""Max time to a label; far shorter than in reality."""
 
 
 class Stream:
-    """Streams applicants at random moments, about `PER_SECOND`, until asked to stop."""
+    """Streams about `PER_SECOND` applicants at random moments."""
 
     def __init__(self, evenhand: Evenhand, model: ModelClient) -> None:
         self._evenhand = evenhand
@@ -32,7 +32,7 @@ class Stream:
         self.labelled = 0
 
     def expect(self, labels: Iterable[Label]) -> None:
-        """Logs these labels too, each when it becomes known. May be called from another thread."""
+        """Logs each of these labels when it is due; safe for threads."""
         for label in labels:
             self._expected.put(label)
 
@@ -50,7 +50,7 @@ class Stream:
             self.logged += 1
             self.expect(labels_of(visits, LATEST_LABEL, self._random))
 
-            # Another thread may add labels at any time; only this one reads the heap.
+            # Other threads may add labels; only this one reads the heap.
             while not self._expected.empty():
                 heapq.heappush(self._due, self._expected.get())
             now = utc_now()

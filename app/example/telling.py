@@ -1,4 +1,4 @@
-"""Console output of the example: a tick for each finished step, a bar for the one that runs."""
+"""Console output of the example."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ class Steps:
 
     @contextlib.contextmanager
     def bar(self, doing: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        """Shows that work is going on until the block ends; call the yielded function once for each of `total` parts."""
+        """Shows work until the block ends; call the yielded function once for each of `total` parts."""
         columns = [SpinnerColumn(), TextColumn("{task.description}"), *([] if total is None else [BarColumn(), MofNCompleteColumn()])]
         if not self.console.is_terminal:
             yield lambda: None

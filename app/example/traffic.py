@@ -1,4 +1,4 @@
-"""The traffic of a loan desk: applicants by the hour, each scored by the model, some with a later label on whether they paid back."""
+"""The traffic of a loan desk: scored applicants by the hour, some with a later label."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ LATEST_LABEL = timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """An applicant at the desk, with the id of the record."""
+    """An applicant, with the id of the record."""
 
     id: str
     at: datetime
@@ -31,19 +31,19 @@ class Visit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Label:
-    """The outcome of a loan, and when it becomes known. Labels sort by that time."""
+    """The outcome of a loan, sorted by when it becomes known."""
 
     known_at: datetime
     id: str
     outcome: str
 
     def record(self) -> dict[str, Any]:
-        """Returns the body for Evenhand: a label for the payload record of the same id."""
+        """Returns the label for Evenhand, by the record's id."""
         return {"id": self.id, "label": self.outcome, "labelled_at": self.known_at.isoformat()}
 
 
 def payload_records(visits: Sequence[Visit], model: ModelClient) -> list[dict[str, Any]]:
-    """Scores the visitors; each record holds the model's input and its answer."""
+    """Returns records of the model's inputs and answers."""
     answers = model.score([visit.applicant for visit in visits])
     return [
         {
@@ -59,8 +59,8 @@ def payload_records(visits: Sequence[Visit], model: ModelClient) -> list[dict[st
 
 
 def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
-    """Returns the visitors of the hour that begins at `hour`, and the labels they will get; the same for the same hour."""
-    # A generator for each hour: an hour has the same visits whichever hours came before it.
+    """Returns visitors and labels of the hour that begins at `hour`; the same for the same hour."""
+    # Whichever hours came before it.
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
     people = applicants(round(QUIET + (BUSY - QUIET) * wave), random)
@@ -70,7 +70,7 @@ def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
 
 
 def labels_of(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
-    """Returns the outcomes of some of the visitors' loans, each known some time up to `latest` after the visit."""
+    """Returns the outcomes of some visitors' loans, due up to `latest` after the visit."""
     found = zip(visits, outcomes([visit.applicant for visit in visits], random), random.random((len(visits), 2)), strict=True)
     return [
         Label(visit.at + float(delay) * latest, visit.id, outcome) for visit, outcome, (chance, delay) in found if chance < SHARE_LABELLED
