@@ -1,1 +1,1 @@
-"""Rows out, predictions back, in order. Decides nothing about fairness and stores nothing."""
+"""Rows out, predictions back, in order. Stores nothing."""

@@ -1,4 +1,4 @@
-"""Sends one page to the model and returns its answer's bytes, with the attempts that takes. Reads no predictions."""
+"""Sends a page to the model, with retries, and returns the answer's bytes."""
 
 import asyncio
 import math
@@ -19,25 +19,21 @@ from ..telemetry.metrics import model_calls, model_seconds
 from ..telemetry.traces import ModelCall, model_span
 
 MAX_ATTEMPTS = 4
-"""Max attempts per page. The first page to use them up ends the whole, so a dead endpoint gets at most this times the concurrency."""
+"""Max attempts per page. The first page that uses them up ends the whole."""
 
 MAX_ANSWER_BYTES = 32 * 2**20
-"""Max bytes of an answer; a page of 10,000 rows that echoes 100 inputs takes about 10 MB."""
+"""A page of 10,000 rows that echoes 100 inputs takes about 10 MB."""
 
 _MAX_COMPLAINT_BYTES = 64 * 1024
 
 _LOADED_URL = httpx.URL("http://loaded.invalid/")
-"""Address in requests to a loaded model, which go over no network."""
+"""Requests to a loaded model go over no network."""
 
 _TABLE_WORDS = (b'"values"', b'"predictions"', b'"outputs"')
 
 
 def name_model(endpoint: Endpoint) -> str:
-    """Returns the model's name in messages: the URI of an MLflow model, or the endpoint's host and port.
-
-    Raises:
-        EndpointRefused: the URL is not an allowed one.
-    """
+    """Returns the name in messages: the URI of an MLflow model, or host and port. Raises EndpointRefused for a URL that is not allowed."""
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 
@@ -75,7 +71,7 @@ class Asker:
         deadline: float = math.inf,
         attempts: int = MAX_ATTEMPTS,
     ) -> bytes:
-        """Returns the body of the endpoint's 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
+        """Returns the body of the 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
         Raises:
             PageRefused: the endpoint does not take the page.
@@ -106,9 +102,9 @@ class Asker:
             attempt += 1
 
     def unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
-        """Returns the error for an answer without predictions: the fault, its place, and the beginning of an answer without a table."""
+        """Returns the error for an answer without predictions, with its beginning unless it is a table."""
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
-        # A table's beginning adds nothing, and may echo a person's features into a log.
+        # A table may echo a person's features into a log.
         quoted = "" if any(word in answer for word in _TABLE_WORDS) else self._quote(answer)
         return ScoringFailed(f"{self._redact(str(error))} {where}{quoted}")
 
@@ -125,7 +121,7 @@ class Asker:
     ) -> bytes | CallFailure:
         limit = min(self._endpoint.timeout_seconds, deadline - self._timing.monotonic())
         try:
-            # One limit for the whole attempt: a server that drips a byte a second would never run into a limit per read.
+            # For the whole attempt: a server that drips bytes never runs into a limit per read.
             async with asyncio.timeout(limit):
                 if self._tokens is None:
                     return await self._send(transport, message, call)
@@ -138,7 +134,7 @@ class Asker:
     async def _send_with_token(
         self, transport: httpx.AsyncBaseTransport, message: HttpMessage, tokens: TokenSource, call: ModelCall
     ) -> bytes | CallFailure:
-        """Sends the message with the token that is kept, and with another one if the endpoint refuses that."""
+        """With another token if the endpoint refuses the first."""
         for is_last in (False, True):
             token = await tokens.token(transport)
             if isinstance(token, CallFailure):
@@ -152,7 +148,7 @@ class Asker:
     async def _send(
         self, transport: httpx.AsyncBaseTransport, message: HttpMessage, call: ModelCall, *more: tuple[bytes, bytes]
     ) -> bytes | CallFailure:
-        # The transport itself: a client around it would add cookies, redirects and authentication, which are not wanted here.
+        # The transport itself: a client would add cookies, redirects and authentication.
         headers = [*message.headers, *self._headers, *call.headers, *more]
         response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=message.body))
         call.status = response.status_code
@@ -180,7 +176,7 @@ class Asker:
 
 
 async def _read(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """Returns the body up to about `limit` bytes, and whether it is complete."""
+    """Body up to about `limit` bytes, and whether it is complete."""
     chunks: list[bytes] = []
     size = 0
     async for chunk in response.aiter_bytes():

@@ -1,4 +1,4 @@
-"""Sends rows to a deployment's model and returns predictions, in order: several pages at a time. Stores nothing."""
+"""Sends rows to a model and returns predictions, in order: several pages at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ OnPage: TypeAlias = Callable[[int, int], None]
 """Called after each page: rows scored so far, rows in all."""
 
 OnScored: TypeAlias = Callable[[int, Sequence[Scored]], None]
-"""Called with each page's answers as it comes, and the place of its first row, before `OnPage`."""
+"""Called with each page's answers and the place of its first row, before `OnPage`."""
 
 ShouldStop: TypeAlias = Callable[[], bool | None]
 """Called before each page and about once a second: true, or an error of its own, ends the scoring."""
@@ -39,8 +39,8 @@ _T = TypeVar("_T")
 class ScoringClient:
     """Scores rows by one endpoint. The rate limit holds over the client's life, connections over one call of `score`.
 
-    `columns` are the features in the order of every row, `types` their types, which some formats need; `policy` decides the allowed
-    addresses. An MLflow model is loaded in processes of its own until `close`, unless it is `loaded` already.
+    `columns` are the features in the order of every row, `types` their types; `policy` decides the allowed addresses. An MLflow model is
+    loaded in processes of its own until `close`, unless it is `loaded` already.
 
     Raises:
         EndpointRefused: the endpoint's URL or model is not an allowed one.
@@ -77,16 +77,16 @@ class ScoringClient:
 
     @property
     def refused(self) -> int:
-        """Returns how many records the model did not take so far; see `score_each`."""
+        """Records that the model did not take so far; see `score_each`."""
         return self._search.refused
 
     def score(
         self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, attempts: int = MAX_ATTEMPTS
     ) -> list[Prediction]:
-        """Returns one prediction per row, in the order of the rows; equal rows are each sent. A page is sent `attempts` times at most.
+        """Returns one prediction per row, in order; equal rows are each sent.
 
-        Blocks; not to be called from a running event loop. The callbacks run on the calling thread while requests are under way, so
-        they should be quick; what they raise ends the scoring and is raised here.
+        Blocks; do not call from a running event loop. The callbacks run on the calling thread and should be quick; what they raise ends the
+        scoring.
 
         Raises:
             EndpointDown: the endpoint gave no answer to a page, or answered that it cannot now; the other pages are abandoned.
@@ -106,8 +106,6 @@ class ScoringClient:
         self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, on_scored: OnScored | None = None
     ) -> list[Scored]:
         """Returns the same, with a refusal in place of each record that the model does not take, as long as it takes any.
-
-        A page that is refused as a whole is sent again in parts; see `app.scoring.refusals`.
 
         Raises:
             PageRefused: the model took no record, or refuses too many to find each of them.
@@ -139,11 +137,11 @@ class ScoringClient:
                 while waiting:
                     done, waiting = await asyncio.wait(waiting, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
                     for task in done:
-                        task.result()  # raises the first failure
+                        task.result()
                     if waiting:
                         job.check_stop()
             finally:
-                # A failure, or a request to stop, cancels the rest; they are awaited, because they use the transport until their end.
+                # They are awaited, because they use the transport until their end.
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -162,7 +160,7 @@ class ScoringClient:
 
 @dataclass(slots=True)
 class _Job(Generic[_T]):
-    """The pages of one call: handed out once each, collected by number."""
+    """The pages of one call, handed out once each."""
 
     rows: Rows
     page_size: int
@@ -199,6 +197,5 @@ class _Job(Generic[_T]):
 
 
 async def _work(job: _Job[_T], score_page: Callable[[int, Rows], Awaitable[list[_T]]]) -> None:
-    """Scores pages, one after the other, until none is left."""
     for page, rows in job.remaining:
         job.finish(page, await score_page(page, rows))

@@ -1,4 +1,4 @@
-"""Calls a model while a caller waits for the answer: connections kept open, one deadline over everything. Stores nothing."""
+"""Calls a model while a caller waits: connections kept open, one deadline over everything."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -18,15 +18,15 @@ from ..telemetry.metrics import model_rows
 from .asking import Asker
 
 LIVE_ATTEMPTS = 3
-"""Max attempts per page; only those that fit into the time left are made."""
+"""Only attempts that fit into the time left are made."""
 
 MOST_MODELS = 200
-"""Max models whose connections one process keeps; beyond that, those unused for longest are closed."""
+"""Max models with connections in a process; those unused for longest are closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """Everything that a model is called with; another key is another model."""
+    """Everything that a model is called with."""
 
     endpoint: Endpoint
     outputs: OutputFields
@@ -35,9 +35,7 @@ class ModelKey:
 
 
 class LiveModel:
-    """Scores rows by one endpoint. Belongs to one event loop; rate limit and connections hold over its life.
-
-    The endpoint's `concurrency` bounds the requests under way, over all callers.
+    """Scores rows by one endpoint. Belongs to one event loop; `concurrency` bounds the requests of all callers.
 
     Raises:
         EndpointRefused: the endpoint's URL is not an allowed one.
@@ -54,7 +52,7 @@ class LiveModel:
         self._is_retired = False
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """Returns the model's answer to the rows, in their order, by `deadline` on the monotonic clock; several pages at a time.
+        """Returns the answer to the rows, in order, by `deadline` on the monotonic clock.
 
         Raises:
             ScoringFailed: a page could not be scored in time; the others are abandoned.
@@ -69,7 +67,7 @@ class LiveModel:
         ]
         try:
             answers = await asyncio.gather(*tasks)
-        finally:  # the first failure cancels the rest
+        finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -105,7 +103,7 @@ class _Kept:
 
 
 class LiveModels:
-    """The models of one process, whose connections are kept between requests. Belongs to one event loop."""
+    """The models of one process. Belongs to one event loop."""
 
     def __init__(self, policy: EgressPolicy, *, most: int = MOST_MODELS) -> None:
         self._policy = policy
@@ -114,7 +112,7 @@ class LiveModels:
 
     @asynccontextmanager
     async def using(self, deployment_no: int, key: ModelKey) -> AsyncIterator[LiveModel]:
-        """Yields the model of that deployment, until the block ends; one with another key is dropped.
+        """Yields the deployment's model until the block ends; one with another key is dropped.
 
         Raises:
             ScoringFailed: as `LiveModel`.
@@ -147,6 +145,6 @@ async def _give_up(models: Iterable[_Kept]) -> None:
 
 
 async def _close_unused(kept: _Kept) -> None:
-    """Closes a model without users; otherwise its last user does."""
+    """Its last user closes a model in use."""
     if kept.users == 0:
         await kept.model.close()

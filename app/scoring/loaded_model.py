@@ -1,4 +1,4 @@
-"""MLflow models that are loaded where copies are asked about, in the place of an endpoint: pages go to a process instead of an address."""
+"""MLflow models that are loaded where copies are asked about, in the place of an endpoint."""
 
 import asyncio
 import os
@@ -21,10 +21,10 @@ from .asking import MAX_ANSWER_BYTES
 from .model_process import HEAD, OK, SIZE, ModelNotLoaded, PageAnswer, answer_page, load_model
 
 MOST_RESTARTS = 1
-"""Max processes of a check that are replaced because they ended by themselves."""
+"""Max processes of a check that are replaced."""
 
 _SECRET = ("EVENHAND_", "DATABASE_", "PG")
-"""Beginnings of variables that a model's code does not get: they hold the worker's secrets."""
+"""A model's code does not get variables that begin so: they hold the worker's secrets."""
 
 
 class _ModelEnded(Exception):
@@ -36,7 +36,7 @@ class _ModelEnded(Exception):
 
 
 class ModelProcesses(httpx.AsyncBaseTransport):
-    """Child processes with the model, one for each page that is asked at the same time. They end with this process or by `close`."""
+    """Child processes with the model, one for each page in flight. They end with this process or by `close`."""
 
     def __init__(self, uri: str, prefixes: Sequence[str]) -> None:
         self.most_at_once = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -46,7 +46,7 @@ class ModelProcesses(httpx.AsyncBaseTransport):
         self._crashes = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Returns the answer of a process that has nothing to do. One that ended by itself is replaced once.
+        """Returns the answer of an idle process. One that ended by itself is replaced once.
 
         Raises:
             EndpointDown: another one ended by itself.
@@ -80,7 +80,7 @@ class ModelProcesses(httpx.AsyncBaseTransport):
 
 
 class _Child:
-    """One process with the model, started when it is first asked. `is_ended`: by `end`, it answers nothing more."""
+    """One process with the model, started when first asked."""
 
     def __init__(self, uri: str, location: str) -> None:
         self._uri = uri
@@ -90,15 +90,10 @@ class _Child:
         self.is_ended = False
 
     def ask(self, page: bytes) -> PageAnswer:
-        """Returns the answer to a page; blocks.
-
-        Raises:
-            _ModelEnded: the process ended.
-            ScoringFailed: the model cannot be loaded.
-        """
+        """Blocks. Raises _ModelEnded, or ScoringFailed if the model cannot be loaded."""
         with self._lock:
             if self.is_ended:
-                raise _ModelEnded(-signal.SIGKILL)  # by `end`
+                raise _ModelEnded(-signal.SIGKILL)
             is_new = self._process is None
             if self._process is None:
                 self._process = subprocess.Popen(  # noqa: S603 - our own program; its argument is an allowed URI
@@ -140,7 +135,7 @@ class _Child:
         head = process.stdout.read(HEAD.size)
         if len(head) == HEAD.size:
             status, size = HEAD.unpack(head)
-            # No more than tells that it is too long: the size may be anything that the model's code wrote.
+            # The model's code may have written any size.
             body = process.stdout.read(min(size, MAX_ANSWER_BYTES + 1))
             if size > MAX_ANSWER_BYTES:
                 self.end()
@@ -151,7 +146,7 @@ class _Child:
 
 
 class LoadedHere(httpx.AsyncBaseTransport):
-    """The model in this process, that of an executor. It is loaded once for all objects with the same `turn`."""
+    """The model in this process, an executor's, loaded once for all objects with the same `turn`."""
 
     most_at_once = 1
 
@@ -179,9 +174,9 @@ class LoadedHere(httpx.AsyncBaseTransport):
 
 @lru_cache(maxsize=1)
 def _load_here(uri: str, prefixes: tuple[str, ...], turn: str) -> Any:  # noqa: ANN401, ARG001 - a model of a package that few have; part of the key
-    # Its files are looked at once, too: there may be thousands, and each page would wait for that.
+    # Once, too: there may be thousands of files.
     return load_model(check_files(uri, prefixes))
 
 
 LoadedModel: TypeAlias = ModelProcesses | LoadedHere
-"""A loaded model as a transport, which answers requests in MLflow's format. `most_at_once` is the number of pages that it works on."""
+"""A loaded model as a transport for MLflow's format. `most_at_once`: pages at a time."""

@@ -1,6 +1,6 @@
-"""Loads an MLflow model and answers pages of records in MLflow's own format: over pipes as a program, or in the process that imports it.
+"""Loads an MLflow model and answers pages in MLflow's format: over pipes as a program, or where it is imported.
 
-As a program it is started by its file, so that a model's code finds nothing of this package in its process.
+As a program it is started by its file, so that a model's code finds nothing of this package.
 """
 
 import json
@@ -18,7 +18,7 @@ SIZE = struct.Struct(">Q")
 """Head of a page: its bytes."""
 
 HEAD = struct.Struct(">HQ")
-"""Head of an answer: its status, as over HTTP, and its bytes. The first one says whether the model was loaded."""
+"""Head of an answer: status, as over HTTP, and bytes. The first one says whether the model was loaded."""
 
 OK, NOT_TAKEN, NOT_LOADED = 200, 400, 500
 
@@ -29,15 +29,15 @@ _HIDDEN = "[redacted]"
 _USER_OF_URL = re.compile(r"(?<=://)[^\s/'\"]+(?=@)")
 
 _SECRET_NAME = re.compile("PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL")
-"""Names of variables whose values nobody is shown."""
+"""Variables whose values nobody is shown."""
 
 _SECRET_CHARACTERS = 6
-"""Min characters of a secret: a shorter value is found in ordinary words."""
+"""Min characters of a secret: shorter values are in ordinary words."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """The answer to a page: predictions as JSON, or the reason in words."""
+    """Predictions as JSON, or the reason in words."""
 
     status: int
     body: bytes
@@ -58,7 +58,7 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
 
         if not uri.startswith("models:/") or _names_registry(mlflow.get_registry_uri()):
             return mlflow.pyfunc.load_model(uri)
-    except Exception as error:  # loading runs code of the model's author, which may raise anything: the check fails and quotes it
+    except Exception as error:  # the author's code may raise anything: the check fails and quotes it
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "mlflow":
             reason = 'MLflow is not installed. Install it for workers, and for the executors of Spark: pip install "evenhand[mlflow]".'
         else:
@@ -74,7 +74,7 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
 
 
 def hide_secrets(text: str) -> str:
-    """Returns the text without the users and passwords of URLs, and without the values of variables that are named as secrets."""
+    """Returns the text without users and passwords of URLs, and values of variables named as secrets."""
     text = _USER_OF_URL.sub(_HIDDEN, text)
     secrets = {value for name, value in os.environ.items() if _SECRET_NAME.search(name.upper()) and len(value) >= _SECRET_CHARACTERS}
     for secret in sorted(secrets, key=len, reverse=True):
@@ -83,12 +83,12 @@ def hide_secrets(text: str) -> str:
 
 
 def _names_registry(found: str) -> bool:
-    """Returns whether the address of a registry is one that somebody chose, not a new one that MLflow makes in the process's folder."""
+    """Not a new registry that MLflow makes in the process's folder."""
     return found.startswith("databricks") or any(os.environ.get(name) for name in ("MLFLOW_REGISTRY_URI", "MLFLOW_TRACKING_URI"))
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above
-    """Returns what MLflow's scoring server answers to a page: the predictions, or status 400 with what the model's code raised."""
+    """Returns the answer of MLflow's scoring server: predictions, or status 400 with what the model's code raised."""
     try:
         (split,) = json.loads(page).values()
         try:
@@ -98,7 +98,7 @@ def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as abo
 
             frame = pd.DataFrame(split["data"], columns=split["columns"])
         else:
-            # With the types of the model's signature, which JSON does not say.
+            # The signature's types, which JSON does not say.
             frame = dataframe_from_parsed_json(split, pandas_orient="split", schema=model.metadata.get_input_schema())
         predictions = model.predict(frame)
         return PageAnswer(OK, json.dumps({"predictions": _to_json(predictions)}, default=_to_json).encode())
@@ -109,7 +109,6 @@ def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as abo
 
 
 def _to_json(value: Any) -> Any:  # noqa: ANN401 - as above
-    """Returns frames as records, arrays, series and numbers of numpy as lists and numbers, and all else as it is."""
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         return value.to_dict(orient="records")
     if hasattr(value, "tolist"):
@@ -124,7 +123,7 @@ def _read_pages(pipe: BinaryIO, pages: "queue.SimpleQueue[bytes]") -> None:
         head = pipe.read(SIZE.size)
         page = pipe.read(SIZE.unpack(head)[0]) if len(head) == SIZE.size else b""
         if not page:
-            # The worker is gone. Its model must not outlive it, nor what the model started: the process leads a session of its own.
+            # The worker is gone, and neither its model nor what that started may outlive it.
             os.killpg(0, signal.SIGKILL)
         pages.put(page)
 
@@ -135,7 +134,7 @@ def _write_answer(pipe: BinaryIO, answer: PageAnswer) -> None:
 
 
 def main(uri: str) -> None:
-    """Answers the pages on standard input until it ends. What the model prints is dropped, for it may hold people's data."""
+    """Answers the pages on standard input until it ends. What the model prints is dropped: it may hold people's data."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

@@ -1,7 +1,7 @@
-"""Finds the records that a model does not take: a refused page is sent again in parts until they are known. Sends nothing itself.
+"""Finds the records that a model does not take: a refused page is sent again in parts.
 
-A server that checks types refuses a whole page for one null in an integer column. Records are divided by the places of their nulls, as
-long as these differ, and are halved otherwise.
+A server that checks types refuses a page for one null in an integer column. Records are divided by the places of their nulls, or else
+halved.
 """
 
 import asyncio
@@ -15,21 +15,21 @@ from ..errors import PageRefused
 from ..payloads.wire import Rows
 
 MOST_CALLS = 400
-"""Max refused calls that one check spends on finding refused records, in addition to one for each page that was answered as a whole.
+"""Max refused calls of a check for the search, besides one for each page that was answered as a whole.
 
 Beyond it the refusal counts for the whole check.
 """
 
 MOST_CALLS_UNANSWERED = 40
-"""Max of the same calls until a record is answered: enough to find the last good half of the largest page."""
+"""Max of these calls until a record is answered: enough to find the last good half of the largest page."""
 
 _ENOUGH_TO_INFER = 3
-"""Min records with nulls in the same columns for which three of them decide, unless one with such nulls was answered."""
+"""Min records with the same nulls for which three decide, unless one was answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A record that the model does not take: the columns in which it holds null, and the endpoint's refusal."""
+    """A record that the model does not take, its nulls, and the endpoint's refusal."""
 
     nulls: tuple[str, ...]
     error: PageRefused
@@ -38,13 +38,13 @@ class Refusal:
 Scored: TypeAlias = "Prediction | Refusal"
 
 Ask: TypeAlias = Callable[[Rows], Awaitable[Sequence[Prediction]]]
-"""Sends these rows, all or nothing; raises PageRefused where the endpoint does not take them."""
+"""Sends rows, all or nothing; raises PageRefused."""
 
 _Nulls: TypeAlias = frozenset[int]
 
 
 class RefusalSearch:
-    """Sends pages and separates refused records from the others. Nulls found to be refused are remembered for later pages."""
+    """Sends pages and separates refused records. Refused nulls are remembered for later pages."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns = columns
@@ -52,22 +52,21 @@ class RefusalSearch:
         self._whole_pages = 0
         self._is_answered = False
         self.refused = 0
-        """Number of records refused so far."""
         self._refused_nulls: dict[_Nulls, PageRefused] = {}
         self._answered_nulls: set[_Nulls] = set()
 
     @property
     def is_answered(self) -> bool:
-        """Returns whether any record was ever answered."""
+        """Whether any record was ever answered."""
         return self._is_answered
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
-        """Returns the result for each row of a page; `turn` lets one page at a time be searched.
+        """Returns the result for each row; `turn` lets one page at a time be searched.
 
         Raises:
             PageRefused: refused records cannot be found within the calls left.
         """
-        # Rows with nulls for which records were refused before are sent apart from the others, and each such kind by itself.
+        # Rows with refused nulls go apart, each kind by itself.
         known: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         others: list[int] = []
         for place, row in enumerate(rows):
@@ -94,12 +93,11 @@ class RefusalSearch:
                 await self._search(rows, part, error, ask, found)
 
     async def _search(self, rows: Rows, part: Sequence[int], error: PageRefused, ask: Ask, found: dict[int, Scored]) -> None:
-        """Finds the refused records of a part that was refused with that error."""
         nulls = _nulls(rows[part[0]])
         if len(part) == 1:
             found[part[0]] = self._refusal(nulls, error)
             return
-        # A few refused records decide for a part if all have these nulls, and no record with them was answered.
+        # A few decide if all have these nulls and no record with them was answered.
         is_unanswered = bool(nulls) and nulls not in self._answered_nulls
         if is_unanswered and len(part) >= _ENOUGH_TO_INFER and all(_nulls(rows[place]) == nulls for place in part):
             samples = (part[0], part[len(part) // 2], part[-1])
@@ -116,7 +114,7 @@ class RefusalSearch:
                 await self._search(rows, half, refused, ask, found)
 
     async def _refused(self, rows: Rows, part: Sequence[int], ask: Ask, found: dict[int, Scored]) -> PageRefused | None:
-        """Returns the refusal of a part; None where it was answered, or there is nothing to send."""
+        """None where the part was answered, or is empty."""
         if not part:
             return None
         try:
@@ -127,7 +125,7 @@ class RefusalSearch:
         return None
 
     def _spend(self, error: PageRefused) -> None:
-        """Counts a refusal that does not show by itself the records at fault."""
+        """Counts a refusal that does not show the records at fault."""
         self._calls += 1
         if self._calls > (MOST_CALLS + self._whole_pages if self._is_answered else MOST_CALLS_UNANSWERED):
             message = (
@@ -154,7 +152,7 @@ def _nulls(row: Sequence[object]) -> _Nulls:
 
 
 def _halve(rows: Rows, part: Sequence[int]) -> Iterable[Sequence[int]]:
-    """Returns two parts: without and with a null, or by the column whose nulls divide them best; two halves where nulls are alike."""
+    """By the nulls that divide the part best; in two halves where nulls are alike."""
     nulls = {place: _nulls(rows[place]) for place in part}
     counted = Counter(position for each in nulls.values() for position in each)
     with_any = [place for place in part if nulls[place]]
