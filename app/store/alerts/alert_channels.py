@@ -1,4 +1,4 @@
-"""Stored channels of alerts. A channel's secret is sealed on its way in, and opened only by the sender."""
+"""Channels of alerts. A secret is sealed on its way in, and opened only by the sender."""
 
 from urllib.parse import urlsplit
 
@@ -14,13 +14,9 @@ from ..tables import AlertChannelRow
 
 
 def get_channel(session: Session, channel_id: str) -> Channel:
-    """Returns the channel of that id.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the channel, or raises NotFound."""
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
-    # Read again even where the session has the row: it may just have been written by a statement of ours.
+    # The session may have the row from before.
     row = session.scalar(statement, execution_options={"populate_existing": True})
     if row is None:
         raise NotFound("alert channel", channel_id)
@@ -28,14 +24,14 @@ def get_channel(session: Session, channel_id: str) -> Channel:
 
 
 def find_channel(session: Session, channel_id: str, *, for_change: bool = False) -> Channel | None:
-    """Returns the channel of that id, if there is one; `for_change` keeps others from changing it until the transaction ends."""
+    """Returns the channel; `for_change` locks it until the transaction ends."""
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
     row = session.scalar(statement.with_for_update(key_share=True) if for_change else statement)
     return _channel(row) if row is not None else None
 
 
 def channel_by_no(session: Session, no: int) -> Channel:
-    """Returns the channel of that number, which a row that refers to it names."""
+    """Returns an existing channel."""
     return _channel(session.scalars(select(AlertChannelRow).where(AlertChannelRow.no == no)).one())
 
 
@@ -46,10 +42,10 @@ def channel_page(session: Session, *, after_no: int, limit: int) -> list[Channel
 
 
 def create_channel(session: Session, channel_id: str, content: ChannelContent, sealer: Sealer) -> Channel:
-    """Stores a new channel and returns it.
+    """Stores a new channel.
 
     Raises:
-        Conflict: another request made one of that id at this moment.
+        Conflict: another request made one of that id meanwhile.
     """
     values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(session, content, sealer)}
     insertion = insert_if_absent(AlertChannelRow).values(values).on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
@@ -59,7 +55,7 @@ def create_channel(session: Session, channel_id: str, content: ChannelContent, s
 
 
 def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
-    """Gives the channel other content and returns it. A secret that is left out stays.
+    """Gives the channel other content. A secret that is left out stays.
 
     Raises:
         Conflict: it would be of another kind.
@@ -68,7 +64,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
         raise Conflict(f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose another id.")
     values = _open_values(content)
     if content.kind is ChannelKind.SLACK and content.url is None:
-        # The URL is the secret, which is kept; its host is all that can be read of it.
+        # The URL is the secret; its host is all that can be read.
         values["config"] = {"host": channel.host}
     sealed = _seal_secret(session, content, sealer)
     if sealed is not None:
@@ -84,11 +80,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
 
 
 def delete_channel(session: Session, channel_id: str) -> None:
-    """Deletes the channel and its notifications, and removes it from the rules that name it.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Deletes the channel and its notifications, also from rules. Raises NotFound."""
     deleted = session.scalar(delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no))
     if deleted is None:
         raise NotFound("alert channel", channel_id)

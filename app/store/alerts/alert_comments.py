@@ -1,4 +1,4 @@
-"""Stored comments on alerts, oldest first."""
+"""Comments on alerts, oldest first."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ class AlertComment:
 
 
 def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, text: str, most: int) -> tuple[AlertComment, bool]:
-    """Returns the comment of that id, and whether this call stored it. Sending it again changes nothing.
+    """Returns the comment of that id, and whether this call stored it.
 
     Raises:
         Conflict: another comment has the id, or the alert has `most` comments.
@@ -41,14 +41,14 @@ def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, tex
 
 
 def comments_page(session: Session, alert: Alert, *, limit: int, after_no: int = 0) -> list[AlertComment]:
-    """Returns at most `limit` comments after the one of that number, oldest first."""
+    """Returns at most `limit` comments after that number, oldest first."""
     wanted = (AlertCommentRow.alert_no == alert.no, AlertCommentRow.no > after_no)
     rows = session.scalars(select(AlertCommentRow).where(*wanted).order_by(AlertCommentRow.no).limit(limit))
     return [_read(row) for row in rows]
 
 
 def count_comments(session: Session, alert: Alert) -> int:
-    """Returns how many comments the alert has."""
+    """Returns the number of comments."""
     return session.scalars(select(func.count()).select_from(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)).one()
 
 

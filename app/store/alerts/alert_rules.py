@@ -1,4 +1,4 @@
-"""Stored alert rules, and the channels they notify."""
+"""Alert rules, and the channels they notify."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,25 +13,25 @@ from ...errors import Conflict, NotFound
 from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow
 
 _LOCK = 0x616C7274
-"""The first key of the advisory locks under which the alerts of one deployment are decided."""
+"""First key of the advisory locks on the alerts of a deployment."""
 
 _CONDITIONS = {kind: condition for condition, kind in KINDS.items()}
 
 
 def lock_alerts(session: Session, deployment_no: int) -> None:
-    """Waits until no other process decides the alerts of the deployment, and keeps others from it until the transaction ends."""
+    """Locks the deployment's alerts until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
 def try_lock_alerts(session: Session, deployment_no: int) -> bool:
-    """Locks the alerts of the deployment without waiting; returns False if another process decides them."""
+    """Returns whether the lock was free."""
     return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
 
 
 def hold_deployment(session: Session, deployment_no: int) -> bool:
     """Keeps the deployment from being deleted until the transaction ends; False if it is gone, or going.
 
-    A caller that locks a check's row, too, locks the check's row first: so does the deletion of a deployment.
+    Lock a check's row before: so does the deletion of a deployment.
     """
     held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
     return session.scalar(held.with_for_update(read=True, key_share=True, skip_locked=True)) is not None
@@ -49,28 +49,24 @@ def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) ->
 
 
 def rule_by_no(session: Session, no: int) -> Rule:
-    """Returns the rule of that number, which the caller knows to exist."""
+    """Returns an existing rule."""
     return _rule(session.execute(_rules().where(AlertRuleRow.no == no)).one())
 
 
 def rules_page(session: Session, deployment_no: int, *, after_no: int, limit: int) -> list[Rule]:
-    """Returns at most `limit` rules of the deployment after `after_no`, oldest first."""
+    """Returns at most `limit` rules after `after_no`, oldest first."""
     found = _rules().where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.no > after_no).order_by(AlertRuleRow.no).limit(limit)
     return [_rule(row) for row in session.execute(found)]
 
 
 def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None:
-    """Returns the deployment's rule of that id, if there is one."""
+    """Returns the deployment's rule of that id."""
     found = session.execute(_rules().where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)).one_or_none()
     return None if found is None else _rule(found)
 
 
 def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
-    """Returns the deployment's rule of that id.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the deployment's rule, or raises NotFound."""
     found = find_rule(session, deployment_no, rule_id)
     if found is None:
         raise NotFound("alert rule", rule_id)
@@ -78,18 +74,18 @@ def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
 
 
 def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
-    """Returns those of the ids that no channel has."""
+    """Returns the ids that no channel has."""
     known = set(session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channels))))
     return [channel for channel in channels if channel not in known]
 
 
 def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent, *, most: int) -> Rule:
-    """Stores the rule and returns it with its version, which grows only if the content differs. The channels must exist.
+    """Stores the rule; its version grows only if the content differs. The channels must exist.
 
     Raises:
-        Conflict: the deployment has `most` rules already, and this would be one more.
+        Conflict: the deployment has `most` rules, and this would be one more.
     """
-    # Sorted, so that the same channels in another order are no change.
+    # Another order is no change.
     content = replace(content, channels=tuple(sorted(content.channels)))
     before = find_rule(session, deployment_no, rule_id)
     if before is not None and before.content == content:
@@ -105,8 +101,7 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
         changed = {"version": before.version + 1, "updated_at": func.now(), **_values(content)}
         session.execute(update(AlertRuleRow).where(AlertRuleRow.no == no).values(changed))
 
-    # The lock keeps a channel that is being deleted from being named in the same moment. Channels first, then what names them: so does
-    # the deletion of a channel, and neither waits for the other without end.
+    # A channel that is being deleted must not be named. Channels first, then what names them, as a channel's deletion does: no deadlock.
     present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(content.channels)).order_by(AlertChannelRow.no)
     channel_nos = session.scalars(present.with_for_update(read=True, key_share=True)).all()
     session.execute(delete(AlertRuleChannelRow).where(AlertRuleChannelRow.rule_no == no))
@@ -122,7 +117,6 @@ def delete_rule(session: Session, rule: Rule) -> None:
 
 def _rules() -> Select[AlertRuleRow, Any]:
     channels = (
-        # The aggregate of no rows is NULL.
         select(func.coalesce(func.array_agg(AlertChannelRow.id), text("'{}'")))
         .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
         .where(AlertRuleChannelRow.rule_no == AlertRuleRow.no)

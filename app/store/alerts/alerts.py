@@ -1,4 +1,4 @@
-"""Stored alerts: opened once, seen again, reminded of, acknowledged, resolved."""
+"""Alerts: opened once, seen again, reminded of, acknowledged, resolved."""
 
 import hashlib
 import json
@@ -31,11 +31,11 @@ class AlertFilter:
     state: AlertState | None = None
     attribute: str | None = None
     span: Span | None = None
-    """Span of time: lets alerts through that were unresolved at some moment of it."""
+    """Lets alerts through that were unresolved at some moment of it."""
 
 
 def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no: int | None = None) -> list[Alert]:
-    """Returns at most `limit` alerts, newest first, from before the one of number `before_no`."""
+    """Returns at most `limit` alerts before `before_no`, newest first."""
     columns = {
         AlertRow.deployment_no: wanted.deployment_no,
         DeploymentRow.id: wanted.deployment_id,
@@ -51,11 +51,7 @@ def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no:
 
 
 def get_alert(session: Session, alert_id: str) -> Alert:
-    """Returns the alert of that id.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the alert, or raises NotFound."""
     found = _read(session, _alerts().where(AlertRow.id == alert_id))
     if not found:
         raise NotFound("alert", alert_id)
@@ -63,17 +59,16 @@ def get_alert(session: Session, alert_id: str) -> Alert:
 
 
 def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
-    """Returns the alerts of those numbers, oldest first."""
+    """Returns these alerts, oldest first."""
     return _read(session, _alerts().where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
 
 
 def alerts_between(
     session: Session, deployment_no: int, span: Span, *, metric: str | None = None, data: DataSet | None = None, checks: Span | None = None
 ) -> list[Alert]:
-    """Returns the deployment's alerts that were unresolved at some moment of the span, newest first, at most `MOST_BETWEEN` of them.
+    """Returns the deployment's alerts that were unresolved in the span, newest first, at most `MOST_BETWEEN`.
 
-    With `checks` also those that were opened by a check whose own span ends in `checks` (half-open): such an alert may have been opened
-    long after the records that it is about. With `metric` or `data` only those about these.
+    With `checks` also those opened by a check whose span ends in `checks` (half-open), maybe long after the records.
     """
     still = AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= span.start)
     wanted = (AlertRow.opened_at < span.end) & still
@@ -92,8 +87,8 @@ def unresolved_of_rule(session: Session, rule_no: int) -> list[Alert]:
 
 
 def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
-    """Returns the deployment's open alerts, not acknowledged, whose rule wants people to be reminded by now."""
-    # On the database's clock, as everywhere: the machines' clocks differ.
+    """Returns the open alerts whose rule wants a reminder by now."""
+    # On the database's clock: the machines' clocks differ.
     hours = AlertRuleRow.config["remind_after_hours"].as_float()
     due = func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'") <= func.now()
     wanted = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, AlertRow.acknowledged_at.is_(None), due)
@@ -101,7 +96,7 @@ def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
 
 
 def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None) -> Alert | None:
-    """Opens an alert and returns it; None if the rule has one open about the subject already."""
+    """Opens an alert; None if the rule has one open about the subject."""
     check_no = None if check is None else check.no
     values = {
         "id": str(uuid.uuid4()),
@@ -121,7 +116,7 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
         "last_seen_at": func.now(),
         "last_check_no": check_no,
     }
-    # The unique index decides, whichever of two workers finds the same first.
+    # The unique index decides between workers.
     insertion = insert(AlertRow).values(values)
     once = insertion.on_conflict_do_nothing(index_elements=[AlertRow.rule_no, AlertRow.subject], index_where=_UNRESOLVED)
     no = session.scalar(once.returning(AlertRow.no))
@@ -129,21 +124,18 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
 
 
 def note_seen_again(session: Session, alert: Alert, facts: dict[str, object], check: CheckRun | None) -> None:
-    """Notes that the cause of the alert was seen again."""
+    """Notes that the cause was seen again."""
     values: dict[str, Any] = {"facts": facts, "last_seen_at": func.now()}
     _change(session, alert, values if check is None else {**values, "last_check_no": check.no}, _UNRESOLVED)
 
 
 def note_reminder(session: Session, alert: Alert) -> Alert | None:
-    """Notes that people are reminded of the alert now, and returns it; None if it has been acknowledged or resolved meanwhile."""
+    """Notes a reminder now; None if the alert has been acknowledged or resolved meanwhile."""
     return _change(session, alert, {"reminded_at": func.now()}, _UNRESOLVED, AlertRow.acknowledged_at.is_(None))
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
-    """Acknowledges the alert for that person and returns it; it is assigned to the person unless it is assigned to somebody already.
-
-    None if it was acknowledged or resolved before.
-    """
+    """Acknowledges the alert, and assigns it to the person unless it is assigned; None if it was acknowledged or resolved before."""
     values = {
         "acknowledged_at": func.now(),
         "acknowledged_by": by,
@@ -155,23 +147,23 @@ def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) ->
 
 
 def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None:
-    """Assigns the alert to that person, or to nobody, and returns it; None if it is resolved, or was assigned so before."""
+    """Assigns the alert; None if it is resolved, or was assigned so before."""
     values = {"assignee": assignee, "assigned_at": None if assignee is None else func.now()}
     return _change(session, alert, values, _UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
 
 
 def resolve(session: Session, alert: Alert, resolution: Resolution, facts: dict[str, object]) -> Alert | None:
-    """Resolves the alert for that reason and returns it; None if it was resolved before."""
+    """Resolves the alert; None if it was resolved before."""
     return _change(session, alert, {"resolved_at": func.now(), "resolution": resolution.value, "facts": facts}, _UNRESOLVED)
 
 
 def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
-    """Stores why the figure of the alert changed, and returns the alert, resolved or not; None if it was deleted."""
+    """Stores why the figure changed; None if the alert was deleted."""
     return _change(session, alert, {"change": change})
 
 
 def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, note: str, reason: ClosingReason | None) -> Alert | None:
-    """Resolves the alert as closed by that person and returns it; None if it was resolved before."""
+    """Resolves the alert as closed by that person; None if it was resolved before."""
     values = {
         "resolved_at": func.now(),
         "resolution": Resolution.CLOSED.value,
@@ -184,7 +176,7 @@ def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, 
 
 
 def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
-    """Returns the deployment's alerts of the same kind and subject that are not over, oldest first."""
+    """Returns the unresolved alerts of the same kind and subject, oldest first."""
     about = alert.subject
     columns = {
         AlertRow.deployment_no: alert.deployment_no,
@@ -199,7 +191,7 @@ def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
 
 
 def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[Alert]:
-    """Returns the unresolved alerts of the same rules and groups on the other data: on balanced data for payload, and the reverse."""
+    """Returns the unresolved alerts of the same rules and groups on the other data: balanced for payload, and the reverse."""
     other = {DataSet.PAYLOAD: DataSet.BALANCED, DataSet.BALANCED: DataSet.PAYLOAD}
     wanted = [
         (one.rule_no, _digest_of(replace(one.subject, data=other[one.subject.data])))
@@ -211,14 +203,14 @@ def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState 
 
 
 def deployments_to_revisit(session: Session) -> list[int]:
-    """Returns the deployments that have an alert open, or a rule about the time since the last record."""
+    """Returns the deployments with an open alert, or a rule about the time since the last record."""
     stale = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind == RuleKind.STALE_DATA, AlertRuleRow.enabled)
     return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(stale)))
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAlerts:
-    """Number of a deployment's alerts of one kind and state that are not over."""
+    """A deployment's alerts of one kind and state that are not over."""
 
     deployment_id: str
     kind: RuleKind
@@ -258,7 +250,7 @@ def _in_state(state: AlertState | None) -> Sequence[ColumnElement[bool]]:
 
 
 def _change(session: Session, alert: Alert, values: dict[str, Any], *still: ColumnElement[bool]) -> Alert | None:
-    # The statement checks the conditions again: somebody may have acknowledged or resolved the alert since it was read.
+    # Checked again: somebody may have acknowledged or resolved it since.
     statement = update(AlertRow).where(AlertRow.no == alert.no, *still).values(values).returning(AlertRow.no)
     no = session.scalar(statement.execution_options(synchronize_session=False))
     return None if no is None else _read(session, _alerts().where(AlertRow.no == no))[0]

@@ -1,4 +1,4 @@
-"""Notifications: written in the transaction of the event they report, claimed and ended by senders."""
+"""Notifications: written in the transaction of their event, claimed and ended by senders."""
 
 import uuid
 from collections.abc import Sequence
@@ -47,17 +47,18 @@ _NEXT = text("""
     LIMIT 1
     FOR UPDATE OF n SKIP LOCKED
 """)
-"""The next notification to send. Each channel has one queue, and only its head is looked at, so that nothing overtakes within a channel
-and a dead channel holds up no other. A notification refused for its content leaves the queue, with all later ones of its alert. A test
-is in no queue. One channel is sent one at a time.
+"""The next notification to send.
 
-The condition on `claimable_at` is repeated because Postgres checks it again on a row that changed before it could be locked.
+Only the head of each channel's queue is looked at, so nothing overtakes within a channel and a dead channel holds up no other. One refused
+for its content leaves the queue, with all later ones of its alert. A test is in no queue. One channel is sent one at a time.
+
+`claimable_at` is repeated because Postgres checks it again on a row that changed before it could be locked.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedNotification:
-    """A notification in a sender's hands until its lease runs out, and the channel it goes to."""
+    """A notification in a sender's hands until its lease runs out."""
 
     notification: Notification
     channel: Channel
@@ -65,9 +66,9 @@ class ClaimedNotification:
 
 
 def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
-    """Queues one notification for each channel of the alert's rule, in the transaction that changes the alert; returns how many."""
+    """Queues one notification for each channel of the rule, in the transaction that changes the alert; returns how many."""
     channels = select(AlertChannelRow.no).join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
-    # The lock keeps a channel that is being deleted from being written to: the step that reports the alert would break.
+    # A channel that is being deleted must not be written to.
     present = channels.where(AlertRuleChannelRow.rule_no == alert.rule_no).with_for_update(read=True, key_share=True, of=AlertChannelRow)
     nos = session.scalars(present.order_by(AlertChannelRow.no)).all()
     now = _current_time(session)
@@ -82,11 +83,7 @@ def queue_notification(session: Session, channel: Channel, alert: Alert, event: 
 
 
 def queue_test(session: Session, channel: Channel) -> Notification:
-    """Queues a test notification.
-
-    Raises:
-        NotFound: the channel was deleted in this moment.
-    """
+    """Queues a test; raises NotFound if the channel was deleted."""
     present = select(AlertChannelRow.no).where(AlertChannelRow.no == channel.no).with_for_update(read=True, key_share=True)
     if session.scalar(present) is None:
         raise NotFound("alert channel", channel.id)
@@ -96,15 +93,14 @@ def queue_test(session: Session, channel: Channel) -> Notification:
 
 
 def queue_message(session: Session, channel_nos: Sequence[int], message: Message) -> None:
-    """Queues a message of a report to each channel. The caller holds the channels."""
+    """Queues a report's message to each channel. The caller holds the channels."""
     for no in channel_nos:
-        # Each receiver knows its message by an id of its own, as with alerts.
         own_id = str(uuid.uuid4())
         _insert(session, no, Event.REPORT, Message(id=own_id, body={**message.body, "id": own_id}), alert_no=None)
 
 
 def end_pauses(session: Session, channel: Channel) -> None:
-    """Ends the pauses of what waits for the channel: it was changed, or a test has reached it."""
+    """Ends the pauses of the channel's notifications."""
     # Not the one that is being sent: its `claimable_at` is the end of its lease.
     waiting = (NotificationRow.channel_no == channel.no, NotificationRow.claimable_at > func.now(), NotificationRow.lease_token.is_(None))
     # A common table expression, as in `forget_old`.
@@ -114,10 +110,7 @@ def end_pauses(session: Session, channel: Channel) -> None:
 
 
 def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
-    """Takes the next notification for the holder of `token` (new for each claim), or None when nothing is to be sent.
-
-    One whose sender went silent is taken over.
-    """
+    """Takes the next notification, or one whose sender went silent, for the holder of `token` (new for each claim)."""
     no = session.scalar(_NEXT)
     if no is None:
         return None
@@ -129,36 +122,25 @@ def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotificat
 
 
 def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str | None) -> None:
-    """Ends the notification as sent.
-
-    Raises:
-        LeaseLost: the notification is no longer this sender's.
-    """
+    """Ends the notification as sent, or raises LeaseLost."""
     values = {"state": NotificationState.SENT.value, "claimable_at": None, "last_error": remark, "sent_at": func.now()}
     _write(session, claimed, values)
 
 
 def record_failed(session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta) -> None:
-    """Ends the attempt: tried again after `pause`, unless it is given up.
-
-    Raises:
-        LeaseLost: the notification is no longer this sender's.
-    """
+    """Ends the attempt: tried again after `pause`, unless it is given up. Raises LeaseLost."""
     claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
     _write(session, claimed, {"state": state.value, "claimable_at": claimable_at, "last_error": error})
 
 
 def forget_old(session: Session, *, kept: timedelta) -> int:
-    """Deletes notifications that are over and older than `kept`, unless their alert is open, a few at a time; returns how many.
-
-    Looks at the oldest ones only: what is older than that is over, because it was sent or given up long before.
-    """
+    """Deletes ended notifications older than `kept`, unless their alert is open, a few at a time; returns how many."""
     is_open = exists().where(AlertRow.no == NotificationRow.alert_no, AlertRow.resolved_at.is_(None))
-    # Common table expressions, because Postgres may run a subquery again for each row: minutes for a thousand, if its statistics are old.
+    # Postgres may run a subquery again for each row: minutes for a thousand.
     oldest = select(NotificationRow.no).where(~is_open).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE).cte("oldest")
     oldest = oldest.prefix_with("MATERIALIZED", dialect="postgresql")
     is_old = (NotificationRow.created_at < func.now() - kept, NotificationRow.claimable_at.is_(None))
-    # Another process may be at it, or a deployment is being deleted with its own.
+    # Others may be at it, or a deployment is being deleted.
     locked = select(NotificationRow.no).where(NotificationRow.no.in_(select(oldest.c.no)), *is_old).with_for_update(skip_locked=True)
     free = locked.cte("free")
     statement = delete(NotificationRow).where(NotificationRow.no.in_(select(free.c.no))).returning(NotificationRow.no)
@@ -166,11 +148,7 @@ def forget_old(session: Session, *, kept: timedelta) -> int:
 
 
 def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
-    """Returns the notification of that id to that channel.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the channel's notification, or raises NotFound."""
     found = _one(session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no)
     if found is None:
         raise NotFound("notification", notification_id)
@@ -178,7 +156,7 @@ def get_notification(session: Session, channel: Channel, notification_id: str) -
 
 
 def notification_page(session: Session, channel: Channel, *, limit: int, before_no: int | None = None) -> list[Notification]:
-    """Returns at most `limit` notifications to that channel, newest first, from before the one of number `before_no`."""
+    """Returns at most `limit` notifications before `before_no`, newest first."""
     statement = _SELECT.where(NotificationRow.channel_no == channel.no).order_by(NotificationRow.no.desc()).limit(limit)
     if before_no is not None:
         statement = statement.where(NotificationRow.no < before_no)

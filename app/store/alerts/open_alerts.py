@@ -1,6 +1,6 @@
-"""Open alerts that were not sent to a channel: it was added, or named in a rule, after they were opened, or could not be reached.
+"""Open alerts that were not sent to a channel: added or named later, or out of reach.
 
-An alert counts as sent if a notification of it was queued for the channel and was not given up.
+An alert counts as sent if a notification was queued for the channel and not given up.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _SENT = exists().where(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsent:
-    """Number of open alerts of a rule that were not sent to the channel of that id, which the rule names."""
+    """Open alerts of a rule that were not sent to a channel that it names."""
 
     channel_id: str
     rule_no: int
@@ -35,7 +35,7 @@ class Unsent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleWithAlerts:
-    """One rule that has open alerts, and how many."""
+    """A rule, and the number of its open alerts."""
 
     deployment_id: str
     deployment_name: str
@@ -45,7 +45,7 @@ class RuleWithAlerts:
 
 
 def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent]:
-    """Returns rules and channels to which open alerts were not sent although the rule names the channel; of all deployments or of one."""
+    """Returns rules and channels to which open alerts were not sent."""
     statement = (
         select(AlertChannelRow.id, AlertRuleChannelRow.rule_no, func.count())
         .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
@@ -60,7 +60,7 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
 
 
 def named_channels(session: Session) -> set[str]:
-    """Returns the ids of the channels that some rule names."""
+    """Returns the channels that some rule names."""
     named = select(AlertChannelRow.id).join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
     return set(session.scalars(named.distinct()))
 
@@ -82,22 +82,19 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
 
 
 def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
-    """Returns the numbers of the deployments with open alerts of rules that name the channel, in order; of one rule where it is given."""
+    """Returns the deployments with open alerts of rules (or that rule) that name the channel, in order."""
     statement = select(AlertRow.deployment_no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
     return list(session.scalars(statement.distinct().order_by(AlertRow.deployment_no)))
 
 
 def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
-    """Returns how many open alerts there are of rules that name the channel."""
+    """Returns the number of open alerts of rules that name the channel."""
     statement = select(func.count()).select_from(AlertRow).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
     return session.scalars(statement).one()
 
 
 def lock_open_alerts(session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool) -> Sequence[Alert]:
-    """Returns the open alerts of rules that name the channel, oldest first, `with_sent` also those that were sent to it before.
-
-    None of them can be resolved or acknowledged by others before the transaction ends.
-    """
+    """Locks open alerts of rules that name the channel, oldest first; `with_sent` also those sent before."""
     not_sent = () if with_sent else (~_SENT,)
     statement = select(AlertRow.no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no), *not_sent).order_by(AlertRow.no)
     nos = session.scalars(statement.with_for_update(key_share=True, of=AlertRow)).all()

@@ -1,4 +1,4 @@
-"""Answers of a model to the parts of an attribution, kept while it runs, so that another worker need not ask for them again."""
+"""Answers of a model to the parts of an attribution, for another worker to go on."""
 
 from sqlalchemy import delete, select, text
 from sqlalchemy.orm import Session
@@ -10,11 +10,11 @@ _KEEP = text("""
     SELECT no, :part, :question, :outcomes FROM attributions WHERE no = :attribution_no FOR KEY SHARE
     ON CONFLICT (attribution_no, part) DO UPDATE SET question = excluded.question, outcomes = excluded.outcomes
 """)
-"""No lease fences it: an answer is true, whichever worker asked. Of an attribution that was deleted meanwhile nothing is kept."""
+"""No lease fences it: an answer is true, whichever worker asked."""
 
 
 def read_answers(session: Session, attribution_no: int, part: int, *, question: bytes) -> bytes | None:
-    """Returns the outcomes that are kept of that part, one byte each; None if it was not answered, or asked something else."""
+    """Returns the outcomes of that part, one byte each; None if it was not answered, or asked something else."""
     key = (AttributionAnswerRow.attribution_no == attribution_no, AttributionAnswerRow.part == part)
     return session.scalar(select(AttributionAnswerRow.outcomes).where(*key, AttributionAnswerRow.question == question))
 
@@ -25,7 +25,7 @@ def keep_answers(session: Session, attribution_no: int, part: int, *, question: 
 
 
 def forget_answers(session: Session) -> None:
-    """Deletes the answers of attributions that are over."""
+    """Deletes the answers of ended attributions."""
     over = select(AttributionRow.no).where(AttributionRow.claimable_at.is_(None))
     deletion = delete(AttributionAnswerRow).where(AttributionAnswerRow.attribution_no.in_(over))
     session.execute(deletion.execution_options(synchronize_session=False))

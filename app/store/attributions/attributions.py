@@ -1,4 +1,4 @@
-"""Asks for attributions, and reads them. Running them is in `leases.py`."""
+"""Asks for attributions, and reads them."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -31,47 +31,47 @@ _QUEUE_NIGHTLY = text("""
     ON CONFLICT DO NOTHING
     RETURNING no
 """)
-"""In the same order as scheduled checks, and for the same reasons. The unique index decides between two tickers at once."""
+"""In the order of scheduled checks. The unique index decides between two tickers."""
 
 
 def lock_requests(session: Session, deployment_no: int) -> None:
-    """Lets requests for attributions of the deployment take turns until the transaction ends; records may still be logged."""
+    """Makes requests for the deployment take turns until the transaction ends; records may be logged."""
     session.execute(select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(key_share=True))
 
 
 def queue_nightly(session: Session, *, night: Span) -> int:
-    """Queues the attribution of that night for each monitor that wants one since its end or before; returns how many were queued."""
+    """Queues the night's attribution of each monitor that wants one; returns how many."""
     return len(session.scalars(_QUEUE_NIGHTLY, {"start": night.start, "end": night.end}).all())
 
 
 def queue_manual(
     session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, requested_by: str
 ) -> AttributionRun:
-    """Queues an attribution that a person or program asked for."""
+    """Queues a requested attribution."""
     wanted = {"check_id": check_id, "created_by": requested_by, **_name_limits(limits)}
     insertion = insert(AttributionRow).values(_values(deployment_no, span, AttributionTrigger.MANUAL) | wanted)
     return read_attribution(session, session.scalars(insertion.returning(AttributionRow.no)).one())
 
 
 def queue_for_alert(session: Session, deployment_no: int, span: Span, *, alert_no: int) -> None:
-    """Queues the attribution of the change that an alert is about, once. It costs the transaction that opens the alert one insertion."""
+    """Queues the attribution of the change that an alert is about, once."""
     values = _values(deployment_no, span, AttributionTrigger.ALERT) | {"alert_no": alert_no, "created_by": "alert"}
-    # An alert that a recount has closed and opened again keeps its first explanation.
+    # An alert that a recount opens again keeps its first explanation.
     session.execute(insert(AttributionRow).values(values).on_conflict_do_nothing(index_elements=[AttributionRow.alert_no]))
 
 
 def find_waiting(
     session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, extends: bool
 ) -> AttributionRun | None:
-    """Returns the requested attribution of the same window and limits that no worker has begun, if there is one.
+    """Returns the requested attribution of the same window and limits that no worker has begun.
 
-    `extends` says that the window goes up to now: then the one that begins with it is brought up to its end.
+    `extends`: the window goes up to now, so one that begins with it is extended to its end.
     """
     waits = [
         AttributionRow.deployment_no == deployment_no,
         AttributionRow.trigger == AttributionTrigger.MANUAL,
         AttributionRow.state == AttributionState.QUEUED,
-        # One that was attempted has its cost stored, which is that of its own window.
+        # An attempted one has the cost of its own window.
         AttributionRow.attempts == 0,
         AttributionRow.span_start == span.start,
         AttributionRow.check_id.is_not_distinct_from(check_id),
@@ -85,11 +85,7 @@ def find_waiting(
 
 
 def get_attribution(session: Session, deployment_no: int, attribution_id: str) -> AttributionRun:
-    """Returns one attribution of the deployment.
-
-    Raises:
-        NotFound: the deployment has no attribution of that id.
-    """
+    """Returns the attribution, or raises NotFound."""
     found = _read(session, _rows().where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id))
     if not found:
         raise NotFound("attribution", attribution_id)
@@ -99,7 +95,7 @@ def get_attribution(session: Session, deployment_no: int, attribution_id: str) -
 def attributions_page(
     session: Session, deployment_no: int, *, limit: int, trigger: AttributionTrigger | None = None, before_no: int | None = None
 ) -> list[AttributionRun]:
-    """Returns at most `limit` attributions of the deployment, newest first, from before the one of number `before_no`."""
+    """Returns at most `limit` attributions before `before_no`, newest first."""
     statement = _rows().where(AttributionRow.deployment_no == deployment_no).order_by(AttributionRow.no.desc()).limit(limit)
     if trigger is not None:
         statement = statement.where(AttributionRow.trigger == trigger)
@@ -109,7 +105,7 @@ def attributions_page(
 
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
-    """Cancels a waiting attribution at once; asks the worker of a running one to stop, which it does before its next page.
+    """Cancels a waiting attribution at once; asks the worker of a running one to stop before its next page.
 
     Raises:
         Conflict: the attribution is over.
@@ -121,7 +117,7 @@ def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
         "claimable_at": case((running, AttributionRow.claimable_at), else_=None),
         "finished_at": case((running, None), else_=func.now()),
     }
-    # The state decides as it is now: a worker may have begun it, or ended it, since it was read.
+    # As it is now: a worker may have begun or ended it.
     is_open = AttributionRow.state.in_((AttributionState.QUEUED, AttributionState.RUNNING))
     statement = update(AttributionRow).where(AttributionRow.no == run.no, is_open).values(values).returning(AttributionRow.no)
     if session.scalar(statement.execution_options(synchronize_session=False)) is None:
@@ -130,7 +126,7 @@ def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
 
 
 def delete_attribution(session: Session, run: AttributionRun) -> None:
-    """Deletes an attribution that is over. A night whose attribution is deleted is not attributed again.
+    """Deletes an ended attribution. A deleted night is not attributed again.
 
     Raises:
         Conflict: the attribution is not over, or belongs to an alert, with which it is deleted.
@@ -143,7 +139,7 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
     if session.scalar(deletion.execution_options(synchronize_session=False)) is None:
         raise Conflict(f"Attribution {run.id} is not over; cancel it first.")
     if run.trigger is AttributionTrigger.NIGHTLY:
-        # Nights are queued by what is not there: the ticker would ask the model about this one again.
+        # Otherwise the ticker would ask the model about this night again.
         later = run.span.end + timedelta(microseconds=1)
         nights = update(MonitorRow).where(MonitorRow.deployment_no == run.deployment_no, MonitorRow.nightly_since < later)
         session.execute(nights.values(nightly_since=later).execution_options(synchronize_session=False))
@@ -152,10 +148,7 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
 def newest_of_gaps(
     session: Session, deployment_no: int, *, state: AttributionState | None = None, before: datetime | None = None
 ) -> AttributionRun | None:
-    """Returns the newest attribution of a window's gaps; those for alerts are left out.
-
-    With `state` those in that state, with `before` those whose window begins before that moment.
-    """
+    """Returns the newest attribution that is not for an alert, in that state, whose window begins before that moment."""
     wanted = [AttributionRow.deployment_no == deployment_no, AttributionRow.trigger != AttributionTrigger.ALERT]
     if state is not None:
         wanted.append(AttributionRow.state == state)
@@ -166,13 +159,13 @@ def newest_of_gaps(
 
 
 def attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
-    """Returns the attribution of the change that the alert is about; None for an alert that has none."""
+    """Returns the attribution of the change that the alert is about."""
     found = _read(session, _rows().where(AttributionRow.alert_no == alert_no))
     return found[0] if found else None
 
 
 def read_attribution(session: Session, no: int) -> AttributionRun:
-    """Returns the attribution of that number, which the caller knows to exist."""
+    """Returns an existing attribution."""
     return _read(session, _rows().where(AttributionRow.no == no))[0]
 
 
@@ -191,7 +184,6 @@ def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict
 
 
 def _name_limits(limits: AttributionLimits) -> dict[str, Any]:
-    """Returns the limits by column."""
     comparisons = None if limits.comparisons is None else [list(one.features) for one in limits.comparisons]
     return {"pairs": limits.pairs, "max_rows": limits.max_rows, "comparisons": comparisons}
 
@@ -203,7 +195,7 @@ def _read_limits(row: AttributionRow) -> AttributionLimits:
 
 def _rows() -> Select[AttributionRow, str]:
     joined = select(AttributionRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no)
-    # Leases are written without the ORM: a row that this session has read before may be old.
+    # Leases are written without the ORM: a row read before may be old.
     return joined.execution_options(populate_existing=True)
 
 

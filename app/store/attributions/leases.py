@@ -1,7 +1,4 @@
-"""Leases of attributions: claiming, keeping and giving back, and the fenced end, by the protocol that checks follow.
-
-The length of a lease and the number of attempts are passed in.
-"""
+"""Leases of attributions, by the protocol of checks."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -29,7 +26,7 @@ _NEXT = text("""
     LIMIT 1
     FOR UPDATE OF a SKIP LOCKED
 """)
-"""The next attribution: one whose worker went silent first, then those that a person or an alert waits for."""
+"""One whose worker went silent first, then those that somebody waits for."""
 
 _END_ABANDONED = text("""
     UPDATE attributions
@@ -47,17 +44,14 @@ _UNLEASED: dict[str, Any] = {"lease_token": None, "claimable_at": None}
 
 
 def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
-    """Ends attributions whose workers went silent and that have no attempt left, or are to be cancelled."""
+    """Ends attributions of silent workers that have no attempt left, or are to be cancelled."""
     session.execute(_END_ABANDONED, {"most": max_attempts, "problem": problem})
 
 
 def claim_attribution(session: Session, *, token: str, lease: timedelta, triggers: Sequence[AttributionTrigger]) -> AttributionRun | None:
-    """Takes the next attribution with one of those triggers for the holder of `token` (new for each claim); None without one.
-
-    One whose worker went silent is taken over, from its beginning.
-    """
+    """Claims the next attribution with one of those triggers, or one whose worker went silent; `token` is new for each claim."""
     try:
-        # A savepoint: a collision must not undo what the transaction has done before.
+        # A collision must not undo what the transaction did before.
         with session.begin_nested():
             no = session.scalar(_NEXT, {"triggers": [one.value for one in triggers]})
             if no is None:
@@ -74,17 +68,13 @@ def claim_attribution(session: Session, *, token: str, lease: timedelta, trigger
                 planned_requests=None,
                 started_at=func.now(),
             )
-    except IntegrityError:  # another worker started one of the same deployment in this moment
+    except IntegrityError:  # another worker started one of this deployment
         return None
     return read_attribution(session, no)
 
 
 def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None = None) -> bool:
-    """Keeps the lease for another while, and stores the progress; returns whether the attribution is to be cancelled.
-
-    Raises:
-        LeaseLost: the attribution is no longer this worker's.
-    """
+    """Keeps the lease, and stores the progress; returns whether to cancel. Raises LeaseLost."""
     values: dict[str, Any] = {"claimable_at": func.now() + lease}
     if progress is not None:
         values["progress"] = {"step": progress.step, "done": progress.done, "total": progress.total}
@@ -92,11 +82,7 @@ def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta
 
 
 def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
-    """Stores what the attribution will cost, before anything is asked.
-
-    Raises:
-        LeaseLost: the attribution is no longer this worker's.
-    """
+    """Stores the cost before anything is asked. Raises LeaseLost."""
     _write(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
 
 
@@ -111,30 +97,18 @@ def finish_attribution(session: Session, run: AttributionRun, result: Attributio
 
 
 def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
-    """Ends the attribution without a result. It is not tried again by itself: another try costs the same rows.
-
-    Raises:
-        LeaseLost: the attribution is no longer this worker's.
-    """
+    """Ends the attribution without a result or another try. Raises LeaseLost."""
     _write(session, run, {"state": AttributionState.FAILED, "problem": problem, "finished_at": func.now(), **_UNLEASED})
 
 
 def stop_attribution(session: Session, run: AttributionRun) -> None:
-    """Ends the attribution as cancelled, without a result.
-
-    Raises:
-        LeaseLost: the attribution is no longer this worker's.
-    """
+    """Ends the attribution as cancelled. Raises LeaseLost."""
     _write(session, run, {"state": AttributionState.CANCELLED, "finished_at": func.now(), **_UNLEASED})
 
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
-    """Puts the attribution back into the queue for any worker to take at once; the attempt does not count. One to be cancelled ends.
-
-    Raises:
-        LeaseLost: the attribution is no longer this worker's.
-    """
-    # The database decides by the row as it is now: a cancellation may have come since the attribution was read.
+    """Puts the attribution back into the queue; the attempt does not count. One to be cancelled ends. Raises LeaseLost."""
+    # The row as it is now: a cancellation may have come since.
     cancelled = AttributionRow.cancel_requested
     values = {
         "lease_token": None,
@@ -149,7 +123,7 @@ def release_attribution(session: Session, run: AttributionRun) -> None:
 
 
 def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:
-    """Writes for the holder of the lease; returns whether the attribution is to be cancelled."""
+    """Returns whether to cancel."""
     if_lost = f"Attribution {run.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=AttributionRow, no=run.no, token=run.lease_token, if_lost=if_lost)
     return write_held(session, held, values, AttributionRow.cancel_requested)

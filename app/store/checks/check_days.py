@@ -1,7 +1,6 @@
-"""Checks of a time step by step, from days that were added up once they were over, and from the checks themselves where none was.
+"""Checks step by step, from days added up once they were over, else from the checks themselves.
 
-A day is added up by `app/checks/ended_days.py`. A change of one of its checks takes that back in the same transaction, by a trigger of
-the database; then the day is read from its checks until it is added up again.
+A change of a check takes its day back in the same transaction, by a trigger, until `app/checks/ended_days.py` adds it up again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,9 +17,9 @@ DAY = timedelta(days=1)
 
 
 class CheckStep(NamedTuple):
-    """Checks that ended in one step: how many without figures, with the reason of one, and how many whose window was topped up.
+    """Checks that ended in one step: how many without figures, with one reason, and how many topped up.
 
-    `logged` are the records of the hours that began an hour of the clock; None where no check counted them.
+    `logged` are the records of hours that begin on the clock; None where no check counted them.
     """
 
     start: datetime
@@ -31,7 +30,7 @@ class CheckStep(NamedTuple):
 
 
 class VersionChange(NamedTuple):
-    """First check of another model revision, or of another version of the monitor, than the check before it."""
+    """First check of another model revision or version of the monitor."""
 
     at: datetime
     revision: str | None
@@ -50,14 +49,14 @@ class EndedChecks(NamedTuple):
 
 
 class ChangedDay(NamedTuple):
-    """One day of a deployment that is to be added up."""
+    """A deployment's day that is to be added up."""
 
     deployment_no: int
     day: datetime
 
 
 class Stretch(NamedTuple):
-    """A time between days that are kept; an absent end is unbounded. Whether it has its first or its last moment, the reader says."""
+    """A time between kept days; an absent end is unbounded."""
 
     first: datetime | None
     last: datetime | None
@@ -130,7 +129,7 @@ _KEEP = f"""
 
 
 def ended_checks(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[EndedChecks]:
-    """Returns the ended checks of every step that has some, oldest first: two statements from a day on, one of shorter steps."""
+    """Returns the ended checks of every step that has some, oldest first."""
     kept = []
     if step >= DAY:
         days = whole_days(span)
@@ -143,7 +142,7 @@ def ended_checks(session: Session, deployment_no: int, span: Span, step: timedel
 
 
 class WaitingDays(NamedTuple):
-    """Ended days of checks that are not added up: how many, of how many deployments, since when one waits, and the first change."""
+    """Ended days that are not added up: how many, of how many deployments, the oldest wait, the first change."""
 
     days: int
     deployments: int
@@ -152,34 +151,34 @@ class WaitingDays(NamedTuple):
 
 
 def waiting_days(session: Session, *, today: datetime) -> WaitingDays:
-    """Returns the ended days that are not added up yet."""
+    """Returns the ended days that are not added up."""
     (row,) = read_rows(session, _WAITING, {"today": today})
     return WaitingDays._make(row)
 
 
 def take_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:
-    """Locks one day whose checks changed and did not change again since `before`, and that was over by `today`; None if there is none.
+    """Locks one day, over by `today`, whose checks did not change since `before`.
 
-    A day that another transaction writes to is skipped: this one holds the lock of a day, and must not wait for another lock.
+    Skips locked days: this transaction must not wait for another lock.
     """
     found = read_rows(session, _CHANGED, {"before": before, "today": today})
     return ChangedDay._make(found[0]) if found else None
 
 
 def postpone_day(session: Session, changed: ChangedDay) -> None:
-    """Puts a day that cannot be added up at the end of the queue, as if it had changed now."""
+    """Puts a day that cannot be added up at the end of the queue."""
     values = {"deployment_no": changed.deployment_no, "day": changed.day}
     session.connection().exec_driver_sql(_POSTPONE, values)
 
 
 def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
-    """Stores the checks of the day as they are now, in the day's row, which `take_changed_day` has locked."""
+    """Stores the day's checks as they are, in the row that `take_changed_day` has locked."""
     values = {"deployment_no": deployment_no, "day": day, "step": DAY, "origin": ORIGIN, "firsts": [day], "lasts": [day + DAY]}
     session.connection().exec_driver_sql(_KEEP, values)
 
 
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
-    """Returns the steps of that length, oldest first; of more than a day, days are joined to them."""
+    """Returns the steps of that length, oldest first; longer ones join days."""
     if step <= DAY:
         return [each.step for each in checks]
     found: dict[datetime, CheckStep] = {}
@@ -214,12 +213,12 @@ def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
 
 
 def whole_days(span: Span) -> Span:
-    """Returns the time from the first midnight (UTC) of the span to its last one; in a part of a day, the end is before the start."""
+    """Returns the time from the first to the last midnight (UTC) of the span; in a part of a day, the end is before the start."""
     return Span(start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY)
 
 
 def stretches_between(kept: Iterable[datetime], whole: Stretch) -> list[Stretch]:
-    """Returns the parts of a time that are in none of the kept days, oldest first. The days lie in it, oldest first."""
+    """Returns the parts of a time in none of the kept days, all oldest first."""
     found, first = [], whole.first
     for day in kept:
         if first is None or first < day:

@@ -1,4 +1,4 @@
-"""Reads a stored check as a `CheckRun`; shared by the modules that ask for checks and that run them."""
+"""Reads a stored check as a `CheckRun`."""
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
@@ -8,18 +8,18 @@ from ..tables import CheckRow, DeploymentRow
 
 
 def run_rows() -> Select[CheckRow, str]:
-    """Selects checks with their deployment's public id, read again even where the session has seen them before."""
+    """Selects checks with their deployment's public id, read again even where the session has them."""
     joined = select(CheckRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == CheckRow.deployment_no)
     return joined.execution_options(populate_existing=True)
 
 
 def read_run(session: Session, no: int) -> CheckRun:
-    """Returns the check of that number, which the caller knows to exist."""
+    """Returns an existing check."""
     return to_run(*session.execute(run_rows().where(CheckRow.no == no)).one())
 
 
 def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
-    """Returns the row in the words of the product."""
+    """Returns the row as a check."""
     waits_for_retry = row.state == CheckState.FAILED
     return CheckRun(
         no=row.no,

@@ -1,4 +1,4 @@
-"""Asks for checks, and reads them. Running them is in `leases.py`."""
+"""Asks for checks, and reads them."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -43,19 +43,19 @@ _QUEUE_SCHEDULED = text("""
     ON CONFLICT DO NOTHING
     RETURNING no
 """)
-"""Ordered, so that two ticks at once meet at the same row instead of in a deadlock; a deployment that is being deleted is left out."""
+"""Ordered, so that two ticks meet at the same row instead of in a deadlock."""
 
 
 def current_time(session: Session) -> datetime:
-    """Returns the transaction's moment on the database's clock, which is the one that records are logged on."""
+    """Returns the transaction's moment on the database's clock."""
     return session.execute(select(func.now())).scalar_one()
 
 
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
-    """Queues the hours from `earliest` to `latest` (starts of hours), and the days that end in them, that no monitor was checked for.
+    """Queues the unchecked hours from `earliest` to `latest` (starts of hours), and the days that end in them; returns how many.
 
-    Each deployment's begin after its last scheduled one, and not before the hour or day its schedule was switched on in. They
-    become claimable `grace` after their end. Returns how many were queued.
+    Each deployment's begin after its last scheduled one, and not before its schedule was switched on. They become claimable `grace` after
+    their end.
     """
     return len(session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all())
 
@@ -63,7 +63,7 @@ def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, g
 def queue_requested(
     session: Session, deployment_no: int, *, span: Span, trigger: Trigger, requested_by: str, batch: str | None = None
 ) -> CheckRun:
-    """Queues a check of `span` that a person or program asked for (REQUEST: for now; RANGE: for that span, or that batch of records)."""
+    """Queues a requested check of `span` (REQUEST: for now; RANGE: for that span, or that batch of records)."""
     values = {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
@@ -83,12 +83,12 @@ def queue_requested(
 
 
 def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
-    """Extends the check for now that began its span at `start`, and that no worker has begun, to this moment, if there is one."""
+    """Extends the check for now that began its span at `start` to this moment, unless a worker has begun it."""
     waits = (
         CheckRow.deployment_no == deployment_no,
         CheckRow.trigger == Trigger.REQUEST,
         CheckRow.state == CheckState.QUEUED,
-        # One that is tried again keeps its span.
+        # A repeated one keeps its span.
         CheckRow.attempts == 0,
         CheckRow.span_start == start,
     )
@@ -98,11 +98,7 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
 
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
-    """Returns one check of the deployment.
-
-    Raises:
-        NotFound: the deployment has no check of that id.
-    """
+    """Returns the check, or raises NotFound."""
     found = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)).one_or_none()
     if found is None:
         raise NotFound("check", check_id)
@@ -110,7 +106,7 @@ def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
 
 
 def count(session: Session, deployment_no: int) -> int:
-    """Returns how many checks the deployment has."""
+    """Returns the number of checks."""
     return session.scalar(select(func.count()).select_from(CheckRow).where(CheckRow.deployment_no == deployment_no)) or 0
 
 
@@ -123,10 +119,7 @@ def page(
     before_no: int | None = None,
     ends_in: Span | None = None,
 ) -> list[CheckRun]:
-    """Returns at most `limit` checks of the deployment, newest first, from before the check of number `before_no`.
-
-    With `ends_in` those whose own span ends after the start of that one, and up to its end.
-    """
+    """Returns at most `limit` checks before `before_no`, newest first; with `ends_in` those that end after its start, up to its end."""
     statement = run_rows().where(CheckRow.deployment_no == deployment_no).order_by(CheckRow.no.desc()).limit(limit)
     if state is not None:
         statement = statement.where(CheckRow.state == state)
@@ -138,11 +131,7 @@ def page(
 
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
-    """Returns the check of that number, as measurements name it.
-
-    Raises:
-        NotFound: the deployment has none.
-    """
+    """Returns the check of that number, or raises NotFound."""
     found = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)).one_or_none()
     if found is None:
         raise NotFound("check", no)
@@ -150,9 +139,9 @@ def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
 
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
-    """Returns the deployment's check that is running, else the one that a worker would take next of those that wait; None without any."""
+    """Returns the running check, else the one that a worker would take next."""
     waits = or_(CheckRow.state == CheckState.RUNNING, and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)))
-    # The same order as that of a claim in `leases.py`.
+    # The order of a claim in `leases.py`.
     order = case({Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2}, value=CheckRow.trigger, else_=3)
     hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES)), CheckRow.span_start))
     statement = run_rows().where(CheckRow.deployment_no == deployment_no, waits)
@@ -161,7 +150,7 @@ def under_way(session: Session, deployment_no: int) -> CheckRun | None:
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
-    """Cancels a waiting check at once; asks the worker of a running one to stop, which it does at its next page.
+    """Cancels a waiting check at once; asks the worker of a running one to stop at its next page.
 
     Raises:
         Conflict: the check is over.
@@ -174,7 +163,7 @@ def request_cancel(session: Session, check: CheckRun) -> CheckRun:
         "claimable_at": case((running, CheckRow.claimable_at), else_=None),
         "finished_at": case((running, None), else_=func.now()),
     }
-    # `claimable_at` is there exactly as long as a check may still change: waiting, running, or failed and to be tried again.
+    # `claimable_at` is there exactly as long as a check may still change.
     statement = update(CheckRow).where(CheckRow.no == check.no, CheckRow.claimable_at.is_not(None)).values(values).returning(CheckRow.no)
     if session.scalar(statement.execution_options(synchronize_session=False)) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")

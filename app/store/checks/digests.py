@@ -1,4 +1,4 @@
-"""SHA-256 digests of checks and of configurations, computed in the database: a year has a million measurements, none of which is read."""
+"""SHA-256 digests of checks and configurations, computed in the database: a year has a million measurements."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
 
-# Text forms of jsonb have their keys in one order, and float8 its shortest exact digits, so equal values are equal bytes. Times are
-# written as seconds since 1970, which no time zone of the session changes.
+# Equal values are equal bytes: jsonb has one order of keys, float8 its shortest exact digits, times are seconds since 1970.
 _CHECKS = """
     SELECT c.id, encode(sha256(convert_to(jsonb_build_array(
              c.trigger, c.state, extract(epoch FROM c.span_start), extract(epoch FROM c.span_end), c.reason, c."window",
@@ -37,12 +36,12 @@ _CONFIGURATION = """
 
 
 def digest_checks(session: Session, deployment_no: int, span: Span) -> Sequence[tuple[str, str]]:
-    """Returns the id and the digest of each ended check whose span ends after the start and up to the end, in the order of their queue."""
+    """Returns id and digest of each ended check whose span ends after the start and up to the end, in order."""
     values = {"no": deployment_no, "start": span.start, "end": span.end}
     return [(row[0], row[1]) for row in session.execute(text(_CHECKS), values)]
 
 
 def digest_configuration(session: Session, deployment_no: int) -> dict[str, str]:
-    """Returns the digests of the monitor, of the settings of mitigation and of the model's columns and outputs as they are now, by name."""
+    """Returns the digests of the monitor, the mitigation, the columns and outputs, by name."""
     row = session.execute(text(_CONFIGURATION), {"no": deployment_no}).mappings().one()
     return {name: str(row[name]) for name in ("monitor", "mitigation", "model")}

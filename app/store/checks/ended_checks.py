@@ -1,7 +1,4 @@
-"""Ended checks whose alerts are still to be decided, and the results of these checks and those before them.
-
-Checks of ranges that were asked for are about the past and are in none of these answers.
-"""
+"""Ended checks whose alerts are to be decided. Checks of requested ranges are about the past and left out."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,8 +19,10 @@ _NEXT_DUE = text("""
       AND no = (SELECT no FROM checks WHERE deployment_no = :deployment_no AND alerts_due ORDER BY span_end, no LIMIT 1)
     FOR NO KEY UPDATE SKIP LOCKED
 """)
-"""Only the first one, locked or not, so that no later check is looked at before it. Skips a locked one: a deployment may take minutes
-to be deleted."""
+"""Only the first one, locked or not, so that no later check comes before it.
+
+A locked one is skipped: a deployment may take minutes to be deleted.
+"""
 
 
 _NEWEST_RECORD = text("""
@@ -35,15 +34,12 @@ _NEWEST_RECORD = text("""
 
 
 def deployments_with_ended_checks(session: Session) -> list[int]:
-    """Returns the numbers of the deployments that have an ended check whose alerts are still to be decided."""
+    """Returns the deployments with ended checks whose alerts are to be decided."""
     return list(session.scalars(select(CheckRow.deployment_no).where(CheckRow.alerts_due).distinct()))
 
 
 def take_ended_check(session: Session, deployment_no: int) -> int | None:
-    """Returns the number of the one whose span ends first, noted as decided if the transaction succeeds.
-
-    None if there is none, or another transaction is writing to it. It may be running again by now: its next end will be noted by itself.
-    """
+    """Returns the ended check whose span ends first, and notes it as decided; None also if another transaction writes to it."""
     no: int | None = session.scalar(_NEXT_DUE, {"deployment_no": deployment_no})
     if no is None:
         return None
@@ -52,13 +48,13 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
 
 
 def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
-    """Returns how many checks whose span ends in that time (half-open) have ended, and their alerts are still to be decided."""
+    """Returns how many checks that end in that time (half-open) wait for their alerts."""
     wanted = (CheckRow.deployment_no == deployment_no, CheckRow.alerts_due, CheckRow.span_end >= ends.start, CheckRow.span_end < ends.end)
     return session.scalar(select(func.count()).select_from(CheckRow).where(*wanted)) or 0
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:
-    """Returns whether a check of a later time has already measured how fair the deployment is."""
+    """Returns whether a check of a later time has measured the deployment."""
     later = tuple_(CheckRow.span_end, CheckRow.no) > tuple_(check.span.end, check.no)
     return bool(
         session.scalar(select(exists().where(*_is_decided(check), CheckRow.state == CheckState.SUCCEEDED, not_(_carried()), later)))
@@ -66,7 +62,7 @@ def is_overtaken(session: Session, check: CheckRun) -> bool:
 
 
 def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -> list[Measurement]:
-    """Returns the check's measurements that a rule of that condition is about."""
+    """Returns the check's measurements that the condition is about."""
     wanted: list[ColumnElement[bool]] = [
         MeasurementRow.check_no == check.no,
         MeasurementRow.data.in_(condition.data),
@@ -81,16 +77,13 @@ def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -
 def earlier_verdicts(
     session: Session, check: CheckRun, subject: AlertSubject, scope: Scope, *, verdicts: Sequence[str], limit: int
 ) -> list[tuple[datetime, str]]:
-    """Returns moments and verdicts of that figure in the hours before this check's, newest first; hours with other verdicts are left out.
-
-    Of several checks of an hour the last one counts: asking again and again does not make a row.
-    """
+    """Returns moments and verdicts of that figure in earlier hours, newest first; only those verdicts, of each hour's last check."""
     wanted = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
         MeasurementRow.data == subject.data,
         is_of_scope(scope),
-        # NULL means all records together, and `=` would never find it.
+        # NULL means all records together.
         MeasurementRow.attribute.is_not_distinct_from(subject.attribute),
         MeasurementRow.verdict.in_(verdicts),
         not_(MeasurementRow.carried_forward),
@@ -106,9 +99,9 @@ def earlier_verdicts(
 
 
 def newest_ends(session: Session, check: CheckRun, *, of_endpoint: bool, limit: int) -> list[CheckRun]:
-    """Returns the ends of this check and those around it, the newest hour first; of several checks of an hour the last one.
+    """Returns the ends of this check and those around it, newest hour first; of an hour the last one.
 
-    With `of_endpoint` only ends that say something of the model's endpoint: it gave no usable predictions, or a check went through.
+    `of_endpoint`: only ends that say something of the model's endpoint.
     """
     went_through: ColumnElement[bool] = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA))
     failed: ColumnElement[bool] = CheckRow.state == CheckState.FAILED
@@ -122,13 +115,12 @@ def newest_ends(session: Session, check: CheckRun, *, of_endpoint: bool, limit: 
 
 
 def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
-    """Returns when the deployment's newest payload record was logged, or scored if it lies in a file; None if there never was one."""
+    """Returns when the newest payload record was logged, or scored if it lies in a file."""
     found: datetime | None = session.scalar(_NEWEST_RECORD, {"no": deployment_no})
     return found
 
 
 def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:
-    """Returns the condition for checks of the same deployment whose alerts are decided, or this one itself."""
     return (
         CheckRow.deployment_no == check.deployment_no,
         CheckRow.trigger.in_(PRESENT_TRIGGERS),

@@ -1,4 +1,4 @@
-"""Figures joined by day as their checks are stored, so that a year of hours is read as 366 rows of each group."""
+"""Figures joined by day as checks are stored: a year is read as 366 rows of each group."""
 
 from datetime import datetime, timedelta
 from typing import cast
@@ -13,7 +13,7 @@ _LEAST = timedelta(microseconds=1)
 
 _FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
 
-# By the numbers of the day's checks: no index of measurements has the time without a metric.
+# By check numbers: no index has the time without a metric.
 _JOIN = f"""
     WITH superseded AS MATERIALIZED ({SUPERSEDED})
     INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at, figures, carried, unfair,
@@ -28,11 +28,11 @@ _JOIN = f"""
 
 
 def join_day(session: Session, deployment_no: int, at: datetime) -> None:
-    """Joins the figures of the day (UTC) in which checks that end at that moment count, again. Called wherever measurements are stored."""
+    """Joins the figures of the day (UTC) of checks that end at that moment. Called wherever measurements are stored."""
     first = ORIGIN + (at - _LEAST - ORIGIN) // DAY * DAY
     scopes = [scope.value for scope in DRAWN_SCOPES]
     values = {"deployment_no": deployment_no, "first": first, "last": first + DAY, "scopes": scopes}
     connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
-    # The rows were added by SQLAlchemy, which sends them at once: `insert()` is no object that waits for a flush.
+    # SQLAlchemy has sent the rows at once.
     connection.execute(_FORGET, values)
     connection.execute(_JOIN, values)

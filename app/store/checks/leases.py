@@ -1,7 +1,6 @@
-"""Leases of checks: claiming, keeping and giving back, and the fenced end of a check.
+"""Leases of checks: claiming, keeping, giving back, and the fenced end.
 
-While a check runs, its `claimable_at` equals `lease_until`. The policy (length of a lease, retries, ends that are followed by alerts) is
-passed in.
+While a check runs, its `claimable_at` equals `lease_until`.
 """
 
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ..tables import CheckRow
 from .check_runs import read_run
 
 _COLLISIONS = 5
-"""Max repetitions of one claim after another worker took the same deployment."""
+"""Max repetitions of a claim."""
 
 _NEXT = text("""
     WITH heads AS MATERIALIZED (
@@ -42,14 +41,11 @@ _NEXT = text("""
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
 """)
-"""Selects the next check to run: requested checks first (a person waits), then the oldest scheduled hour, then hours whose files came
-later, then ranges (they may be thousands).
+"""The next check: requested ones first, then the oldest scheduled hour, hours whose files came later, ranges.
 
-Only the head of each deployment's queue is looked at, locked or not, so that no check overtakes another of its deployment.
-A check whose worker went silent is in no queue and comes before all others: as long as it counts as running,
-everything else of its deployment waits for it. A check that waits for its retry is not yet claimable, hence blocks no
-other. The condition on `claimable_at` is repeated because Postgres checks it again on a row that changed before it could
-be locked.
+Only the head of each deployment's queue is looked at, locked or not, so that no check overtakes another. A check whose worker went silent
+comes before all: its deployment waits for it. `claimable_at` is repeated because Postgres checks it again on a row that changed before it
+could be locked.
 """
 
 _END_ABANDONED = text("""
@@ -69,23 +65,23 @@ _END_ABANDONED = text("""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionsUsed:
-    """Version of the monitor, and revision of the model, that a check used."""
+    """Versions of monitor and model that a check used."""
 
     monitor_version: int
     model_revision: str
 
 
 def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
-    """Leases the next check to the holder of `token` (new for each claim) and returns it; None if there is nothing to do.
+    """Leases the next check to the holder of `token` (new for each claim).
 
-    A check whose worker went silent is taken over, which counts as a new attempt. If it has no attempt left, it ends instead.
+    Taking over a silent worker's check counts as an attempt; without one left, it ends.
     """
     alerted = [trigger.value for trigger in policy.alerted_triggers]
     session.execute(_END_ABANDONED, {"reason": policy.interrupted_reason, "most": policy.max_attempts, "alerted": alerted})
     tried: list[int] = []
     while len(tried) < _COLLISIONS:
         try:
-            # A savepoint: a collision must not undo what the transaction has done before.
+            # A collision must not undo what the transaction did before.
             with session.begin_nested():
                 no = session.scalar(_NEXT, {"tried": tried})
                 if no is None:
@@ -105,18 +101,14 @@ def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | No
                     started_at=func.now(),
                     finished_at=None,
                 )
-        except IntegrityError:  # another worker started a check of the same deployment in this moment
+        except IntegrityError:  # another worker started a check of this deployment
             continue
         return read_run(session, no)
     return None
 
 
 def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None) -> bool:
-    """Keeps the lease for another while and stores the progress; returns whether the check is to be cancelled.
-
-    Raises:
-        LeaseLost: the check is no longer this worker's.
-    """
+    """Keeps the lease and stores the progress; returns whether to cancel. Raises LeaseLost."""
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
     if progress is not None:
@@ -134,10 +126,9 @@ def finish(
     reason: str | None = None,
     versions: VersionsUsed | None = None,
 ) -> None:
-    """Ends the check for good; `alerts_due` says whether its alerts are to be decided after that.
+    """Ends the check; `alerts_due`: its alerts are to be decided.
 
-    Call it first in the transaction that stores the results: it locks the check, so that until the commit no other process
-    can take it over or cancel it.
+    Call it first in the transaction that stores the results: until the commit no other process can take the check over or cancel it.
 
     Raises:
         LeaseLost: the check is no longer this worker's; roll everything back.
@@ -156,13 +147,7 @@ def finish(
 
 
 def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure, retry_after: timedelta | None, alerts_due: bool) -> None:
-    """Ends the attempt: the check is tried again after `retry_after`, or has failed for good if that is None.
-
-    `alerts_due` says whether its alerts are to be decided after that.
-
-    Raises:
-        LeaseLost: the check is no longer this worker's.
-    """
+    """Ends the attempt, to be tried again after `retry_after`, or for good if None. Raises LeaseLost."""
     values = {
         "state": CheckState.FAILED,
         "reason": reason,
@@ -177,12 +162,8 @@ def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure, re
 
 
 def release(session: Session, check: CheckRun) -> None:
-    """Puts the check back into the queue for any worker to take at once; the attempt does not count.
-
-    Raises:
-        LeaseLost: the check is no longer this worker's, or has ended.
-    """
-    # The database decides by the row as it is now: a cancellation may have come since the check was read.
+    """Puts the check back into the queue; the attempt does not count. Raises LeaseLost."""
+    # The row as it is now: a cancellation may have come since.
     cancelled = CheckRow.cancel_requested
     values = {
         **_UNLEASED,

@@ -1,4 +1,4 @@
-"""Series of measurements, and the count tables that roll-ups add up."""
+"""Series of measurements, and count tables of roll-ups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .results import is_of_scope, measurement_from, name_columns, omit_columns, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesFilter:
-    """Filter of measurements; an absent or empty member lets all through. Times are half-open [since, until)."""
+    """Filter of measurements; an absent or empty member lets all through. Times are half-open."""
 
     metrics: tuple[str, ...] = ()
     data: DataSet | None = None
@@ -32,7 +32,7 @@ class SeriesFilter:
     check_no: int | None = None
 
     def lets_through(self, one: Measurement) -> bool:
-        """Returns whether the measurement is of what is asked for, whatever its time."""
+        """Returns whether the measurement is asked for, whatever its time."""
         pairs = ((self.data, one.data), (self.attribute, one.attribute), (self.group, one.group))
         is_of_metric = not self.metrics or one.metric in self.metrics
         return is_of_metric and all(wanted in (None, own) for wanted, own in pairs) and (self.scope is None or one.is_of(self.scope))
@@ -40,7 +40,7 @@ class SeriesFilter:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One measurement with its place in the series (for the cursor) and the check it comes from."""
+    """One measurement with its number in the series and its check."""
 
     no: int
     check_id: str
@@ -49,10 +49,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class HourTable:
-    """One count table of one hour, or the sum of those of several hours of a day: `hour` is the first one.
-
-    Only the records of the hours themselves are in it, and none that was added from earlier ones.
-    """
+    """Count table of an hour, or the sum of several hours of a day from `hour` on, without records added from earlier ones."""
 
     hour: datetime
     data: DataSet
@@ -62,7 +59,7 @@ class HourTable:
 
     @classmethod
     def read(cls, row: Sequence[Any]) -> Self:
-        """Returns the table of a row: hour, data, attribute, cells, hours."""
+        """Returns the table of a row."""
         hour, data, attribute, cells, hours = row
         return cls(hour, DataSet(data), read_comparison(attribute, cells), omit_columns(cells), hours)
 
@@ -73,14 +70,14 @@ class HourTable:
 
 
 class CountedOutcomes(NamedTuple):
-    """Outcomes that a table was counted under, as they are stored."""
+    """Outcomes that a table was counted under, as stored."""
 
     favourable: list[str]
     unfavourable: list[str]
 
 
 class DayTable(NamedTuple):
-    """One table of a day, and the outcomes that it was counted under."""
+    """A table of a day, and its outcomes."""
 
     outcomes: CountedOutcomes
     table: HourTable
@@ -127,7 +124,7 @@ _KEPT = f"""
 
 
 def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
-    """Returns measurements oldest first, at most `limit`, after the one numbered `after_no` (0: from the start)."""
+    """Returns at most `limit` measurements after `after_no` (0: all), oldest first."""
     columns = {
         MeasurementRow.data: wanted.data,
         MeasurementRow.attribute: wanted.attribute,
@@ -141,7 +138,7 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
     conditions += [] if wanted.until is None else [MeasurementRow.at < wanted.until]
     conditions += [column == value for column, value in columns.items() if value is not None]
     if after_no:
-        # By time and number: many measurements have the same time.
+        # Many measurements have the same time.
         place = select(MeasurementRow.at, MeasurementRow.no).where(MeasurementRow.no == after_no).scalar_subquery()
         conditions.append(tuple_(MeasurementRow.at, MeasurementRow.no) > place)
     rows = session.execute(
@@ -155,17 +152,16 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
 
 
 def hour_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
-    """Returns at most `most` tables of the whole hours that were checked, one check an hour (the newest), oldest hour first.
+    """Returns at most `most` tables of checked whole hours, of the newest check of each, oldest first.
 
-    Checks of other spans are left out: they overlap hours, and their records would be counted twice. So are hours counted under
-    other favourable and unfavourable outcomes: what was counted as favourable then may be the opposite now.
+    Other spans overlap hours, and hours counted under other outcomes may mean the opposite: both are left out.
     """
     values = _wanted_values(deployment_no, wanted, outcomes)
     return [HourTable.read(row) for row in _read_hours(session, values, [Stretch(wanted.since, wanted.until)], most)]
 
 
 def summed_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
-    """Returns the same hours, of ended days as they were added up then: two statements. Beyond `most` hours some may be missing."""
+    """Returns the same, of ended days as sums. Beyond `most` hours some may be missing."""
     values = _wanted_values(deployment_no, wanted, outcomes)
     rows = read_rows(session, _KEPT, values)
     days = sorted({row[0] for row in rows})
@@ -176,7 +172,7 @@ def summed_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *,
 
 
 def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
-    """Returns the tables of the hours of a day likewise, under every rule of outcomes that they were counted under."""
+    """Returns the tables of a day's hours, under every rule of outcomes."""
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
     return [DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5])) for row in read_rows(session, _OF_DAY, values)]
 

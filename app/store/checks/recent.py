@@ -1,4 +1,4 @@
-"""The newest checks of one deployment, and one metric of every group in each of them. Two statements, however old the deployment is."""
+"""The newest checks of a deployment, and one metric of every group in each, in two statements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ from ...domain.checks import DataSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentCheck:
-    """A check with figures. `measured_at` is the end of the span that they were measured on, before any carrying forward.
+    """A check with figures. `measured_at` is the end of the measured span, before any carrying forward.
 
-    `unseen` are the members of its window about attributes that the model does not see. `is_topped_up`: it also has
-    records of earlier hours.
+    `unseen` are its attributes that the model does not see. `is_topped_up`: it has records of earlier hours.
     """
 
     no: int
@@ -43,7 +42,7 @@ class RecentFigure:
     definition: int
 
 
-# Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
+# Checks of longer ranges are no part of the hourly series; one hour fills in history.
 _CHECKS = text("""
     SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL AS carried_forward, n.monitor_version,
            n.unseen, n.is_topped_up
@@ -61,7 +60,7 @@ _CHECKS = text("""
     ORDER BY n.at DESC
 """)
 
-# The index of series leads to the metric's rows of these days; by check_no alone every other metric would be read, too.
+# The index of series: by check_no every other metric would be read, too.
 _FIGURES = text("""
     SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.verdict, m.carried_forward, m.definition
     FROM measurements m
@@ -72,10 +71,7 @@ _FIGURES = text("""
 
 
 def recent_checks(session: Session, deployment_no: int, *, most: int, until: datetime | None = None) -> list[RecentCheck]:
-    """Returns the newest checks with figures, at most so many, the newest first; of several that end at one moment the newest.
-
-    With `until` those whose span ends by then.
-    """
+    """Returns at most `most` of the newest checks with figures, newest first, one for each end; with `until` those that end by then."""
     rows = session.execute(_CHECKS, {"deployment_no": deployment_no, "most": most, "until": until})
     return [RecentCheck(**row) for row in rows.mappings()]
 

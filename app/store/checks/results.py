@@ -1,4 +1,4 @@
-"""Results of a finished check: its tables and measurements. The check writes them once; every other part reads them."""
+"""Results of a finished check, written once."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from ..tables import CheckRow, CheckTableRow, MeasurementRow
 from .figure_days import join_day
 
 _COLUMNS = "columns_compared"
-"""Member of a row's JSON that names the columns, where a column's name holds the sign that joins names in the label."""
+"""JSON member with the columns, where a name holds the label's sign of joining."""
 
 _STORED_AS_THEY_ARE = tuple(name for name in Measurement.__dataclass_fields__ if name not in {"comparison", "details"})
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """One count table of a check. `part` is `span` or `additional`; `cells` is the table's JSON form."""
+    """A count table. `part` is `span` or `additional`; `cells` its JSON form."""
 
     data: DataSet
     comparison: Comparison
@@ -41,7 +41,7 @@ class StoredTable:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCheck:
-    """Data of an earlier succeeded check that carrying forward needs."""
+    """Data of an earlier success for carrying forward."""
 
     no: int
     id: str
@@ -86,10 +86,10 @@ def store_measurements(session: Session, check_no: int, deployment_no: int, meas
 
 
 def store_label_predictions(session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str) -> None:
-    """Writes the model's answers for labelled records that had no prediction of their own."""
+    """Writes the model's answers for labelled records without a prediction."""
     connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
     with connection.cursor() as cursor:
-        # The driver sends them in one pipeline; there may be thousands.
+        # Sent in one pipeline; there may be thousands.
         cursor.executemany(
             "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, predicted_revision = %s"
             " WHERE deployment_no = %s AND feedback_id = %s",
@@ -104,7 +104,7 @@ def store_label_predictions(session: Session, deployment_no: int, predictions: d
 
 
 def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)) -> list[StoredTable]:
-    """Returns a check's count tables of those data sets, by data, attribute and part."""
+    """Returns the count tables of those data sets, by data, attribute and part."""
     rows = session.scalars(
         select(CheckTableRow)
         .where(CheckTableRow.check_no == check_no, CheckTableRow.data.in_(data))
@@ -114,13 +114,13 @@ def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tu
 
 
 def data_sets_of(session: Session, check_no: int) -> set[DataSet]:
-    """Returns the data sets of which the check has count tables."""
+    """Returns the data sets of the check's count tables."""
     found = session.scalars(select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct())
     return {DataSet(data) for data in found}
 
 
 def measurements_of(session: Session, check_no: int, *, metrics: Collection[str] | None = None) -> list[Measurement]:
-    """Returns a check's measurements, in the order in which they were measured; with `metrics`, those of these keys only."""
+    """Returns a check's measurements in order; with `metrics` those only."""
     wanted = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
     if metrics is not None:
         wanted = wanted.where(MeasurementRow.metric.in_(metrics))
@@ -128,14 +128,14 @@ def measurements_of(session: Session, check_no: int, *, metrics: Collection[str]
 
 
 def headline_measurements_of(session: Session, check_no: int) -> list[Measurement]:
-    """Returns what a check's headlines are made of: of each comparison the group furthest out, as logged and counterfactual."""
+    """Returns the headlines: of each comparison the group furthest out, logged and counterfactual."""
     chosen = (MeasurementRow.check_no == check_no, is_of_scope(Scope.WORST))
     rows = select(MeasurementRow).where(*chosen, MeasurementRow.data.in_((DataSet.PAYLOAD, DataSet.BALANCED)))
     return [measurement_from(row) for row in session.scalars(rows.order_by(MeasurementRow.no))]
 
 
 def is_of_scope(scope: Scope) -> ColumnElement[bool]:
-    """Returns the condition for measurements that the scope asks for."""
+    """Returns the condition for measurements of the scope."""
     return MeasurementRow.worst_of.is_not(None) if scope is Scope.WORST else MeasurementRow.scope == scope
 
 
@@ -147,21 +147,18 @@ def measurement_from(row: MeasurementRow) -> Measurement:
 
 
 def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison:
-    """Returns the comparison of a stored row. `members` is the row's JSON."""
+    """Returns the comparison of a stored row with its JSON `members`."""
     columns = members.get(_COLUMNS)
     return Comparison.from_label(label or "") if columns is None else Comparison(tuple(columns))
 
 
 def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members of a stored row's JSON but those that `read_comparison` reads."""
+    """Returns the members that `read_comparison` does not read."""
     return {name: member for name, member in members.items() if name != _COLUMNS}
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
-    """Returns the succeeded check with the trigger `schedule` or `request` whose span ends last, at or before `moment`.
-
-    Checks of requested ranges are left out: they are not part of the hourly series.
-    """
+    """Returns the succeeded check, no requested range, whose span ends last, at or before `moment`."""
     row = session.scalars(
         select(CheckRow)
         .where(
@@ -177,7 +174,7 @@ def newest_success_before(session: Session, deployment_no: int, moment: datetime
 
 
 def origin_of(session: Session, check: EarlierCheck) -> EarlierCheck | None:
-    """Returns the check that measured this one's figures: itself, or the check that it carries forward; None if that was deleted."""
+    """Returns the check that measured these figures: itself, or the one that it carries forward; None if deleted."""
     origin = check.window.get("carried_from")
     if origin is None:
         return check
@@ -191,10 +188,10 @@ def _earlier(row: CheckRow) -> EarlierCheck:
 
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:
-    """Returns the member of a row's JSON that `read_comparison` needs; empty where the label says it all."""
+    """Returns the member that `read_comparison` needs; empty where the label says it all."""
     return {} if Comparison.from_label(comparison.label) == comparison else {_COLUMNS: list(comparison.features)}
 
 
 def _json(value: object) -> str | None:
-    # An absent value is stored as SQL's NULL, not as JSON's null.
+    # SQL's NULL, not JSON's null.
     return None if value is None else msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""All points of one metric of an attribute at once, straight from the driver: a person waits while a year of hours is read."""
+"""All points of one metric of an attribute, straight from the driver for speed."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,10 +14,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesKey:
-    """One metric on one data set of one attribute (None: of all records), in these scopes, of times half-open [since, until).
-
-    `worst` is asked for alone.
-    """
+    """One metric on one data set of one attribute (None: of all records), of times half-open. `worst` is asked for alone."""
 
     metric: str
     data: DataSet
@@ -30,13 +27,14 @@ class SeriesKey:
 StoredPoint: TypeAlias = tuple[
     int, str, str | None, float | None, float | None, float | None, int, str | None, str | None, bool, float | None, float | None, int
 ]
-"""One measurement: check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit,
-definition. A class of our own would cost as much as the read. Its time is the end of its check's span.
+"""check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition.
+
+A class would cost as much as the read. Its time is the end of its check's span.
 """
 
 
 class EndedRun(NamedTuple):
-    """One check that ended by itself."""
+    """A check that ended by itself."""
 
     no: int
     id: str
@@ -49,15 +47,12 @@ class EndedRun(NamedTuple):
 
     @property
     def is_hourly(self) -> bool:
-        """Returns whether it is of an hour or part of one, as the hourly series is made of."""
+        """Whether it is of an hour or part of one."""
         return self.span_end - self.span_start <= HOUR
 
 
 class SpanCount(NamedTuple):
-    """Numbers of records logged in the span of a check that counted them, and of earlier ones that were added.
-
-    None were added to an hour in which nothing was logged and whose figures were carried forward.
-    """
+    """Numbers of records in a check's span, and of added earlier ones (none where figures were carried forward)."""
 
     span_start: datetime
     span_end: datetime
@@ -65,7 +60,7 @@ class SpanCount(NamedTuple):
     additional: int
 
 
-# IS NOT DISTINCT FROM could not use the index: an attribute and all records are two statements.
+# IS NOT DISTINCT FROM could not use the index.
 _OF_SERIES = """
     FROM measurements
     WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {of_attribute} AND {of_scopes}
@@ -105,7 +100,7 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[
         "until": key.until,
         "scopes": [scope.value for scope in key.scopes],
     }
-    # The group furthest out differs from check to check: its points are one series.
+    # The group furthest out differs: its points are one series.
     is_worst = key.scopes == (Scope.WORST,)
     statement = _POINTS.format(
         subject="'worst', NULL" if is_worst else 'scope, "group"',
@@ -116,15 +111,12 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[
 
 
 def ended_runs(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[EndedRun]:
-    """Returns the checks whose span ends in [since, until), cancelled ones left out, in the order of their ends."""
+    """Returns the checks that end in [since, until) by their ends, cancelled ones left out."""
     return [EndedRun._make(row) for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})]
 
 
 def span_counts(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[SpanCount]:
-    """Returns the counts of checks that begin an hour and end in it, and in [since, until); per hour that of the one that reached furthest.
-
-    Checks of other stretches would count records of the same hours again.
-    """
+    """Returns the counts of checks within an hour, from its start, that end in [since, until); of each hour the longest."""
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
-    # In the order of their ends: of one hour the last one stays.
+    # Of one hour the last one stays.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())

@@ -1,7 +1,6 @@
-"""Figures of a time, joined step by step in the database: as many rows come back for a year as for a week.
+"""Figures of a time, joined step by step in the database.
 
-A step ends with its last moment: a check that ends at midnight is about the day before. The lowest and the highest value of each step
-are kept with the checks that they are of.
+A step ends with its last moment: a check that ends at midnight is about the day before. Each step keeps the checks of its extremes.
 """
 
 from dataclasses import dataclass
@@ -14,15 +13,15 @@ from ...domain.checks import DataSet, Scope, Span
 from ..database.rows import read_rows
 
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
-"""Moment at which a step begins, whatever its length: a Monday."""
+"""A step's beginning, whatever its length: a Monday."""
 
 DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Scopes whose figures are joined. The value furthest out, the pooled ones and the two furthest apart are chosen from these."""
+"""Scopes whose figures are joined; others are chosen from these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiguresWanted:
-    """One metric on one data set, of every group, or of all records together (`of_all`)."""
+    """One metric on one data set, of every group, or of all records (`of_all`)."""
 
     metric: str
     data: DataSet
@@ -35,10 +34,10 @@ class FiguresWanted:
 
 
 class FigureStep(NamedTuple):
-    """Figures of one group in one step, of one definition of the metric. Figures that were carried forward count in `carried` only.
+    """Figures of one group and definition in one step. Carried ones count in `carried` only.
 
-    `lowest` and `highest` are a value and the number of its check, None without a value; a step in which all were carried forward has the
-    values of these. An end of the intervals is None where one is unbounded, or where there is none. `n` are the records of the last one.
+    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others. An end of the intervals is None
+    where one is unbounded, or there is none. `n` are the records of the last.
     """
 
     attribute: str | None
@@ -65,8 +64,7 @@ class FigureStep(NamedTuple):
     reason: str | None
 
 
-# Of several checks that end at one moment the one of an hour counts, of these the newest; of each group on its own, as in the series.
-# Almost no check has another of the same moment, so the second look is rare.
+# Of checks that end at one moment an hour's counts, of these the newest, for each group.
 SUPERSEDED = """
     SELECT array_agg(no) AS nos FROM (
         SELECT no, row_number() OVER (PARTITION BY span_end ORDER BY span_end - span_start <= interval '1 hour' DESC, no DESC) AS place
@@ -115,7 +113,7 @@ _DAYS = f"""
 
 _OLDEST = "SELECT min(span_start) FROM checks WHERE deployment_no = %(deployment_no)s"
 
-# The index of succeeded checks is read from the newest on, up to the first of another revision.
+# The index is read from the newest on, up to another revision.
 _REVISION_BEFORE = """
     SELECT model_revision, span_end FROM checks
     WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end <= %(end)s AND model_revision IS DISTINCT FROM (
@@ -126,28 +124,28 @@ _REVISION_BEFORE = """
 
 
 def figure_steps(session: Session, deployment_no: int, span: Span, step: timedelta, wanted: FiguresWanted) -> list[FigureStep]:
-    """Returns the figures of every group in every step, in no order; reads every figure of the time."""
+    """Returns the figures of every group and step, in no order; reads every figure."""
     values = wanted.values(deployment_no) | {"first": span.start, "last": span.end, "step": step, "origin": ORIGIN}
     return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_FIGURES, wanted), values)]
 
 
 def figure_days(session: Session, deployment_no: int, span: Span, wanted: FiguresWanted) -> list[FigureStep]:
-    """Returns the same by day (UTC), of days that begin in the span, half-open; as they were joined when their checks were stored."""
+    """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
     values = wanted.values(deployment_no) | {"first": span.start, "last": span.end}
     return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_DAYS, wanted), values)]
 
 
 def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
-    """Returns the earliest start of a check's span; None without a check."""
+    """Returns the earliest start of a check's span."""
     return cast("datetime | None", read_rows(session, _OLDEST, {"deployment_no": deployment_no})[0][0])
 
 
 def revision_before(session: Session, deployment_no: int, end: datetime) -> tuple[str | None, datetime] | None:
-    """Returns the model revision before the one in use at `end`, and the end of its last succeeded check; None without one."""
+    """Returns the model revision before the one in use at `end`, and the end of its last succeeded check."""
     found = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
     return None if found is None else (cast("str | None", found[0]), cast("datetime", found[1]))
 
 
 def _attribute_of(statement: str, wanted: FiguresWanted) -> str:
-    # Two statements: one with IS NOT DISTINCT FROM could not use the index.
+    # IS NOT DISTINCT FROM could not use the index.
     return statement.replace("{attribute}", "NULL" if wanted.of_all else "NOT NULL")

@@ -1,4 +1,4 @@
-"""Stored heartbeats of workers. Every time is the database's, so the clocks of the machines do not matter."""
+"""Heartbeats of workers, on the database's clock."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from ..tables import WorkerRow
 
 
 def record_beat(session: Session, worker_id: str, *, forgotten_after: timedelta) -> None:
-    """Notes that the worker is there now, and deletes those that have been silent for so long."""
+    """Notes that the worker is there now; deletes those that were silent for so long."""
     session.execute(
         insert(WorkerRow).values(id=worker_id).on_conflict_do_update(index_elements=[WorkerRow.id], set_={"beat_at": func.now()})
     )
@@ -20,7 +20,7 @@ def record_beat(session: Session, worker_id: str, *, forgotten_after: timedelta)
 
 
 def workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:
-    """Returns how many workers gave a heartbeat within `silent_after`, and the newest heartbeat of any."""
+    """Returns how many workers gave a heartbeat within `silent_after`, and the newest of any."""
     answers = WorkerRow.beat_at > func.now() - silent_after
     answering, last_seen_at = session.execute(select(func.count().filter(answers), func.max(WorkerRow.beat_at))).one()
     return WorkersSeen(answering=answering, last_seen_at=last_seen_at)

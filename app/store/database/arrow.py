@@ -1,4 +1,4 @@
-"""Reads for analysis: a query in, an Arrow table out, without an ORM object or a Python row in between."""
+"""Reads for analysis: a query in, an Arrow table out."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,17 +18,13 @@ Parameter: TypeAlias = str | int | datetime
 
 
 class ArrowReader:
-    """One read-only connection, for one thread. All its queries see the same moment of the database."""
+    """One read-only connection, for one thread. All its queries see the same moment."""
 
     def __init__(self, connection: "dbapi.Connection") -> None:
         self._connection = connection
 
     def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
-        """Returns the rows of `query`, whose parameters are spelled `$1`, `$2`.
-
-        Raises:
-            Unavailable: the database went away.
-        """
+        """Returns the rows; parameters are spelled `$1`, `$2`. Raises Unavailable."""
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute(query, parameters=list(parameters) or None)
@@ -38,7 +34,7 @@ class ArrowReader:
 
     @contextmanager
     def batches(self, query: str) -> Iterator[pa.RecordBatchReader]:
-        """Yields the rows of `query` a batch at a time, for more of them than memory holds.
+        """Yields the rows a batch at a time, for more than memory holds.
 
         Raises:
             Unavailable: the database does not answer.
@@ -54,11 +50,7 @@ class ArrowReader:
 
 @contextmanager
 def arrow_reader(database: Database) -> Iterator[ArrowReader]:
-    """Yields a reader on a connection that nobody else uses until the end.
-
-    Raises:
-        Unavailable: the database does not answer.
-    """
+    """Yields a reader on a connection of its own. Raises Unavailable."""
     with ExitStack() as stack:
         try:
             connection = stack.enter_context(database.arrow.transaction())

@@ -1,4 +1,4 @@
-"""Connections of ADBC that are used again: opening one takes Postgres as long as reading an hour of records."""
+"""Connections of ADBC that are used again: opening one takes as long as reading an hour of records."""
 
 import threading
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from adbc_driver_postgresql import dbapi
 
 BEGINNING = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "SET LOCAL jit = off", "SET LOCAL TimeZone = 'UTC'")
-"""First statements of each transaction: all its queries see the same moment of the database."""
+"""All queries of a transaction see the same moment."""
 
 MAX_IDLE = 2
-"""Max connections that are kept open while nobody uses them."""
+"""Max idle connections."""
 
 
 class ArrowPool:
-    """Connections of one process to one database. Safe to share between threads; after `close()` it opens new ones."""
+    """Connections of one process to one database. Safe for threads; after `close()` it opens new ones."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -28,9 +28,7 @@ class ArrowPool:
 
     @contextmanager
     def transaction(self) -> Iterator["dbapi.Connection"]:
-        """Yields a connection in a transaction that has just begun, and ends it without a commit.
-
-        Then the connection is kept for the next caller, unless there are enough idle ones or the block raised.
+        """Yields a connection in a new transaction, and ends it without a commit.
 
         Raises:
             adbc_driver_manager.Error: Postgres does not answer.
@@ -56,7 +54,7 @@ class ArrowPool:
             connection.close()
 
     def close(self) -> None:
-        """Closes every connection: those that a thread still uses, as soon as it gives them back."""
+        """Closes every connection: those in use when they are given back."""
         with self._lock:
             closing = [*self._idle, *([] if self._root is None else [self._root])]
             self._idle, self._root = [], None
@@ -64,7 +62,6 @@ class ArrowPool:
             connection.close()
 
     def _begin(self) -> tuple["dbapi.Connection", "dbapi.Connection"]:
-        """Returns the connection that all are clones of, and one of these, in a transaction."""
         while True:
             with self._lock:
                 root, idle = self._open_root(), self._idle.pop() if self._idle else None
@@ -78,16 +75,12 @@ class ArrowPool:
                 connection.close()
                 if idle is None:
                     raise
-                # It ended while nobody used it, as when Postgres is started again.
+                # It ended while idle.
             else:
                 return root, connection
 
     def _open_root(self) -> "dbapi.Connection":
-        """Returns the first connection.
-
-        ADBC reads the catalogue of types before it, which takes ten times as long as to connect. Clones of that connection share what it
-        read.
-        """
+        """ADBC first reads the catalogue of types, ten times as long as connecting. Clones share it."""
         from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - 0.4 s with pyarrow, and few processes read tables
 
         if self._root is None:

@@ -1,4 +1,4 @@
-"""Connections to Postgres: one way to spell its address, one way to open a session."""
+"""Connections to Postgres."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
 
 SESSION_OPTIONS = "-c timezone=UTC -c jit=off -c idle_in_transaction_session_timeout=60s"
-"""JIT off: these statements are short, and a peer lost a factor of 50 to it."""
+"""JIT off: these statements are short."""
 
 _REFUSED = frozenset({"42501", "25006"})
-"""SQLSTATE of a privilege that is missing, and of a server that only reads."""
+"""SQLSTATE of a missing privilege, and of a server that only reads."""
 
 
 def parse_url(url: str) -> URL:
-    """Returns the address as SQLAlchemy's psycopg dialect wants it; accepts `postgres://` and `postgresql://`.
+    """Returns the address for SQLAlchemy's psycopg dialect.
 
     Raises:
         SetupError: it is not the address of a Postgres.
     """
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError) as error:  # ValueError: a port that is not a number
+    except (ArgumentError, ValueError) as error:  # a port that is not a number
         raise SetupError("DATABASE_URL cannot be read: write it as postgresql://user:password@host:5432/database.") from error
     if parsed.get_backend_name() not in {"postgres", "postgresql"}:
         raise SetupError(f"DATABASE_URL names a {parsed.get_backend_name()} database; only Postgres is supported.")
@@ -39,15 +39,15 @@ def parse_url(url: str) -> URL:
 
 
 def libpq_url(url: str) -> str:
-    """Returns the same address for libpq itself (psycopg's own connections, ADBC)."""
+    """Returns the address for libpq (psycopg, ADBC)."""
     # By default the password would become `***`.
     return parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
 def public_address(url: str) -> str:
-    """Returns the address in words, without the password: `evenhand at 127.0.0.1:5432 (user evenhand)`."""
+    """Returns the address without the password: `evenhand at 127.0.0.1:5432 (user evenhand)`."""
     parsed = parse_url(url)
-    # A socket's folder is named as a parameter, and a parameter may be named several times.
+    # A socket's folder is a parameter, maybe several times.
     host = parsed.host or ",".join(parsed.normalized_query.get("host", ())) or "the default host"
     port = parsed.port or ",".join(parsed.normalized_query.get("port", ()))
     where = f"{host}:{port}" if port else host
@@ -55,15 +55,15 @@ def public_address(url: str) -> str:
 
 
 def cause_of(error: DBAPIError) -> str:
-    """Returns the words of Postgres, or of the machine, that say why: one line, without what the address says already."""
+    """Returns the reason of Postgres or the machine in one line, without the address."""
     lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
-    # libpq names the address first, and hints follow; of several addresses tried, psycopg lists each on a line of its own.
+    # libpq names the address first; psycopg lists each of several on a line.
     cause = next((line for line in lines if "failed: " in line), lines[0] if lines else type(error.orig).__name__)
     return cause.rpartition("failed: ")[2].removeprefix("FATAL:").removeprefix("ERROR:").strip().rstrip(".")
 
 
 class Database:
-    """The process's pool of connections. Safe to share between threads; `close()` it at the end."""
+    """The process's pool of connections. Safe for threads; `close()` it at the end."""
 
     def __init__(self, url: str, *, pool_size: int = 10) -> None:
         self.url = libpq_url(url)
@@ -72,7 +72,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=10,
             pool_pre_ping=True,
-            hide_parameters=True,  # an error is logged, and parameters hold the names of records and people
+            hide_parameters=True,  # errors are logged, and parameters hold names of records and people
             connect_args={"options": SESSION_OPTIONS, "application_name": "evenhand", "connect_timeout": 5},
         )
         self._is_closed = False
@@ -82,7 +82,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """Yields a session whose work is committed when the block ends, or rolled back when it raises.
+        """Yields a session; commits when the block ends, rolls back when it raises.
 
         Raises:
             Unavailable: Postgres does not answer, or went away meanwhile.
@@ -101,8 +101,6 @@ class Database:
     def operator_connection(self) -> Iterator[Connection]:
         """Runs one transaction of an operator's command: an error names the address, without its password, and the cause.
 
-        Callers of the API get `transaction`, which hides both from them.
-
         Raises:
             Unavailable: Postgres does not answer, does not let us in, or refuses a statement.
         """
@@ -114,11 +112,7 @@ class Database:
 
     @contextmanager
     def refusals_named(self) -> Iterator[None]:
-        """Reports in the same way a statement that the user may not run, or a server that only reads.
-
-        Raises:
-            Unavailable: the server refused a statement for what it is, not for what it says.
-        """
+        """Reports missing privileges and read-only servers in the same way, as Unavailable."""
         try:
             yield
         except DBAPIError as error:
@@ -133,12 +127,12 @@ class Database:
         )
 
     def close(self) -> None:
-        """Closes every connection: those that a thread still uses, as soon as it gives them back."""
+        """Closes every connection: those in use when they are given back."""
         self._is_closed = True
         self.engine.dispose()
         self.arrow.close()
 
     def _close_late(self, connection: "DBAPIConnection | None", _: object) -> None:
-        # Disposing closes what is in the pool. What comes back later would stay open until it happens to be collected.
+        # Disposing closes what is in the pool; what comes back later would stay open.
         if self._is_closed and connection is not None:
             connection.close()

@@ -1,4 +1,4 @@
-"""The address of the service: written when it starts, read by workers, which are processes of their own and may run elsewhere."""
+"""The address of the service, for workers elsewhere."""
 
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
@@ -10,11 +10,11 @@ _ONLY = 1
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
-    """Notes the address on which other machines reach the service; None: it listens on loopback only. The last start counts."""
+    """Notes the address on which other machines reach the service; None: loopback only."""
     values = {"exposed_on": exposed_on, "started_at": func.now()}
     session.execute(insert(ListenerRow).values(no=_ONLY, **values).on_conflict_do_update(index_elements=[ListenerRow.no], set_=values))
 
 
 def exposed_on(session: Session) -> str | None:
-    """Returns the address that was noted last; None if the service listens on loopback only, or has never started."""
+    """Returns the address that was noted last; None also if the service never started."""
     return session.scalar(select(ListenerRow.exposed_on).where(ListenerRow.no == _ONLY))

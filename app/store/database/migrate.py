@@ -1,4 +1,4 @@
-"""Brings a database to the schema this version of the program expects."""
+"""Brings a database to this version's schema."""
 
 from functools import cache
 from pathlib import Path
@@ -17,18 +17,20 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 TAKE_MIGRATION_LOCK = "SELECT pg_advisory_xact_lock(4540261126);"
-"""Lock number of Evenhand's own: keeps two services that start at once from migrating at once, and from doing so in a restore."""
+"""Keeps services and restores from migrating at once."""
 
 OLDEST_COMMIT = "7ba08965"
-"""The commit whose schema the first migration creates. It brings databases of earlier commits up to that schema."""
+"""The first migration creates its schema, also from earlier ones."""
 
 LOCK_SECONDS = 0.3
-"""Max wait of a migration for one table. All who come for the table after it wait as long, so it gives way soon, and before Postgres looks
-for a deadlock (after a second by default) and ends a reader."""
+"""Max wait of a migration for one table.
+
+All who come after it wait as long, so it gives way before Postgres looks for a deadlock (after a second) and ends a reader.
+"""
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 10.0
-"""Between two attempts: each pause is twice the one before, up to this."""
+"""Max pause between two attempts; pauses double."""
 
 _MONTHS_IN_FILES = """
     SELECT string_agg(to_char(a.month AT TIME ZONE 'UTC', 'YYYY-MM'), ', ' ORDER BY a.month) || ' of ' || d.id
@@ -36,7 +38,7 @@ _MONTHS_IN_FILES = """
 """
 
 _IN_USE = {"55P03", "40P01"}
-"""SQLSTATEs of a table that was not free in time, and of a deadlock."""
+"""SQLSTATEs of a table in use, and of a deadlock."""
 
 _OLDEST_TRANSACTION = """
     SELECT pid, application_name, xact_start FROM pg_stat_activity
@@ -48,17 +50,17 @@ log = structlog.get_logger("evenhand.database")
 
 
 class _TablesInUse(Exception):
-    """A table was in use for longer than a migration waits. The migration changed nothing."""
+    """The migration changed nothing."""
 
 
 def upgrade(database: Database) -> None:
-    """Applies what is missing, each migration in a transaction of its own: it gives way to those who use its tables, and tries again.
+    """Applies what is missing, each migration in its own transaction: it gives way to those who use its tables, and tries again.
 
-    A second process doing the same waits for the first and finds nothing left to do. A new database gets all of it in one transaction.
+    A second process waits for the first. A new database gets all in one transaction.
 
     Raises:
         Unavailable: the database cannot be reached, or does not let us change its schema.
-        SetupError: a newer version of the program has migrated it, it is older than the first migration, or months of records are in files.
+        SetupError: a newer version has migrated it, it is older than the first migration, or months of records are in files.
     """
     pause = FIRST_PAUSE_SECONDS
     while True:
@@ -73,9 +75,8 @@ def upgrade(database: Database) -> None:
 
 
 def _apply_next(database: Database) -> bool:
-    """Applies one migration, or all to a new database. Returns whether any was missing."""
+    """Applies one migration, or all to a new database; returns whether any was missing."""
     with database.operator_connection() as connection:
-        # Held to the end of the transaction.
         connection.exec_driver_sql(TAKE_MIGRATION_LOCK)
         revision = revision_of(connection)
         if revision == newest_revision():
@@ -85,7 +86,7 @@ def _apply_next(database: Database) -> bool:
                 f"The database {public_address(database.url)} has the schema {revision}, of an early version of Evenhand: migrate it with"
                 f" commit {OLDEST_COMMIT} first. Nothing was changed."
             )
-        # Alembic takes a third of a second to load, and a database is nearly always up to date.
+        # Alembic takes a third of a second to load.
         from alembic import command  # noqa: PLC0415
         from alembic.util import CommandError  # noqa: PLC0415
 
@@ -107,7 +108,7 @@ def _apply_next(database: Database) -> bool:
 
 
 def require_no_months_in_files(connection: Connection, *, locked: bool = False) -> None:
-    """Returns if no month of records is in files, which nothing reads any more; `locked`: none is moved there until the transaction ends.
+    """Requires that no month of records is in files, which nothing reads any more; `locked`: until the transaction ends.
 
     Raises:
         SetupError: some are: the files of commit 7ba08965 hold the only copy.
@@ -126,7 +127,7 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
 
 def _next_after(revision: str | None) -> str:
     known = _revisions()
-    # Nobody uses a new database. Of an unknown revision Alembic says so.
+    # Nobody uses a new database. Alembic refuses an unknown revision.
     return known[known.index(revision) + 1] if revision in known else "head"
 
 
@@ -144,35 +145,35 @@ def _log_who_is_in_the_way(database: Database, pause_seconds: float) -> None:
 
 
 def revision_of(connection: Connection) -> str | None:
-    """Returns the schema's revision, or None if the database holds no Evenhand."""
+    """Returns the schema's revision, or None without an Evenhand."""
     if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar() is None:
         return None
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
 
 
 def newest_revision() -> str:
-    """Returns the revision of the schema that this version of the program expects."""
+    """Returns the revision that this version expects."""
     return _revisions()[-1]
 
 
 def is_newer(revision: str) -> bool:
-    """Returns whether the schema is of a newer version of the program."""
+    """Returns whether the schema is of a newer version."""
     return revision > newest_revision()
 
 
 def is_too_old(revision: str) -> bool:
-    """Returns whether this version of the program cannot bring the schema up to date, because no migration starts from it."""
+    """Returns whether no migration starts from the revision."""
     return not is_newer(revision) and revision not in _revisions()
 
 
 @cache
 def _revisions() -> tuple[str, ...]:
-    """Returns the revisions in order. A migration's file name begins with its own: Alembic would run every file to find them."""
+    """In order. By file names: Alembic would run every file to find them."""
     return tuple(sorted(file.name.partition("_")[0] for file in (_migrations() / "versions").glob("[0-9]*_*.py")))
 
 
 def _migrations() -> Path:
-    """Returns the folder of the migrations: inside the installed package; in the repository, next to it."""
+    """Inside the installed package; in the repository, next to it."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "migrations"
     return installed if installed.exists() else package.parent / "migrations"

@@ -1,25 +1,25 @@
-"""Limits of one page of records, so that no answer has hundreds of megabytes."""
+"""Limits of one page of records."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 MAX_PAGE_BYTES = 8 * 2**20
-"""Max bytes of the values of a page as JSON. The first record of a page is always in it."""
+"""Max bytes of a page's values as JSON. The first record is always in it."""
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """Items in order. `is_cut` says that there were more, for which the page had no room."""
+    """Items in order. `is_cut`: there was no room for all."""
 
     items: list[Item]
     is_cut: bool
 
 
 def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
-    """Returns as many of the items, from the first on, as a page has room for. Reads no further than one item beyond it."""
+    """Returns as many of the items as a page has room for; reads one item beyond."""
     taken: list[Item] = []
     room = MAX_PAGE_BYTES
     for item in items:

@@ -7,11 +7,11 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 MONTHS_AHEAD = 3
-"""Months of partitions that are made in advance, so that a stopped scheduler does no harm for a quarter."""
+"""Partitions made in advance: a stopped scheduler does no harm for a quarter."""
 
 
 def month_of(moment: datetime) -> tuple[int, int]:
-    """Returns (year, month) of an aware moment in UTC."""
+    """Returns (year, month) in UTC."""
     return moment.year, moment.month
 
 
@@ -21,23 +21,22 @@ def partition_name(year: int, month: int) -> str:
 
 
 def ensure_coming_months(session: Session, now: datetime) -> None:
-    """Creates this month's partition and the next ones, where absent."""
-    # Months are counted through, so that January follows December.
+    """Creates the partitions of this month and the next ones."""
     first = now.year * 12 + now.month - 1
     ensure_months(session, ((no // 12, no % 12 + 1) for no in range(first, first + MONTHS_AHEAD + 1)))
 
 
 def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
-    """Creates the partitions of the given (year, month) pairs, where absent.
+    """Creates the partitions of (year, month) pairs, where absent.
 
-    A table is made by itself and then attached, because attaching does not stop readers and writers of the others.
+    A table is attached after it was made: that does not stop readers and writers of the others.
     """
     existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
     for year, month in sorted(set(months)):
         name = partition_name(year, month)
         if name in existing:
             continue
-        # Two processes may find the same month absent: the lock lets one make it, the other then sees it.
+        # Two processes may find the same month absent.
         session.execute(text("SELECT pg_advisory_xact_lock(4540261127)"))
         if session.scalar(text("SELECT to_regclass(:name)"), {"name": name}) is not None:
             continue
@@ -47,7 +46,7 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
 
 
 def months_ahead(session: Session, now: datetime) -> int:
-    """Returns how many months after this one have a partition, up to the first that has none."""
+    """Returns how many months after this one have a partition, without a gap."""
     existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
     count, month = 0, now.year * 12 + now.month
     while partition_name(month // 12, month % 12 + 1) in existing:

@@ -1,4 +1,4 @@
-"""A streaming replica that answers readers in place of the primary, as long as it has everything that was committed before they asked."""
+"""A streaming replica that answers readers, as long as it has everything that was committed before they asked."""
 
 import time
 from collections.abc import Iterator
@@ -15,21 +15,21 @@ from ...errors import Unavailable
 from .engine import Database
 
 PATIENCE_SECONDS: Final = 0.05
-"""Max seconds that a reader waits for the replica to catch up with the primary; then the primary answers."""
+"""Max seconds that a reader waits for the replica; then the primary answers."""
 
 LEFT_ALONE_SECONDS: Final = 5.0
-"""Seconds for which nobody asks a replica that was late or did not answer."""
+"""Seconds without questions to a replica that was late or did not answer."""
 
 _POLL_SECONDS: Final = 0.005
 _WRITTEN = text("SELECT pg_current_wal_flush_lsn()::text")
-# A replica that was promoted is another database from then on.
+# A promoted replica is another database from then on.
 _HAS = text("SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn)")
 
 log = structlog.get_logger("evenhand.database")
 
 
 class Replica:
-    """Reads of one process from the replica at `url`, or from the primary. Safe to share between threads; `close()` it at the end."""
+    """Reads from the replica at `url`, or from the primary. Safe for threads; `close()` it at the end."""
 
     def __init__(self, url: str, primary: Database) -> None:
         self._database = Database(url)
@@ -39,10 +39,10 @@ class Replica:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """Yields a session that only reads: of the replica if it has all that the primary has committed by now, else of the primary.
+        """Yields a session that only reads: of the replica if it has all that the primary has committed, else of the primary.
 
         Raises:
-            Unavailable: the database that was chosen went away meanwhile, or neither answers.
+            Unavailable: the chosen database went away meanwhile, or neither answers.
         """
         chosen = self._primary if monotonic_seconds() < self._asked_again_at else self._choose()
         with chosen.transaction() as session:
@@ -77,7 +77,6 @@ class Replica:
             time.sleep(_POLL_SECONDS)
 
     def _note(self, *, is_used: bool, reason: str = "") -> None:
-        # Once for each change: pages are many.
         if is_used != self._is_used:
             self._is_used = is_used
             if is_used:

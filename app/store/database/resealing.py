@@ -1,4 +1,4 @@
-"""Encryption of stored secrets under another key, a batch at a time, while others read and write them."""
+"""Encryption of stored secrets under another key, a batch at a time, while others use them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,26 +13,26 @@ from ..tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 from .sealer import Sealer
 
 BATCH_ROWS = 200
-"""Max rows that one transaction locks and writes."""
+"""Max rows that one transaction locks."""
 
 MAX_NAMED = 10
-"""Max secrets that a message names: as many as fit a line."""
+"""Max secrets that a message names."""
 
 _SEALING = 4540261129
-"""Key of the advisory lock on sealing."""
+"""Advisory lock on sealing."""
 
 _SealedRow: TypeAlias = type[DeploymentRow] | type[AlertChannelRow] | type[OpenScaleFactRow]
 
 
 class Resealer(Sealer, Protocol):
-    """Encrypts secrets with one key and opens those of several."""
+    """Encrypts with one key and opens those of several."""
 
     def is_current(self, sealed: bytes) -> bool:
-        """Returns whether it was sealed with the key that seals now."""
+        """Returns whether the present key sealed it."""
 
 
 class SealedColumn(Enum):
-    """The columns that hold sealed secrets, by the words for them. ID tokens of sessions are left out: they end with their session."""
+    """Columns of sealed secrets, by their words. ID tokens are left out: they end with their session."""
 
     ENDPOINTS = "endpoint"
     COLUMNS = "protected columns of"
@@ -64,7 +64,7 @@ class SealedColumn(Enum):
 
 @dataclass(slots=True)
 class ResealedBatch:
-    """Result of one batch. `unreadable` are the ids of rows that no known key opens; `last_id` is None after the last row."""
+    """`unreadable` are ids of rows that no known key opens; `last_id` is None after the last row."""
 
     seen: int = 0
     resealed: int = 0
@@ -73,14 +73,14 @@ class ResealedBatch:
 
 
 def begin_sealing(session: Session) -> None:
-    """Announces that a secret is about to be sealed and stored by this transaction; see `wait_for_sealing`."""
+    """Announces that this transaction seals and stores a secret; see `wait_for_sealing`."""
     session.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SEALING})
 
 
 def wait_for_sealing(session: Session) -> None:
     """Returns when every transaction that may have sealed with an earlier key has ended.
 
-    The others wait meanwhile. They read the key after this lock, so what they seal is sealed with the new one.
+    Others read the key after this lock, so they seal with the new one.
     """
     session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SEALING})
 
@@ -91,7 +91,7 @@ def count_sealed(session: Session) -> int:
 
 
 def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
-    """Returns the stored secrets that `sealer` cannot open, each by its kind and the id of its row; all of them if there is none."""
+    """Returns kind and row id of the secrets that `sealer` cannot open; without one, of all."""
     return [
         f"{kind.value} {row_id}"
         for kind in SealedColumn
@@ -101,17 +101,17 @@ def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
 
 
 def name_first(secrets: Sequence[str]) -> str:
-    """Returns the first names of a list, and the number of the others."""
+    """Returns the first names, and the number of the others."""
     more = f" and {len(secrets) - MAX_NAMED:,} more" if len(secrets) > MAX_NAMED else ""
     return ", ".join(secrets[:MAX_NAMED]) + more
 
 
 def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:
-    """Encrypts the next secrets, in the order of their rows' ids, under the sealer's present key; skips those that are so already."""
+    """Encrypts the next secrets, by ids, under the present key; skips those that are so already."""
     row, column = kind.row, kind.column
     batch = ResealedBatch()
     statement = select(row.id, column).where(column.is_not(None), row.id > after_id).order_by(row.id).limit(BATCH_ROWS)
-    # FOR NO KEY UPDATE: records are logged meanwhile, and a person who changes the row waits for this transaction.
+    # FOR NO KEY UPDATE: records are logged meanwhile.
     for row_id, sealed in session.execute(statement.with_for_update(key_share=True)).all():
         batch.seen += 1
         batch.last_id = row_id

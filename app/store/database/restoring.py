@@ -1,4 +1,4 @@
-"""Questions of a restore to a database: its content and its users."""
+"""Content and users of a database to restore into."""
 
 from sqlalchemy import Connection
 
@@ -9,9 +9,9 @@ SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
 """
-"""Query that counts relations except those of extensions: managed servers put some into every new database."""
+"""Without extensions' relations: managed servers put some into every new database."""
 
-# Of other accounts' sessions the kind is hidden from all but superusers.
+# Only superusers see the kind of other accounts' sessions.
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND coalesce(backend_type, 'client backend') = 'client backend'
@@ -37,15 +37,15 @@ END $$;
 
 
 def is_empty(connection: Connection) -> bool:
-    """Returns whether nothing was made in the database yet."""
+    """Returns whether the database has no relations."""
     return connection.exec_driver_sql(_RELATIONS).scalar() == 0
 
 
 def other_connections(connection: Connection) -> int:
-    """Returns the number of other connections to the database."""
+    """Returns the number of other connections."""
     return int(connection.exec_driver_sql(_OTHERS).scalar_one())
 
 
 def statements_before_restore(*, clears: bool) -> str:
-    """Returns the statements that a restore begins with: nothing migrates meanwhile and, if it `clears`, all tables are dropped."""
+    """Returns what a restore begins with: nothing migrates meanwhile; if it `clears`, all tables are dropped."""
     return TAKE_MIGRATION_LOCK + (_CLEAR if clears else "")

@@ -1,4 +1,4 @@
-"""Rows of a statement, fetched at once in the binary form of the wire: less than half the time of rows of SQLAlchemy's."""
+"""Rows of a statement in the binary form of the wire: less than half the time of SQLAlchemy's."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -10,22 +10,19 @@ from sqlalchemy.orm import Session
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Returns the rows in the session's transaction. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
+    """Returns the rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
     with _connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
 
 def read_named_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[Any]:
-    """Returns the rows likewise, with a member for each column."""
+    """Returns the rows, with a member for each column."""
     with _connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
 
 
 def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    """Returns the values as Postgres writes an array, for a parameter that the statement casts: `%(nos)s::int[]`.
-
-    A list of hundreds takes psycopg five times as long to convert, as it looks for a type that fits every member.
-    """
+    """Returns the values as Postgres writes an array, for `%(nos)s::int[]`: a list takes psycopg five times as long."""
     return "{" + ",".join(map(_member, values)) + "}"
 
 

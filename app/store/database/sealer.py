@@ -1,4 +1,4 @@
-"""The interface by which stored secrets are encrypted; the implementation is passed in."""
+"""Interface by which stored secrets are encrypted."""
 
 from typing import Protocol
 
@@ -10,4 +10,4 @@ class Sealer(Protocol):
         """Returns the encrypted form."""
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Returns what was sealed; SetupError if it was sealed with another key."""
+        """Returns what was sealed; raises SetupError for another key."""

@@ -1,4 +1,4 @@
-"""The columns of a schema version as JSON: {name, type, kind}, and for a protected column its storage."""
+"""Columns of a schema version as JSON."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from ...domain.values import Range
 
 
 def write_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
-    """Returns the columns as `features` or `meta` of a schema version hold them."""
+    """Returns the columns as stored."""
     return [
         {
             "name": column.name,
@@ -22,7 +22,7 @@ def write_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
 
 
 def columns_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
-    """Returns the columns that a schema version's `features` or `meta` holds."""
+    """Returns the stored columns."""
     return tuple(
         Column(
             name=one["name"],

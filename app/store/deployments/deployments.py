@@ -1,4 +1,4 @@
-"""Stored deployments: the domain's Deployment to rows and back, the endpoint's secret sealed on the way in."""
+"""Stored deployments; endpoints' secrets are sealed on the way in."""
 
 import json
 import os
@@ -50,17 +50,17 @@ from .endpoint_health import IS_OPEN, health_from, record_answer
 from .record_tables import read_feedback_table, read_payload_table, write_tables
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
-"""Max schema versions: the largest number that fits the column's two bytes, which every record carries."""
+"""Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
-"""Bytes of the key of protected columns: as many as HMAC-SHA256 and AES-256 can use."""
+"""As many as HMAC-SHA256 and AES-256 use."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Secrets:
-    """The secrets of an endpoint, before they are sealed: the credentials' as it is, or all as JSON after a NUL, which no secret holds.
+    """Secrets of an endpoint, before sealing: the credentials as they are, or all as JSON after a NUL, which no secret holds.
 
-    `tls` has the PEM texts by name.
+    `tls` has PEM texts.
     """
 
     secret: str | None = None
@@ -81,7 +81,7 @@ class _Secrets:
     def write(self) -> bytes:
         if self.secret is not None and not self.headers and not self.tls:
             return self.secret.encode()
-        # Empty parts are left out, so that an earlier version can read endpoints that use nothing newer.
+        # Without empty parts, an earlier version can read it.
         return b"\0" + json.dumps({part: value for part, value in asdict(self).items() if value}).encode()
 
 
@@ -93,7 +93,7 @@ class Deployments:
         self._sealer = sealer
 
     def create(self, deployment_id: str, definition: Definition) -> tuple[Deployment, bool]:
-        """Stores the deployment; returns it, and whether it is new: the same id with the same content again changes nothing.
+        """Stores the deployment; returns it, and whether it is new: repetition changes nothing.
 
         Raises:
             Conflict: the id is taken by a deployment of other content.
@@ -119,44 +119,28 @@ class Deployments:
         return stored, False
 
     def get(self, deployment_id: str) -> Deployment:
-        """Returns the deployment of that public id.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Returns the deployment of that public id, or raises NotFound."""
         return self._one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
 
     def get_for_change(self, deployment_id: str) -> Deployment:
-        """Returns the deployment and locks it and its monitor until the transaction ends; records may still be logged.
-
-        Raises:
-            NotFound: there is none.
-        """
-        # FOR NO KEY UPDATE: writers of records hold FOR KEY SHARE, and do not wait for it.
+        """Returns the deployment, locked with its monitor; records may still be logged. Raises NotFound."""
+        # FOR NO KEY UPDATE: writers of records, who hold FOR KEY SHARE, do not wait.
         lock = select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
         self._session.execute(lock)
         return self.get(deployment_id)
 
     def get_for_log(self, deployment_id: str) -> Deployment:
-        """Returns the deployment, which cannot be deleted until the transaction ends.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Returns the deployment, which cannot be deleted until the transaction ends. Raises NotFound."""
         lock = select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(read=True, key_share=True)
         self._session.execute(lock)
         return self.get(deployment_id)
 
     def by_no(self, no: int) -> Deployment:
-        """Returns the deployment of that number.
-
-        Raises:
-            NotFound: there is none (any more).
-        """
+        """Returns the deployment, or raises NotFound."""
         return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, *, after_no: int, limit: int, only_no: int | None = None) -> list[Deployment]:
-        """Returns at most `limit` deployments after `after_no`, oldest first; `only_no` leaves at most that one."""
+        """Returns at most `limit` deployments after `after_no`, oldest first; `only_no` leaves that one."""
         statement = _SELECT.where(DeploymentRow.no > after_no).order_by(DeploymentRow.no).limit(limit)
         if only_no is not None:
             statement = statement.where(DeploymentRow.no == only_no)
@@ -191,15 +175,10 @@ class Deployments:
         return self.by_no(deployment.no)
 
     def delete(self, deployment_id: str) -> None:
-        """Deletes the deployment and everything that belongs to it: records, checks, measurements, monitor, bound keys.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Deletes the deployment and everything that belongs to it. Raises NotFound."""
         no = self.get_for_change(deployment_id).no
-        # Checks and attributions first: a worker that is just storing a result holds its row, and will either have committed by then or
-        # find that row gone. Only then the full lock, which waits for writers of records and keeps new ones out: a worker needs the
-        # deployment's row after its check's row, so the other order could end in a deadlock.
+        # Checks and attributions first: a worker that stores a result holds its row, and needs the deployment's row after it; the other
+        # order could end in a deadlock. Then the full lock, which waits for writers of records and keeps new ones out.
         self._session.execute(delete(CheckRow).where(CheckRow.deployment_no == no))
         self._session.execute(delete(AttributionRow).where(AttributionRow.deployment_no == no))
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
@@ -210,7 +189,7 @@ class Deployments:
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
     def verify_sealer(self) -> None:
-        """Returns if stored secrets can be read with this installation's key (one is tried).
+        """Requires that stored secrets can be read with this installation's key (one is tried).
 
         Raises:
             SetupError: they were stored with another key.
@@ -221,7 +200,7 @@ class Deployments:
                 self._sealer.unseal(sealed)
 
     def column_keys(self, numbers: Collection[int]) -> dict[int, bytes]:
-        """Returns the keys of protected columns of those of the deployments that have one.
+        """Returns the keys of protected columns of those that have one.
 
         Raises:
             SetupError: one was stored with another secret key.
@@ -258,7 +237,7 @@ class Deployments:
             stored_endpoint = {
                 "url": endpoint.url,
                 "payload_format": str(endpoint.payload_format),
-                # Left out where there is none, as before mappings and loaded models existed.
+                # Left out where there is none, as before they existed.
                 **({"source": endpoint.source.value, "uri": endpoint.uri} if endpoint.uri else {}),
                 **({"mapping": asdict(endpoint.mapping)} if endpoint.mapping else {}),
                 "credentials_kind": credentials.kind.value if credentials else None,
@@ -339,6 +318,6 @@ _SELECT = (
 
 
 def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
-    """Returns those of the numbers that are of a deployment, which cannot be deleted until the transaction ends."""
+    """Returns those that are deployments, which cannot be deleted until the transaction ends."""
     found = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
     return set(session.scalars(found.with_for_update(read=True, key_share=True)))

@@ -1,4 +1,4 @@
-"""Stored failures of model endpoints, by deployment; an endpoint that answers has none. Every time is the database's."""
+"""Failures of model endpoints; one that answers has none. Every time is the database's."""
 
 from datetime import timedelta
 
@@ -10,11 +10,11 @@ from ...domain.endpoint_health import HEALTHY, BreakerState, EndpointHealth
 from ..tables import DeploymentRow, EndpointFailureRow
 
 IS_OPEN = (EndpointFailureRow.open_until > func.now()).label("is_open")
-"""SQL condition that the breaker of a stored row is open at this moment; NULL if it never was."""
+"""Whether the breaker of a row is open now; NULL if it never was."""
 
 
 def health_from(row: EndpointFailureRow | None, *, is_open: bool | None) -> EndpointHealth:
-    """Returns the health that a stored row, or none, and `IS_OPEN` of it say."""
+    """Returns the health by a stored row, or none, and `IS_OPEN`."""
     if row is None:
         return HEALTHY
     states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}
@@ -24,7 +24,7 @@ def health_from(row: EndpointFailureRow | None, *, is_open: bool | None) -> Endp
 
 
 def record_no_answer(session: Session, deployment_no: int, reason: str, *, opens_after: int, open_for: timedelta) -> None:
-    """Counts a check that got no answer; from the `opens_after`th in a row on, each opens the breaker for `open_for`."""
+    """Counts a check without an answer; from the `opens_after`th in a row on, the breaker opens for `open_for`."""
     here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
     first = insert(EndpointFailureRow).from_select(["deployment_no", "failures", "reason"], here)
     failures = EndpointFailureRow.failures + 1
@@ -38,5 +38,5 @@ def record_no_answer(session: Session, deployment_no: int, reason: str, *, opens
 
 
 def record_answer(session: Session, deployment_no: int) -> None:
-    """Deletes the failures: the endpoint answered, or is another one."""
+    """Deletes the failures."""
     session.execute(delete(EndpointFailureRow).where(EndpointFailureRow.deployment_no == deployment_no))

@@ -1,4 +1,4 @@
-"""The files of tables as they were last listed, and the checks that files that came or changed later need."""
+"""Files of tables as last listed, and the checks that changed files need."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,15 +13,12 @@ from ..tables import DeploymentRow, ListedFileRow
 from .record_tables import read_feedback_table, read_payload_table
 
 PAYLOAD, FEEDBACK = "payload", "feedback"
-"""The sides of a deployment, each with a table of its own."""
+"""Sides of a deployment, each with a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSpan:
-    """A listed file: its path below the table's folder, size, time of change, partition, and the times of its oldest and newest row.
-
-    `batch` is None where the path has no partition, the times are None where it has no rows.
-    """
+    """A listed file: path below the table's folder, size, time of change, partition, oldest and newest row (None without rows)."""
 
     path: str
     bytes: int
@@ -33,7 +30,7 @@ class FileSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingTotals:
-    """The listed files of one table together: how many, their bytes, the times of the oldest and newest row, and of the last change."""
+    """Totals of one table's files."""
 
     files: int
     bytes: int
@@ -73,7 +70,7 @@ _QUEUE_HOURS = text("""
     ORDER BY c.span_start
     RETURNING no
 """)
-"""A check that reached back before its span may have reached the new rows, too. A label counts with its record, which may come later."""
+"""A check that reached back may have reached the new rows. A label counts with its record, which may come later."""
 
 _QUEUE_BATCHES = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, batch, claimable_at, attempts, cancel_requested,
@@ -96,7 +93,7 @@ _QUEUE_BATCHES = text("""
 
 @dataclass(frozen=True, slots=True)
 class FiledDeployment:
-    """A deployment whose records lie in files, and its tables by side."""
+    """A deployment in files, and its tables by side."""
 
     no: int
     id: str
@@ -114,13 +111,13 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 
 
 def find_foreign_deployments(session: Session) -> list[str]:
-    """Returns the ids of the deployments that have a table of a database, which is not read."""
+    """Returns the deployments that have a table of a database, which is not read."""
     found = deployments_with_tables(session)
     return [one.id for one in found if any(table.format is TableFormat.JDBC for table in one.tables.values())]
 
 
 def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:
-    """Returns the files of the table as they were last listed, by path."""
+    """Returns the files as they were last listed, by path."""
     wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     row = ListedFileRow
     members = (row.path, row.bytes, row.modified_ns, row.batch, row.oldest, row.newest)
@@ -128,7 +125,7 @@ def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, F
 
 
 def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
-    """Returns the totals of the table's files as they were last listed."""
+    """Returns the totals of the listed files."""
     row = ListedFileRow
     totals = (func.count(), func.coalesce(func.sum(row.bytes), 0), func.min(row.oldest), func.max(row.newest), func.max(row.modified_ns))
     files, size, oldest, newest, modified = session.execute(
@@ -139,20 +136,20 @@ def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTota
 
 
 def newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:
-    """Returns the time of the newest row of the table's listed files; None without a row."""
+    """Returns the time of the newest row of the listed files."""
     wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     return session.scalar(select(func.max(ListedFileRow.newest)).where(*wanted))
 
 
 def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
-    """Returns the paths of the table's listed files that may have rows in the span."""
+    """Returns the listed files that may have rows in the span."""
     row = ListedFileRow
     wanted = (row.deployment_no == deployment_no, row.side == side, row.oldest < span.end, row.newest >= span.start)
     return set(session.scalars(select(row.path).where(*wanted)))
 
 
 def hold_listing(session: Session, deployment_no: int) -> bool:
-    """Returns whether this transaction may change the deployment's listing: False where another one does, or it is being deleted."""
+    """Locks the listing; False where another transaction has it, or the deployment is being deleted."""
     held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(skip_locked=True, key_share=True)
     return session.scalar(held) is not None
 
@@ -167,10 +164,7 @@ def store_listing(session: Session, deployment_no: int, side: str, *, new: Itera
 
 
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
-    """Queues each checked hour or day again whose figures the rows of these files may change; returns how many.
-
-    One that waits to begin is not queued twice.
-    """
+    """Queues each checked hour or day again that rows of these files may change, unless it waits; returns how many."""
     with_rows = [one for one in changed if one.oldest is not None]
     oldest, newest = [one.oldest for one in with_rows], [one.newest for one in with_rows]
     values = {"no": deployment_no, "oldest": oldest, "newest": newest, "is_feedback": side == FEEDBACK}
@@ -178,12 +172,12 @@ def queue_changed_spans(session: Session, deployment_no: int, side: str, changed
 
 
 def queue_changed_batches(session: Session, deployment_no: int, batches: Sequence[str]) -> int:
-    """Queues a check of each of these batches with records, unless one waits to begin; returns how many."""
+    """Queues a check of each batch with records, unless it waits; returns how many."""
     return len(session.scalars(_QUEUE_BATCHES, {"no": deployment_no, "batches": list(batches)}).all())
 
 
 def span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
-    """Returns the span of the listed records of a batch; None where no file of it with records is listed."""
+    """Returns the span of a batch's listed records."""
     wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == PAYLOAD, ListedFileRow.batch == batch)
     oldest, newest = session.execute(select(func.min(ListedFileRow.oldest), func.max(ListedFileRow.newest)).where(*wanted)).one()
     return None if oldest is None or newest is None else Span(start=oldest, end=newest + timedelta(microseconds=1))

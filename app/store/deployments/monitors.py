@@ -1,4 +1,4 @@
-"""Stored fairness monitors: the domain's Monitor to JSON and back."""
+"""Stored fairness monitors."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -19,7 +19,7 @@ from ..tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow,
 
 
 def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
-    """Returns the deployment's monitor, if it has one."""
+    """Returns the deployment's monitor."""
     row = session.get(MonitorRow, deployment_no)
     return None if row is None else _monitor(row)
 
@@ -33,7 +33,7 @@ class PlacedMonitor(NamedTuple):
 
 
 def page_of_monitors(session: Session, *, after_no: int, limit: int, only_no: int | None = None) -> list[PlacedMonitor]:
-    """Returns at most `limit` monitors, those of the oldest deployments after `after_no` first; `only_no` leaves at most that one."""
+    """Returns at most `limit` monitors by deployments after `after_no`; `only_no` leaves that one."""
     statement = (
         select(DeploymentRow.no, DeploymentRow.id, MonitorRow)
         .join(MonitorRow, MonitorRow.deployment_no == DeploymentRow.no)
@@ -49,14 +49,12 @@ def page_of_monitors(session: Session, *, after_no: int, limit: int, only_no: in
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
     """Stores the configuration and returns it with its version.
 
-    The version grows only if the content differs, that of `attribution` and `names` aside.
-
-    A monitor that was deleted and is made again goes on counting after the last version that a check or evidence rests on, so that a
-    version never means two things.
+    The version grows if the content differs, `attribution` and `names` aside. A monitor that is made again counts on from the last used
+    version, so that a version never means two things.
     """
     of_checks = select(func.max(CheckRow.monitor_version)).where(CheckRow.deployment_no == deployment_no).scalar_subquery()
     of_evidence = select(func.max(EvidenceEraRow.monitor_version)).where(EvidenceEraRow.deployment_no == deployment_no).scalar_subquery()
-    # GREATEST leaves out what is NULL.
+    # GREATEST leaves out NULL.
     last_used = func.greatest(of_checks, of_evidence, 0)
     is_nightly = monitor.attribution.nightly
     insertion = insert(MonitorRow).values(
@@ -68,7 +66,7 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
         nightly_since=func.now() if is_nightly else None,
     )
     new = insertion.excluded
-    # Names measure nothing, and attribution nothing that is followed over time: evidence would begin again with another version.
+    # Neither changes what is measured over time: with another version, evidence would begin again.
     names = literal("names", Text)
     differs = or_(MonitorRow.schedule != new.schedule, MonitorRow.config.op("-")(names) != new.config.op("-")(names))
     session.execute(
@@ -83,7 +81,6 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
                 "attribution": new.attribution,
                 "nightly_since": func.coalesce(MonitorRow.nightly_since, func.now()) if is_nightly else None,
             },
-            # Equal content changes nothing, and the version stays.
             where=or_(differs, MonitorRow.config != new.config, MonitorRow.attribution.is_distinct_from(new.attribution)),
         )
     )
@@ -92,13 +89,13 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
 
 
 def changed_at(session: Session, deployment_no: int) -> datetime | None:
-    """Returns when the monitor got its present version; None for one that never had another version."""
+    """Returns when the monitor got its present version; None for the first."""
     row = session.get_one(MonitorRow, deployment_no)
     return None if row.version == 1 else row.updated_at
 
 
 def delete_monitor(session: Session, deployment_no: int) -> bool:
-    """Deletes the configuration and ends its evidence (checks and measurements stay); returns whether there was one."""
+    """Deletes the configuration and ends its evidence (checks stay); returns whether there was one."""
     eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
     present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
     session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()).execution_options(synchronize_session=False))
@@ -118,7 +115,6 @@ def _config(monitor: Monitor) -> dict[str, Any]:
                 "threshold": attribute.threshold,
                 "upper_threshold": attribute.upper_threshold,
                 "metric_limits": {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits},
-                # Left out if empty, as below.
                 **({"correlated_features": list(attribute.correlated_features)} if attribute.correlated_features else {}),
                 **({} if attribute.rule is None else {"rule": encode_rule(attribute.rule)}),
                 **({} if attribute.found_by is None else {"found_by": asdict(attribute.found_by)}),
@@ -130,7 +126,7 @@ def _config(monitor: Monitor) -> dict[str, Any]:
         "max_records": monitor.max_records,
         "draws": monitor.draws,
         "seed": monitor.seed,
-        # Left out if they say nothing, so that content that was stored before they existed is still the same.
+        # Left out if they say nothing, so that older content is the same.
         **({} if monitor.metrics is None else {"metrics": list(monitor.metrics)}),
         **({} if monitor.strata is None else {"strata": monitor.strata}),
         **({} if monitor.evidence == EvidenceSettings() else {"evidence": asdict(monitor.evidence)}),
@@ -186,7 +182,7 @@ def _monitor(row: MonitorRow) -> Monitor:
 
 
 def read_names(stored: Mapping[str, Any] | None) -> DisplayNames:
-    """Returns the display names of a stored monitor; None is stored where there are none."""
+    """Returns the stored display names."""
     named = stored or {}
     return DisplayNames(favourable=named.get("favourable"), groups=tuple(GroupName(**one) for one in named.get("groups", ())))
 

@@ -1,4 +1,4 @@
-"""The tables of files of a deployment, as its row holds them."""
+"""A deployment's tables of files, as its row holds them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from ...domain.tables_of_files import FeedbackColumns, FeedbackTable, PayloadCol
 
 
 def write_tables(definition: Definition) -> dict[str, Any] | None:
-    """Returns the definition's tables as they are stored; None where records are logged."""
+    """Returns the stored form; None where records are logged."""
     if definition.payload is None:
         return None
     feedback = None if definition.feedback is None else asdict(definition.feedback)
@@ -17,7 +17,7 @@ def write_tables(definition: Definition) -> dict[str, Any] | None:
 
 
 def read_payload_table(stored: Mapping[str, Any] | None) -> PayloadTable | None:
-    """Returns the payload table that `write_tables` stored."""
+    """Returns the stored payload table."""
     if stored is None:
         return None
     table = stored["payload"]
@@ -25,7 +25,7 @@ def read_payload_table(stored: Mapping[str, Any] | None) -> PayloadTable | None:
 
 
 def read_feedback_table(stored: Mapping[str, Any] | None) -> FeedbackTable | None:
-    """Returns the feedback table that `write_tables` stored."""
+    """Returns the stored feedback table."""
     if stored is None or stored["feedback"] is None:
         return None
     table = stored["feedback"]

@@ -1,1 +1,1 @@
-"""Evidence over time: which hours are counted, their counts, and the states that rest on them."""
+"""Evidence over time: counted hours, and the states that rest on them."""

@@ -18,7 +18,7 @@ _WHOLE_HOUR = text("span_end = span_start + interval '1 hour' AND span_start = d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalancedTable:
-    """Balanced counts of an hour's own records by one attribute, and the check that counted them."""
+    """Balanced counts of an hour's records by one attribute, and their check."""
 
     hour: datetime
     attribute: str
@@ -27,7 +27,7 @@ class BalancedTable:
 
 
 def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) -> Sequence[BalancedTable]:
-    """Returns the tables of the span's hours, of the newest check of each hour in the era."""
+    """Returns the tables of the span's hours, of each hour's newest check in the era."""
     newest = (
         select(CheckRow.no, CheckRow.span_start)
         .ext(distinct_on(CheckRow.span_start))
@@ -38,7 +38,7 @@ def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) 
             CheckRow.span_start >= span.start,
             CheckRow.span_start < span.end,
         )
-        # DISTINCT ON keeps the first row of each hour: that of the newest check.
+        # DISTINCT ON keeps the newest check of each hour.
         .order_by(CheckRow.span_start, CheckRow.no.desc())
         .subquery()
     )
@@ -51,7 +51,7 @@ def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) 
 
 
 def checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[datetime]:
-    """Returns the hours that were checked with the era's version of the monitor."""
+    """Returns the hours that were checked with the era's monitor."""
     checked = (*_of_era(deployment_no, era), CheckRow.monitor_version == era.monitor_version)
     return session.scalars(select(CheckRow.span_start).where(*checked).distinct()).all()
 

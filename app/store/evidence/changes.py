@@ -1,8 +1,7 @@
-"""Hours to which something was added after their end: imports, labels that wait for their record, checks of whole hours.
+"""Hours to which something was added after their end: imports, waiting labels, checks of whole hours.
 
-Record numbers cannot find these hours: processes reserve numbers in blocks, and may use a low one a month after a high one. So each
-transaction that may add to a past hour notes the hour itself. Live records need no note: they lie in the hour of their write, and an hour
-is counted only when no such write can be open any more.
+Record numbers cannot find these: processes reserve them in blocks. So each transaction that may add to a past hour notes the hour. Live
+records need no note: an hour is counted only when no such write can be open.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from .eras import Era
 
 @dataclass(frozen=True, slots=True)
 class ChangedHours:
-    """Notes of changed hours: `nos` are the numbers of the rows, `of` the hour of each row. `hours` has each hour once, ascending."""
+    """Notes of changed hours: numbers of the rows, and the hour of each row. `hours` has each hour once, ascending."""
 
     nos: Sequence[int]
     of: Sequence[datetime]
@@ -37,9 +36,9 @@ def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[dat
 
 
 def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) -> ChangedHours:
-    """Returns the deployment's first `most` notes that the era, its present one, is to count, by hour. Drops those of erased records."""
+    """Returns the first `most` notes that the present era is to count, by hour. Drops those of erased records."""
     if era.counted_until is not None:
-        # What was erased of an hour cannot be counted again: its counts stay as they are.
+        # What was erased cannot be counted again: the counts stay.
         session.execute(
             text(
                 """DELETE FROM changed_hours c USING erased_hours e
@@ -55,8 +54,8 @@ def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) 
 
 
 def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:
-    """Deletes these notes, which the era has counted. Other model revisions have them kept, for when they are used again."""
-    # Earlier eras of a model revision are never used again.
+    """Deletes notes that the era has counted; other model revisions keep them."""
+    # Earlier eras of a revision are never used again.
     session.execute(
         text(
             """INSERT INTO changed_hours (deployment_no, hour, era_no)

@@ -1,4 +1,4 @@
-"""Alarms that a person closed: the hour of each, at which the evidence on one side of a figure begins again."""
+"""Alarms that a person closed: from that hour the evidence on one side of a figure begins again."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from .hours import CountedPlace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closure:
-    """One closing: the figure, the side of the metric's own limit, and the first hour that counts after it."""
+    """The figure, the side of the metric's own limit, and the first hour that counts after it."""
 
     key: FigureKey
     direction: UnfairSide
@@ -23,7 +23,7 @@ class Closure:
 
 
 def closures_of(session: Session, era_no: int) -> list[Closure]:
-    """Returns the era's closings, in the order in which they were made."""
+    """Returns the era's closings, in order."""
     rows = session.scalars(select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no))
     return [
         Closure(
@@ -36,7 +36,7 @@ def closures_of(session: Session, era_no: int) -> list[Closure]:
 
 
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:
-    """Stores that a person closed the alarm that this alert is about."""
+    """Stores that a person closed the alarm of this alert."""
     values = {
         "era_no": era_no,
         "data": closure.key.place.data.value,

@@ -1,4 +1,4 @@
-"""Eras: evidence with one model revision. It begins again with another one."""
+"""Eras: evidence with one model revision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from ..deployments.record_tables import read_feedback_table, read_payload_table
 from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
 
 _LOCK = 0x65766964
-"""The first key of the advisory locks under which the evidence of one deployment is updated."""
+"""First key of the advisory locks on the evidence of a deployment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Era:
-    """One era; see `EvidenceEraRow`. `late_labels` of its records arrived after their horizon, and do not count."""
+    """`late_labels` of its records arrived after their horizon, and do not count."""
 
     no: int
     monitor_version: int
@@ -39,10 +39,7 @@ _ERA = tuple(getattr(EvidenceEraRow, name) for name in Era.__dataclass_fields__ 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedDeployment:
-    """The members of a deployment that counting needs. `schemas` are all versions of its columns, the present one last.
-
-    `payload` and `feedback` are the tables of files in which its records lie, or None.
-    """
+    """Facts for counting. `schemas` are all versions of its columns, the present one last; tables are None without files."""
 
     no: int
     id: str
@@ -60,27 +57,27 @@ class FollowedDeployment:
 
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
-    """Locks the evidence of the deployment until the transaction ends; returns False at once if another process updates it."""
+    """Locks the evidence until the transaction ends; False at once if another process has it."""
     return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:
-    """Waits until no other process updates the evidence of the deployment, and keeps others from it until the transaction ends."""
+    """Locks the evidence until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
 def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
-    """Returns the deployments with a monitor that have changed hours, hours before `latest` that were not counted yet, or figures due.
+    """Returns the deployments with a monitor that have changed hours, uncounted hours before `latest`, or figures due.
 
-    With `in_files` only those whose records lie in files, else only the others. A deployment whose hours cannot be counted is left out
-    until its era changes, unless its records lie in files, which may become readable without any change of the deployment.
+    `in_files`: those whose records lie in files, else the others. One whose hours cannot be counted is left out until its era changes,
+    unless its records lie in files, which may become readable.
     """
     of_present = (
         EvidenceEraRow.deployment_no == MonitorRow.deployment_no,
         EvidenceEraRow.monitor_version == MonitorRow.version,
         EvidenceEraRow.model_revision == DeploymentRow.model_revision,
     )
-    # A process that was killed between two steps may have counted every hour, but not brought every figure there.
+    # A killed process may have counted every hour, but not brought every figure there.
     is_reached = and_(EvidenceEraRow.counted_until >= latest, ~EvidenceEraRow.figures_due)
     is_counted = and_(*of_present, is_reached if in_files else or_(is_reached, EvidenceEraRow.problem.is_not(None)))
     lies_in_files = DeploymentRow.record_tables.is_not(None)
@@ -96,13 +93,13 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
 
 
 def forget_unfollowed_changes(session: Session) -> None:
-    """Deletes the notes of changed hours of deployments without a monitor: a monitor that is made later counts all hours."""
+    """Deletes the notes of deployments without a monitor: one made later counts all hours."""
     unfollowed = ~exists().where(MonitorRow.deployment_no == ChangedHourRow.deployment_no)
     session.execute(delete(ChangedHourRow).where(unfollowed).execution_options(synchronize_session=False))
 
 
 def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
-    """Returns the deployment of that number, which the caller knows to exist."""
+    """Returns an existing deployment."""
     deployment = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.problem_type, DeploymentRow.model_revision)
     schema = (DeploymentSchemaRow.version, DeploymentSchemaRow.features, DeploymentSchemaRow.meta)
     rows = session.execute(
@@ -124,7 +121,7 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
 
 
 def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
-    """Returns the newest era of that model revision, if one has begun. The present monitor may compare other figures than it holds."""
+    """Returns the newest era of that revision. The present monitor may compare other figures."""
     late = select(func.coalesce(func.sum(EvidenceLateLabelRow.labels), 0)).where(EvidenceLateLabelRow.era_no == EvidenceEraRow.no)
     of_revision = select(*_ERA, cast(late.scalar_subquery(), Integer).label("late_labels")).where(
         EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.model_revision == model_revision
@@ -156,7 +153,7 @@ def eras_with_alerts_due(session: Session) -> list[int]:
 
 
 def take_alerts_due(session: Session, deployment_no: int) -> None:
-    """Notes that the alerts of the deployment's evidence are decided, if the transaction succeeds."""
+    """Notes that the alerts of the evidence are decided."""
     due = (EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.alerts_due)
     session.execute(update(EvidenceEraRow).where(*due).values(alerts_due=False).execution_options(synchronize_session=False))
 

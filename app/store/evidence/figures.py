@@ -29,9 +29,9 @@ class FigureKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFigure:
-    """One figure whose state is after the hours before `until`, at first its first hour. A stale state is to be computed again.
+    """A figure, counted from its first hour to `until`. A stale one is to be computed again.
 
-    `definition` is what it compares; None if it was stored before definitions were. Hours before `starts_at` do not count.
+    `definition` is what it compares; None if stored before definitions were. Hours before `starts_at` do not count.
     """
 
     no: int
@@ -46,14 +46,14 @@ class KnownFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFigure(KnownFigure):
-    """One figure and its `state`, empty before the first hour."""
+    """A figure and its `state`, empty before the first hour."""
 
     state: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachedState:
-    """The state of the figure of that number after the hours before `until`."""
+    """The state of a figure after the hours before `until`."""
 
     no: int
     state: bytes
@@ -63,7 +63,7 @@ class ReachedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedFigure:
-    """A figure that was followed until the hour `ended_at`, against as many limits."""
+    """A figure that was followed until `ended_at`, against as many limits."""
 
     data: DataSet
     first_hour: datetime
@@ -78,7 +78,7 @@ _KNOWN = tuple(
 
 
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
-    """Returns the era's present figures without their states, which take kilobytes each, in the order in which they were first seen."""
+    """Returns the era's present figures without their states, which take kilobytes each, in order."""
     present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.execute(select(*_KNOWN).where(*present).order_by(EvidenceFigureRow.no))
     return [
@@ -97,13 +97,13 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
 
 
 def states_of(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
-    """Returns the states of the figures of these numbers."""
+    """Returns the states of these figures."""
     rows = session.execute(select(EvidenceFigureRow.no, EvidenceFigureRow.state).where(EvidenceFigureRow.no.in_(nos)))
     return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
 
 
 def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
-    """Returns the figures of the era that earlier versions of the monitor had and that had counted hours."""
+    """Returns the era's figures of earlier monitors that had counted hours."""
     row = EvidenceFigureRow
     columns = (row.data, row.first_hour, row.ended_at, func.jsonb_array_length(row.summary).label("limits"))
     rows = session.execute(select(*columns).where(row.era_no == era_no, row.ended_at.is_not(None))).mappings()
@@ -116,18 +116,14 @@ def find_ended(session: Session, ids: Collection[str]) -> set[str]:
 
 
 def figures_of(session: Session, era_no: int) -> list[StoredFigure]:
-    """Returns the era's present figures in the order in which they were first seen."""
+    """Returns the era's present figures in order."""
     present = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.scalars(present.order_by(EvidenceFigureRow.no).execution_options(populate_existing=True))
     return [_stored(row) for row in rows]
 
 
 def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[int, StoredFigure]:
-    """Returns the number of the era, and the figure of that id.
-
-    Raises:
-        NotFound: the deployment has none.
-    """
+    """Returns the era and the figure, or raises NotFound."""
     statement = select(EvidenceFigureRow).join(EvidenceEraRow, EvidenceEraRow.no == EvidenceFigureRow.era_no)
     row = session.scalars(statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)).one_or_none()
     if row is None:
@@ -145,7 +141,7 @@ class NewFigure:
 
 
 def add_figures(session: Session, era_no: int, figures: Sequence[NewFigure], *, starts_at: datetime | None) -> None:
-    """Stores figures without a state, of which hours before `starts_at` do not count."""
+    """Stores figures without a state; hours before `starts_at` do not count."""
     rows: list[dict[str, Any]] = [
         {
             "id": str(uuid.uuid4()),
@@ -169,12 +165,12 @@ def add_figures(session: Session, era_no: int, figures: Sequence[NewFigure], *, 
 
 
 def move_first_hour(session: Session, figure: KnownFigure, hour: datetime) -> None:
-    """Notes another first hour of the figure, which makes it stale."""
+    """Notes another first hour, which makes the figure stale."""
     _change(session, [figure.no], first_hour=hour, is_stale=True)
 
 
 def remove_figure(session: Session, figure: KnownFigure) -> None:
-    """Deletes a figure that has no records any more."""
+    """Deletes a figure without records."""
     session.execute(delete(EvidenceFigureRow).where(EvidenceFigureRow.no == figure.no).execution_options(synchronize_session=False))
 
 
@@ -190,15 +186,14 @@ def end_figures(session: Session, figures: Sequence[KnownFigure], at: datetime) 
 
 
 def mark_stale(session: Session, nos: Collection[int]) -> None:
-    """Notes that these figures are to be computed again from their first hour."""
+    """Notes that these figures are to be computed from their first hour."""
     if nos:
         _change(session, nos, is_stale=True)
 
 
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
-    """Stores the states of figures, which are then not stale any more."""
-    # One statement for all, and one value for all states: a row at a time takes Postgres three times as long, and of an array the driver
-    # would write every byte as two characters.
+    """Stores states of figures, which are then not stale."""
+    # One value for all states: rows take Postgres three times as long, and of an array the driver writes two characters a byte.
     if reached:
         sizes = [len(one.state) for one in reached]
         session.execute(
@@ -224,7 +219,7 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
 
 
 def replace_state(session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]) -> None:
-    """Stores another state after the same hours, and its summary. A stale figure stays stale."""
+    """Stores another state and summary after the same hours. A stale figure stays stale."""
     _change(session, [figure.no], state=state, summary=encode_summary(summary))
 
 

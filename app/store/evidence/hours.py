@@ -13,7 +13,7 @@ from ...domain.checks import DataSet, Span
 from ..tables import EvidenceEraRow, EvidenceHourRow
 
 Cells = list[list[Any]]
-"""One list for each group: its label, its role, and numbers."""
+"""A list for each group: label, role, numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class CountedPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedHour:
-    """Counts of one hour. `check_no` is the check whose table they are from, of balanced data."""
+    """Counts of one hour. `check_no`: of balanced data, the check of the table."""
 
     place: CountedPlace
     hour: datetime
@@ -37,9 +37,9 @@ class CountedHour:
 def replace_hours(
     session: Session, era_no: int, data: DataSet, span: Span, counted: Sequence[CountedHour], starts: Mapping[str, datetime]
 ) -> bool:
-    """Stores the counts of the span's hours on that data set, in the place of those that were stored; returns whether they differ.
+    """Replaces the counts of the span's hours on that data set; returns whether they differ.
 
-    `starts` has the first hour that counts of each comparison; what was counted of earlier hours, and of other comparisons, stays.
+    `starts` has each comparison's first hour that counts; counts of earlier hours and other comparisons stay.
     """
     of_span = (
         EvidenceHourRow.era_no == era_no,
@@ -50,7 +50,7 @@ def replace_hours(
     )
     rows = session.execute(select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(*of_span))
     stored = {(attribute, hour): cells for attribute, hour, cells in rows if hour >= starts[attribute]}
-    # The same import sent twice notes its hours twice, and nothing has changed.
+    # The same import sent twice notes its hours twice.
     if stored == {(one.place.attribute, one.hour): one.cells for one in counted}:
         return False
     if stored:
@@ -67,7 +67,7 @@ def replace_hours(
             {
                 "era": era_no,
                 "data": data.value,
-                # One document: in an array of texts, the driver would escape every quotation mark by itself.
+                # In an array of texts, the driver would escape every quotation mark.
                 "counted": msgspec.json.encode(
                     [{"attribute": one.place.attribute, "hour": one.hour, "cells": one.cells, "check_no": one.check_no} for one in counted]
                 ).decode(),
@@ -77,17 +77,17 @@ def replace_hours(
 
 
 def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:
-    """Returns the counts of the span's hours that have records."""
+    """Returns the counts of the span's hours with records."""
     return hours_of_places(session, era_no, [place], span)[place]
 
 
 def hours_of_places(
     session: Session, era_no: int, places: Collection[CountedPlace], span: Span
 ) -> Mapping[CountedPlace, Mapping[datetime, Cells]]:
-    """Returns for each place the counts of the span's hours that have records."""
+    """Returns the counts of the span's hours with records, by place."""
     rows = session.execute(
         text(
-            # One row a place: decoding one array of all hours takes a fifth of decoding a value for each hour.
+            # Decoding one array a place takes a fifth of decoding each hour.
             """SELECT data, attribute, array_agg(hour), '[' || string_agg(cells::text, ',') || ']' FROM evidence_hours
                WHERE era_no = :era AND (data, attribute) IN (SELECT * FROM unnest(CAST(:data AS text[]), CAST(:attributes AS text[])))
                  AND hour >= :start AND hour < :end
@@ -108,7 +108,7 @@ def hours_of_places(
 
 
 def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | None:
-    """Returns the newest hour that has counts."""
+    """Returns the newest hour with counts."""
     found: datetime | None = session.scalar(
         select(func.max(EvidenceHourRow.hour)).where(
             EvidenceHourRow.era_no == era_no, EvidenceHourRow.data == place.data.value, EvidenceHourRow.attribute == place.attribute
@@ -118,15 +118,15 @@ def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | 
 
 
 def last_counted(session: Session, deployment_no: int) -> datetime | None:
-    """Returns the end of the newest hour in which any era of the deployment has counted records or labels; None if there is none."""
-    # Labels are counted further than records where no payload file has come for a while.
+    """Returns the end of the newest hour in which any era has counted records or labels."""
+    # Labels are counted further where no payload file has come for a while.
     latest = func.max(func.greatest(EvidenceEraRow.counted_until, EvidenceEraRow.labels_until))
     found: datetime | None = session.scalar(select(latest).where(EvidenceEraRow.deployment_no == deployment_no))
     return found
 
 
 def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:
-    """Returns the hours that have counts in any era of the deployment and overlap one of the spans, whose ends are included."""
+    """Returns the hours with counts in any era that overlap a span, ends included."""
     rows = session.scalars(
         text(
             """SELECT DISTINCT h.hour FROM evidence_hours h JOIN evidence_eras e ON e.no = h.era_no
@@ -140,7 +140,7 @@ def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -
 
 
 def first_hour_of(session: Session, era_no: int, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
-    """Returns the first hour with records of the monitored group, of those from `since` on."""
+    """Returns the first hour since `since` with records of the group."""
     found: datetime | None = session.scalar(
         text(
             """SELECT min(hour) FROM evidence_hours h WHERE era_no = :era AND data = :data AND attribute = :attribute

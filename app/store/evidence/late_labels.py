@@ -1,4 +1,4 @@
-"""Labels that arrived later than their horizon, by the hour of their record: they do not count, and their number is shown."""
+"""Labels that arrived later than their horizon, by the hour of their record: they do not count."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ _ARRIVED = f"""
     WHERE f.deployment_no = :no AND f.usable_at >= :start AND f.usable_at < :end AND {_IS_LATE} GROUP BY 1
 """  # noqa: S608 - nothing of it comes from outside
 
-# As in `records._LABELS`, the label is looked up by the whole key for each record.
+# The label is looked up by the whole key for each record.
 _LOGGED = f"""
     SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
     FROM payload_records p
@@ -31,17 +31,17 @@ _LOGGED = f"""
 """  # noqa: S608 - as above
 
 LateLabels = Mapping[datetime, int]
-"""Number of late labels of the records of each hour."""
+"""Late labels by hour of the record."""
 
 
 def late_labels_that_arrived(session: Session, deployment_no: int, era: Era, arrived: Span, horizon: timedelta) -> LateLabels:
-    """Returns the labels of the era's records that arrived in that time, but later than `horizon` after their record."""
+    """Returns labels of the era's records that arrived in that time, later than `horizon`."""
     values = {"no": deployment_no, "start": arrived.start, "end": arrived.end}
     return _count(session, _ARRIVED, values, era, horizon)
 
 
 def late_labels_of_hours(session: Session, deployment_no: int, era: Era, hours: Span, horizon: timedelta) -> LateLabels:
-    """Returns the labels of the era's records of these hours that arrived later than `horizon`, of all that are counted by now."""
+    """Returns labels of these hours' records that arrived later than `horizon`, counted by now."""
     values = {"no": deployment_no, "start": hours.start, "end": hours.end, "before": era.counted_until}
     return _count(session, _LOGGED, values, era, horizon)
 
@@ -57,7 +57,7 @@ def add_late_labels(session: Session, era_no: int, found: LateLabels) -> None:
 
 
 def replace_late_labels(session: Session, era_no: int, hours: Span, found: LateLabels) -> None:
-    """Stores the late labels of the records of these hours, in the place of those that were stored."""
+    """Replaces the late labels of these hours."""
     of_hours = (EvidenceLateLabelRow.era_no == era_no, EvidenceLateLabelRow.hour >= hours.start, EvidenceLateLabelRow.hour < hours.end)
     session.execute(delete(EvidenceLateLabelRow).where(*of_hours).execution_options(synchronize_session=False))
     add_late_labels(session, era_no, found)

@@ -1,4 +1,4 @@
-"""Reads the records and labels of whole hours: every one of them, however many."""
+"""Reads all records and labels of whole hours."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ _RECORDS = """
     WHERE p.deployment_no = $1 AND p.schema_version = $2 AND p.logged_at >= $3 AND p.logged_at < $4 AND p.model_revision = $5
 """
 
-# Labels by the record's id, looked up by the whole key for each record: the time of a label may be months after that of its record.
+# By the whole key for each record: a label may come months after it.
 _LABELS = """
     FROM payload_records p
     CROSS JOIN LATERAL (SELECT * FROM feedback_records f WHERE f.deployment_no = p.deployment_no AND f.feedback_id = p.record_id
@@ -35,7 +35,7 @@ def records_between(reader: ArrowReader, query: WindowQuery, span: Span, model_r
 
 
 def labels_between(reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str, horizon: timedelta) -> pa.Table:
-    """Returns the records logged in the span whose label was there within `horizon`, with one more column: label (JSON text)."""
+    """Returns the records whose label was there within `horizon`, with one more column: label (JSON text)."""
     statement = (
         f"SELECT {_COLUMNS}, f.label::text AS label {query.values('p.features', 'p.meta')} {_LABELS} ORDER BY p.logged_at, p.record_no"
     )

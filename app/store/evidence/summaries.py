@@ -1,4 +1,4 @@
-"""Summaries of evidence: the state of each figure at each of its limits, without the numbers that the next hour is added to."""
+"""Summaries of evidence: the state of each figure at each limit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from ...domain.checks import DataSet
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
-    """One time of unfairness: its most likely first hour, when there was enough evidence, and how it ended, if it has.
+    """A time of unfairness: its most likely first hour, when there was enough evidence, and its end.
 
-    `resolved_at` and `fair_since` are set where enough evidence has ended it, `closed_at` where a person has.
+    `resolved_at` and `fair_since` are set where evidence has ended it, `closed_at` where a person has.
     """
 
     since: datetime
@@ -26,7 +26,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Evidence at one limit: the state, since when, and all alarms, oldest first. `since` is None while undecided."""
+    """Evidence at one limit, and all alarms, oldest first. `since` is None while undecided."""
 
     direction: str
     state: str
@@ -36,7 +36,7 @@ class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureSummary:
-    """Summary of one figure after the hours before `until`; a stale one is about to be computed again."""
+    """Summary after the hours before `until`; a stale one is about to be computed again."""
 
     id: str
     data: DataSet
@@ -50,9 +50,9 @@ class FigureSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceCounts:
-    """Number of a deployment's comparisons in each state, of those with records, in its present era.
+    """Number of comparisons with records in each state, in the present era.
 
-    `unfair_since` is the earliest most likely start of those that are unfair. Hours before `counted_until` are counted; None: none is.
+    `unfair_since` is the earliest most likely start. Hours before `counted_until` are counted.
     """
 
     unfair: int
@@ -90,7 +90,7 @@ _COUNTS = f"""
 
 
 def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[int, EvidenceCounts]:
-    """Returns the counts of these deployments, by number; those whose evidence has not begun have none. One statement."""
+    """Returns the counts by deployment, without those whose evidence has not begun."""
     rows = session.execute(text(_COUNTS), {"nos": list(deployment_nos)}).mappings()
     return {row["deployment_no"]: EvidenceCounts(**{name: row[name] for name in EvidenceCounts.__dataclass_fields__}) for row in rows}
 
@@ -110,7 +110,7 @@ _SUMMARIES = f"""
 def summaries_of(
     session: Session, deployment_no: int, metric: str, *, data: DataSet | None, attribute: str | None, group: str | None
 ) -> list[FigureSummary]:
-    """Returns the summaries of one metric in the present era, in the order in which its figures were first seen; None allows all."""
+    """Returns the summaries of one metric in the present era, in order; None allows all."""
     wanted = {"no": deployment_no, "metric": metric, "data": None if data is None else data.value, "attribute": attribute, "group": group}
     return [
         FigureSummary(

@@ -1,4 +1,4 @@
-"""Stored versions of bias detectors. The bytes of a model are only carried here; `app/mitigation/detector.py` reads them."""
+"""Versions of bias detectors, their models as bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ..tables import BiasDetectorRow, CheckRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDetector:
-    """The result of a training for one attribute: `threshold`, `quality` and `model`, or the `reason` why there are none."""
+    """Result of a training for one attribute, or the `reason` why there is none."""
 
     attribute: str
     counts: DetectorCounts
@@ -30,10 +30,10 @@ class NewDetector:
 def store_detectors(
     session: Session, deployment_no: int, detectors: Sequence[NewDetector], *, check_no: int, basis: str, trained_at: datetime
 ) -> None:
-    """Stores one training as the deployment's next version; nothing if nothing was trained or refused."""
+    """Stores one training as the next version, unless it is empty."""
     if not detectors:
         return
-    # No two get the same number: one check of a deployment runs at a time.
+    # No two are equal: one check of a deployment runs at a time.
     newest = session.scalar(select(func.max(BiasDetectorRow.version)).where(BiasDetectorRow.deployment_no == deployment_no))
     rows = [
         {
@@ -58,14 +58,14 @@ def store_detectors(
 
 
 def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[str, DetectorVersion]:
-    """Returns the newest version of each attribute for that basis, trained or refused, by attribute."""
+    """Returns the newest versions for that basis, trained or refused, by attribute."""
     statement = _versions(deployment_no).where(BiasDetectorRow.basis == basis).ext(distinct_on(BiasDetectorRow.attribute))
     rows = session.execute(statement.order_by(BiasDetectorRow.attribute, BiasDetectorRow.version.desc()))
     return {found.attribute: found for found in map(_version, rows)}
 
 
 def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
-    """Returns the newest version of each attribute that has a model for that basis, by attribute."""
+    """Returns the newest versions with a model for that basis, by attribute."""
     statement = (
         select(BiasDetectorRow.attribute, BiasDetectorRow.version)
         .where(BiasDetectorRow.deployment_no == deployment_no, BiasDetectorRow.basis == basis, BiasDetectorRow.model.is_not(None))
@@ -76,7 +76,7 @@ def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[st
 
 
 def model_of(session: Session, deployment_no: int, *, attribute: str, version: int) -> bytes | None:
-    """Returns the stored model of one version."""
+    """Returns the stored model."""
     return session.scalar(
         select(BiasDetectorRow.model).where(
             BiasDetectorRow.deployment_no == deployment_no, BiasDetectorRow.attribute == attribute, BiasDetectorRow.version == version
@@ -85,7 +85,7 @@ def model_of(session: Session, deployment_no: int, *, attribute: str, version: i
 
 
 def detector_page(session: Session, deployment_no: int, *, limit: int, before_version: int | None = None) -> list[list[DetectorVersion]]:
-    """Returns at most `limit` trainings, newest first, from before that version; each with its attributes in order, all together first."""
+    """Returns at most `limit` trainings before that version, newest first; each by attributes, all together first."""
     versions = select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
     if before_version is not None:
         versions = versions.where(BiasDetectorRow.version < before_version)
@@ -99,7 +99,7 @@ def detector_page(session: Session, deployment_no: int, *, limit: int, before_ve
 
 
 def _versions(deployment_no: int) -> Select[Any]:
-    """Selects the versions with the public id of their check, without their models, which are large."""
+    """Without the models, which are large."""
     row = BiasDetectorRow
     return (
         select(row.version, row.attribute, row.basis, row.trained_at, row.training, row.quality, row.reason, CheckRow.id.label("check_id"))

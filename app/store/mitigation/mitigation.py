@@ -1,4 +1,4 @@
-"""Stored mitigation: the settings of a deployment, and every version of what was fitted for it."""
+"""Settings of mitigation, and all that was fitted."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,11 +13,11 @@ from ...errors import NotFound
 from ..tables import DeploymentRow, MitigationProfileRow, MitigationSettingsRow
 
 _LOCK = 0x6D697467
-"""The first key of the advisory locks under which profiles are fitted, one at a time for each deployment."""
+"""First key of the advisory locks on fitting, one for each deployment."""
 
 
 def settings_of(session: Session, deployment_no: int) -> MitigationSettings:
-    """Returns the deployment's settings; the defaults if none were set."""
+    """Returns the settings, or the defaults."""
     row = session.get(MitigationSettingsRow, deployment_no)
     if row is None:
         return MitigationSettings()
@@ -32,7 +32,7 @@ def settings_of(session: Session, deployment_no: int) -> MitigationSettings:
 
 
 def put_settings(session: Session, deployment_no: int, settings: MitigationSettings) -> MitigationSettings:
-    """Stores the settings and returns them with their version, which grows only if the content differs."""
+    """Stores the settings; their version grows only if the content differs."""
     content = {
         "mode": settings.mode.value,
         "attributes": None if settings.attributes is None else list(settings.attributes),
@@ -48,7 +48,7 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
             set_={"version": MitigationSettingsRow.version + 1, "settings": content, "updated_at": func.now()},
         )
     )
-    # The statement went past the objects that the session holds.
+    # The statement went past the session's objects.
     session.expire_all()
     return settings_of(session, deployment_no)
 
@@ -62,11 +62,7 @@ def newest_profile(session: Session, deployment_no: int) -> Profile | None:
 
 
 def profile_of(session: Session, deployment_no: int, version: int) -> Profile:
-    """Returns the profile of that version.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the profile, or raises NotFound."""
     row = session.get(MitigationProfileRow, (deployment_no, version))
     if row is None:
         raise NotFound("mitigation profile", version)
@@ -74,7 +70,7 @@ def profile_of(session: Session, deployment_no: int, version: int) -> Profile:
 
 
 def store_profile(session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]) -> Profile:
-    """Stores a fitted profile as the next version, unless the newest one of another process will do; returns the one that counts.
+    """Stores a profile as the next version, unless another process's newest will do; returns the one that counts.
 
     Raises:
         NotFound: the deployment was deleted meanwhile.
@@ -83,7 +79,7 @@ def store_profile(session: Session, deployment_no: int, fitted: Profile, *, unle
     if session.scalar(present) is None:
         raise NotFound("deployment", f"number {deployment_no}")
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
-    # Read only now: another process may have stored one while this one waited for the lock.
+    # After the lock: another process may have stored one.
     newest = newest_profile(session, deployment_no)
     if newest is not None and unless(newest):
         return newest

@@ -1,1 +1,1 @@
-"""Every deployment and the whole service at a glance."""
+"""Every deployment at a glance."""

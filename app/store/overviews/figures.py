@@ -1,4 +1,4 @@
-"""Figures that an overview shows: the one that each deployment is judged by, and its trend. Each function is one statement."""
+"""Figures of an overview: that by which a deployment is judged, and its trend. Each function is one statement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from .overview import LAST_HOUR, OF_SERIES
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """The reference of a comparison, and the numbers of records with an outcome on both sides, without their copies.
+    """The reference of a comparison, and both sides' records with an outcome, without copies.
 
-    `reference_favourable` is how often the reference got the favourable outcome. A member is None if the metric does not store it.
+    `reference_favourable` counts favourable outcomes. A member is None if the metric does not store it.
     """
 
     reference: str | None
@@ -28,7 +28,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankedKey(NamedTuple):
-    """The metric by which a deployment is judged, in its newest success. `at` is the end of that check's span."""
+    """The metric by which a deployment is judged. `at` is the end of the check's span."""
 
     deployment_no: int
     check_no: int
@@ -37,7 +37,7 @@ class RankedKey(NamedTuple):
 
 
 class RankedFigure(NamedTuple):
-    """One metric of one group, as the check of that number measured it: as much as a choice among many figures needs."""
+    """One metric of one group in that check, for a choice."""
 
     no: int
     check_no: int
@@ -49,7 +49,7 @@ class RankedFigure(NamedTuple):
 
 
 class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of one group with its sides. `no` is the store's number of the measurement."""
+    """One metric of one group with its sides. `no` is the measurement's number."""
 
     no: int
     data: DataSet
@@ -68,7 +68,7 @@ class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedDetails:
-    """Details of a deployment that is listed: its records logged in this minute and the 60 before it, and those of its figure."""
+    """Records of this minute and the 60 before it, and those of the figure."""
 
     records: int
     figure: Details | None
@@ -86,7 +86,7 @@ class GroupKey:
 
 
 class TrendPoint(NamedTuple):
-    """One point of a trend with the limits that applied to it; `value` None is a hole in it."""
+    """A point with its limits; `value` None is a hole."""
 
     at: datetime
     value: float | None
@@ -95,7 +95,7 @@ class TrendPoint(NamedTuple):
     upper_limit: float | None
 
 
-# The index of series leads to the metric's rows; by check_no alone every other metric would be read, too.
+# The index of series: by check_no every other metric would be read, too.
 _RANKED = """
     SELECT m.no, m.check_no, m.data, m.value, m.verdict, m.lower_limit, m.upper_limit
     FROM unnest(%(deployment_nos)s::int[], %(check_nos)s::bigint[], %(ats)s::timestamptz[], %(metrics)s::text[])
@@ -145,13 +145,13 @@ _TRENDS = f"""
 
 
 def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFigure]:
-    """Returns for each check the given metric of every group on every data set, in the order measured."""
+    """Returns each check's metric of every group and data set, in order."""
     wanted = {f"{name}s": array_text(getattr(key, name) for key in keys) for name in RankedKey._fields}
     return [RankedFigure._make(row) for row in read_rows(session, _RANKED, wanted)]
 
 
 def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
-    """Returns the figures of those numbers, in no order."""
+    """Returns these figures, in no order."""
     return [
         GroupFigure(
             no=row.no,
@@ -178,7 +178,7 @@ def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
 
 
 def listed_details(session: Session, figures: Mapping[int, int | None], *, now: datetime) -> dict[int, ListedDetails]:
-    """Returns the details of deployments by number. `figures` has the number of the figure that each is judged by, None for no figure."""
+    """Returns the details by deployment; `figures` has the number of each one's figure."""
     values = {"deployment_nos": array_text(figures), "figure_nos": array_text(figures.values()), "now": now, "since": now - LAST_HOUR}
     return {
         no: ListedDetails(records=records, figure=None if details is None else Details.from_json(omit_columns(details)))
@@ -187,9 +187,9 @@ def listed_details(session: Session, figures: Mapping[int, int | None], *, now: 
 
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
-    """Returns the newest points of each series, at most so many, oldest first; of several checks that end at one moment the newest.
+    """Returns the newest `points` of each series, oldest first, one for each end.
 
-    Points of an earlier definition than that of the newest point are left out: a line through both would compare two figures.
+    Points of another definition than the newest one's are left out.
     """
     wanted = {
         "deployment_nos": [key.deployment_no for key in keys],
@@ -200,7 +200,7 @@ def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[l
         "points": points,
     }
     rows = read_rows(session, _TRENDS, wanted)
-    # Oldest first, so the last of each place stays.
+    # The last of each place stays.
     newest = {place: definition for place, definition, *_ in rows}
     found: list[list[TrendPoint]] = [[] for _ in keys]
     for place, definition, *point in rows:

@@ -1,7 +1,4 @@
-"""The overview of all deployments at once, in a fixed number of statements, however many deployments there are.
-
-Its classes are structs, as each page makes several of each deployment: frozen dataclasses take more than twice as long to make.
-"""
+"""The overview of all deployments, in a fixed number of statements. Its classes are structs: dataclasses take twice as long to make."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,9 +17,9 @@ LAST_HOUR = timedelta(hours=1)
 
 
 class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest ended check of a deployment, cancelled ones aside. `at` is the end of its span.
+    """The newest ended check, cancelled ones aside. `at` is the end of its span.
 
-    `next_attempt_at` is set only if it failed and will be tried again.
+    `next_attempt_at` is set if it failed and will be tried again.
     """
 
     id: str
@@ -36,10 +33,9 @@ class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Success(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest check that has measurements.
+    """The newest check with measurements.
 
-    If they were carried forward, `measured_at` is the end of the span of the check that measured them, and `counts` are of its records.
-    Else `measured_at` equals `at`.
+    If carried forward, `measured_at` is the end of the measuring check's span, and `counts` are of its records; else it equals `at`.
     """
 
     no: int
@@ -53,10 +49,9 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unacknowledged:
-    """Open alerts of a deployment that are not acknowledged: how many, and when the oldest of them, `alert_id`, was opened.
+    """Open alerts that are not acknowledged: how many, and when the oldest, `alert_id`, was opened.
 
-    `unassigned` of them are assigned to nobody. Lists show them on `lines` lines: the figures of a group as logged and counterfactual,
-    found by one rule, are one line.
+    `unassigned` are assigned to nobody. `lines`: a group's figures, logged and counterfactual, of one rule are one line.
     """
 
     alerts: int
@@ -67,10 +62,9 @@ class Unacknowledged:
 
 
 class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one deployment. `monitor_version` None: it has no monitor. `picked` are the metrics of its monitor, None = the usual.
+    """The state of one deployment. `picked` are its monitor's metrics, None = the usual.
 
-    `newest_record_at` is None if no record was ever logged. `under_way` is the state of the check that runs or, if none runs, is
-    queued; None if there is neither.
+    `under_way` is the state of the running or else queued check.
     """
 
     no: int
@@ -89,12 +83,12 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     names: DisplayNames = msgspec.field(default_factory=DisplayNames)
 
 
-# Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
+# Checks of longer ranges are no part of the hourly series; one hour fills in history.
 OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')"
 
 
 def _counts_of(side: str, window: str) -> str:
-    """Returns SQL for the counts of a window as columns: numbers take less time to read than JSON."""
+    """Numbers take less time to read than JSON."""
     return f"""(({window}->>'records')::int + coalesce(({window}->>'additional_records')::int, 0)) AS {side}_records,
            ({window}->>'unclassified_records')::int AS {side}_unclassified, ({window}->>'min_records')::int AS {side}_needed"""
 

@@ -18,12 +18,11 @@ from ..tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, Recor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """Counts of the moment. `queue_age_seconds` is how long the check that waits longest has been claimable; 0 if none is.
+    """Counts of the moment. `queue_age_seconds`: how long the longest waiting check has been claimable, else 0.
 
-    `notification_age_seconds` is the age of the oldest notification that is not yet delivered; 0 if all are.
-    `newest_record_age_seconds` is infinite if no record was logged in the last two hours. `check_delay_seconds` is the time since the end
-    of the oldest hour whose scheduled check has not ended; 0 if all have. `months_ahead` counts the months after this one that records can
-    be stored in.
+    `notification_age_seconds`: age of the oldest one not delivered, else 0. `newest_record_age_seconds`: infinite without a record in the
+    last two hours. `check_delay_seconds`: time since the end of the oldest unchecked scheduled hour, else 0. `months_ahead`: months after
+    this one with a partition.
     """
 
     deployments: int
@@ -40,7 +39,7 @@ class Vitals:
 
 
 def vitals(session: Session, now: datetime) -> Vitals:
-    """Returns the numbers, read from the database."""
+    """Returns the numbers."""
     counted = session.execute(select(CheckRow.state, func.count()).group_by(CheckRow.state))
     oldest = session.scalar(select(func.min(CheckRow.claimable_at)))
     unsent = select(func.count(), func.min(NotificationRow.created_at)).where(NotificationRow.claimable_at.is_not(None))
@@ -65,9 +64,9 @@ def vitals(session: Session, now: datetime) -> Vitals:
 
 
 def is_migrated(session: Session) -> bool:
-    """Returns whether this version of the program can work with the database's schema: it is its own, or one of a later version.
+    """Returns whether this version can work with the schema: its own, or a later one.
 
-    Later versions only add to the schema until no process of this one is left, so that it answers while they are rolled out.
+    Later versions only add to it until no process of this one is left.
     """
     revision = revision_of(session.connection())
     return revision == newest_revision() or (revision is not None and is_newer(revision))

@@ -1,4 +1,4 @@
-"""The log of changes and log-ins: written in the transaction of the change, so that neither is there without the other."""
+"""Log of changes and log-ins, written in the transaction of the change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def record_activity(
     subject: str | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Notes that `actor` did `action` (such as `monitor.changed`) to `subject`, of `deployment` if it belongs to one."""
+    """Notes that `actor` did `action` (such as `monitor.changed`) to `subject`."""
     facts = dict(details or {})
     deployment_id = None if deployment is None else deployment.id
     values = {
@@ -61,7 +61,7 @@ def record_activity(
         "details": facts,
     }
     session.execute(insert(ActivityRow).values(values))
-    # The audit names what changed; the values, which may be about people, stay here. Those of log-ins are a method and counts.
+    # Values, which may be about people, stay out of the audit; of log-ins it has a method and counts.
     of_log_in = {name: fact for name, fact in facts.items() if name != "address"} if action.startswith("session.") else {}
     insert_event(
         session,
@@ -75,7 +75,7 @@ def record_activity(
 
 
 def page(session: Session, wanted: ActivityFilter, *, limit: int, before_no: int | None = None) -> list[Activity]:
-    """Returns at most `limit` changes, newest first, from before the one of number `before_no`."""
+    """Returns at most `limit` changes before `before_no`, newest first."""
     statement = select(ActivityRow).order_by(ActivityRow.no.desc()).limit(limit)
     columns = {
         ActivityRow.deployment_no: wanted.deployment_no,

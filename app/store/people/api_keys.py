@@ -1,4 +1,4 @@
-"""Stored API keys: only what identifies one, never the key itself."""
+"""API keys: only what identifies one, never the key itself."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ from ..tables import ApiKeyRow, DeploymentRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """One stored key. `role` is the plain word; `deployment_id` names the only deployment of a bound key."""
+    """One stored key. `deployment_id` names the only deployment of a bound key."""
 
     no: int
     id: str
@@ -31,7 +31,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewApiKey:
-    """A key to store. `replaces` is the id of the key that it was made for by a rotation."""
+    """A key to store. `replaces` is the key that a rotation made it for."""
 
     id: str
     name: str
@@ -54,32 +54,24 @@ class ApiKeys:
         return self.get(key.id)
 
     def get(self, key_id: str) -> ApiKey:
-        """Returns the key of that public id, revoked or not.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Returns the key, revoked or not, or raises NotFound."""
         key = self.find(key_id)
         if key is None:
             raise NotFound("API key", key_id)
         return key
 
     def find(self, key_id: str) -> ApiKey | None:
-        """Returns the key of that public id, revoked or not, if there is one."""
+        """Returns the key, revoked or not."""
         row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id).execution_options(populate_existing=True)).one_or_none()
         return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
 
     def lock(self, key_id: str) -> ApiKey:
-        """Returns the key of that public id, which no other transaction can rotate or revoke until the end of this one.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Returns the key, locked against rotation and revocation. Raises NotFound."""
         self._session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
         return self.get(key_id)
 
     def successor(self, key_id: str) -> ApiKey | None:
-        """Returns the key that a rotation made for that one and that is not revoked, if there is one."""
+        """Returns the key, not revoked, that a rotation made for that one."""
         row = self._session.execute(_SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)).one_or_none()
         return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
 
@@ -89,7 +81,7 @@ class ApiKeys:
 
     def note_use(self, key: ApiKey, *, now: datetime, at_most_every: timedelta) -> None:
         """Stores that the key is used, unless that was stored lately."""
-        # Asked again by the statement: other processes have seen the same old moment.
+        # Other processes have seen the same old moment.
         is_old = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= now - at_most_every)
         self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_old).values(last_used_at=now))
 
@@ -99,17 +91,13 @@ class ApiKeys:
         return [_key(row.ApiKeyRow, row.deployment_id) for row in rows]
 
     def names(self, key_ids: Iterable[str]) -> dict[str, str]:
-        """Returns the names of the keys of those public ids, revoked or not; ids that are not known are left out."""
+        """Returns the names of those keys that exist, revoked or not."""
         rows = self._session.execute(select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids))))
         return {row.id: row.name for row in rows}
 
     def revoke(self, key_id: str) -> bool:
-        """Revokes the key; returns whether it was not revoked before.
-
-        Raises:
-            NotFound: there is none.
-        """
-        # The statement alone could not distinguish an unknown key from one that is revoked.
+        """Revokes the key; returns whether it was not revoked before. Raises NotFound."""
+        # Distinguishes an unknown key from a revoked one.
         self.get(key_id)
         changed = update(ApiKeyRow).where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None)).values(revoked_at=func.now())
         return self._session.scalar(changed.returning(ApiKeyRow.no)) is not None

@@ -1,4 +1,4 @@
-"""Stored audit events. Writers only insert, so none waits for another; one sealer at a time appends them to the hash chain."""
+"""Audit events. Writers only insert, so none waits for another; one sealer appends them to the hash chain."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,10 +16,8 @@ from ...errors import Unavailable
 from ..tables import AuditEventRow
 
 SEALED_AT_ONCE = 10_000
-"""Max events that one transaction seals."""
 
 BATCH_ROWS = 1000
-"""Events that are read at a time."""
 
 _SEALER_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261145)")
 
@@ -37,10 +35,10 @@ class ChangeOrigin(Protocol):
 
     @property
     def route(self) -> str:
-        """The method and the template of the address."""
+        """Method and template of the address."""
 
     def count_event(self, action: str) -> None:
-        """Notes that an event of the request was inserted."""
+        """Notes that an event was inserted."""
 
 
 _origin: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
@@ -48,7 +46,7 @@ _origin: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Filter of audit events; an absent member lets all through. `since` and `until` bound the time, `until` is not included."""
+    """Filter of audit events; an absent member lets all through. `until` is not included."""
 
     actor: str | None = None
     action: str | None = None
@@ -59,7 +57,7 @@ class AuditFilter:
 
 @contextmanager
 def originating(origin: ChangeOrigin) -> Iterator[None]:
-    """Makes `origin` the source of the events that are inserted in this context, threads that the request starts included."""
+    """Makes `origin` the source of events that are inserted in this context, also by threads that the request starts."""
     token = _origin.set(origin)
     try:
         yield
@@ -68,7 +66,7 @@ def originating(origin: ChangeOrigin) -> Iterator[None]:
 
 
 def current_origin() -> ChangeOrigin | None:
-    """Returns the request that this context works for; None in commands and schedules."""
+    """Returns the context's request; None in commands and schedules."""
     return _origin.get()
 
 
@@ -83,7 +81,7 @@ def insert_event(
     details: Mapping[str, Any],
     address: str = "",
 ) -> None:
-    """Inserts one event in the transaction of `session`. `details` holds names, counts and ids only. `address` serves without an origin.
+    """Inserts one event in the transaction. `details` holds names, counts and ids only. `address` serves without an origin.
 
     Raises:
         Unavailable: the event cannot be stored, so the transaction must not be committed.
@@ -103,7 +101,7 @@ def insert_event(
     try:
         session.execute(insert(AuditEventRow).values(values))
     except OperationalError:
-        raise  # of the database as a whole, such as one that went away
+        raise  # such as a database that went away
     except DatabaseError as error:
         raise Unavailable(
             "The audit event of this request could not be stored, so nothing was changed and its answer is withheld. Try again in a moment."
@@ -113,7 +111,7 @@ def insert_event(
 
 
 def page(session: Session, wanted: AuditFilter, *, limit: int, before_no: int | None = None) -> list[AuditEvent]:
-    """Returns at most `limit` events, newest first, from before the one of number `before_no`."""
+    """Returns at most `limit` events before `before_no`, newest first."""
     statement = _select(wanted).order_by(AuditEventRow.no.desc()).limit(limit)
     if before_no is not None:
         statement = statement.where(AuditEventRow.no < before_no)
@@ -121,7 +119,7 @@ def page(session: Session, wanted: AuditFilter, *, limit: int, before_no: int | 
 
 
 def sealed_events(session: Session, wanted: AuditFilter | None = None, *, first: int = 1) -> Iterator[AuditEvent]:
-    """Yields the sealed events in the order of the chain from position `first` on, a batch at a time."""
+    """Yields the sealed events from position `first` on, a batch at a time."""
     after = first - 1
     while True:
         statement = _select(wanted or AuditFilter()).where(AuditEventRow.position > after).order_by(AuditEventRow.position)
@@ -131,19 +129,19 @@ def sealed_events(session: Session, wanted: AuditFilter | None = None, *, first:
             after = row.position or after
         if len(rows) < BATCH_ROWS:
             return
-        session.expunge_all()  # the session would keep every row of a long chain
+        session.expunge_all()  # the session would keep a long chain
 
 
 def unsealed_since(session: Session) -> tuple[int, datetime | None]:
-    """Returns the number of events that are not sealed yet, and the time of the oldest one."""
+    """Returns the number of unsealed events, and the time of the oldest."""
     row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
     return int(row[0]), row[1]
 
 
 def seal_events(session: Session) -> list[AuditEvent]:
-    """Appends events that are not sealed yet to the chain, oldest first, and returns them.
+    """Appends unsealed events to the chain, oldest first, and returns them; nothing while another transaction seals.
 
-    Does nothing while another transaction seals. An event that is committed late is sealed later: the order is that of sealing.
+    An event that is committed late is sealed later.
     """
     if not session.scalar(_SEALER_LOCK):
         return []
@@ -177,7 +175,7 @@ def _select(wanted: AuditFilter) -> Select[AuditEventRow]:
 
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
-    """Returns the row in the words of the product; `position` is that which it is about to have."""
+    """Returns the row as an event; `position` is that which it is about to have."""
     return AuditEvent(
         no=row.no,
         at=row.at,

@@ -1,4 +1,4 @@
-"""Stored limits of API keys and numbers of their use."""
+"""Limits of API keys, and their use."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ _COUNTS = ("requests", "records", "bytes", "refused")
 
 
 def limits_of(session: Session, key_id: str) -> KeyLimits:
-    """Returns the limits of a key; none of any kind where nothing was set."""
+    """Returns the limits of a key, or none."""
     return all_limits(session).get(key_id, KeyLimits())
 
 
@@ -34,14 +34,14 @@ def put_limits(session: Session, key_id: str, limits: KeyLimits) -> None:
 
 
 def use_of(session: Session) -> dict[str, KeyUse]:
-    """Returns what every key used, by its id."""
+    """Returns every key's use, by id."""
     names = (*_COUNTS, "first_at", "last_at")
     return {row.key_id: KeyUse(**{name: getattr(row, name) for name in names}) for row in session.scalars(select(KeyUseRow))}
 
 
 def add_use(session: Session, used: Mapping[str, KeyUse]) -> None:
     """Adds to the use of keys."""
-    # In the order of ids, so that two processes never wait for each other.
+    # By ids, so that two processes never wait for each other.
     rows = [{"key_id": key_id, **{name: getattr(used[key_id], name) for name in _COUNTS}} for key_id in sorted(used)]
     if rows:
         insertion = insert(KeyUseRow).values(rows)

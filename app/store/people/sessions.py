@@ -14,7 +14,7 @@ _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """The owner of a session: a user, or an API key."""
+    """A user, or an API key."""
 
     is_user: bool
     name: str
@@ -32,14 +32,14 @@ def start(
     key_no: int | None = None,
     id_token: bytes | None = None,
 ) -> None:
-    """Stores a new session, and deletes those that are over. `id_token` is that of an issuer, encrypted."""
+    """Stores a new session, and deletes ended ones. `id_token` is that of an issuer, encrypted."""
     session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
     values = {"token_hash": token_hash, "user_no": user_no, "key_no": key_no, "id_token": id_token, "expires_at": func.now() + lasts}
     session.execute(insert(SessionRow).values(values))
 
 
 def holder_of(session: Session, token_hash: bytes) -> Holder | None:
-    """Returns the user or key that logged in; None if the session is over, or its user or key no longer has access."""
+    """Returns the user or key; None if the session is over, or its holder no longer has access."""
     found = session.scalars(select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())).one_or_none()
     if found is None:
         return None
@@ -55,17 +55,17 @@ def holder_of(session: Session, token_hash: bytes) -> Holder | None:
 
 
 def end(session: Session, token_hash: bytes) -> None:
-    """Ends a session; one that is over already stays over."""
+    """Ends a session."""
     session.execute(delete(SessionRow).where(SessionRow.token_hash == token_hash))
 
 
 def id_token_of(session: Session, token_hash: bytes) -> bytes | None:
-    """Returns the issuer's token of a session, encrypted; None where the session is over or was not begun at an issuer."""
+    """Returns the issuer's token, encrypted; None where the session is over or was not begun at an issuer."""
     return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == token_hash))
 
 
 def end_others_of(session: Session, token_hash: bytes) -> int:
-    """Ends all other sessions of the user or key of that session; returns how many there were."""
+    """Ends all other sessions of that session's holder; returns how many."""
     own = select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
     is_same = or_(SessionRow.user_no == own.c.user_no, SessionRow.key_no == own.c.key_no)
     others = select(SessionRow.token_hash).where(is_same, SessionRow.token_hash != token_hash)
@@ -73,7 +73,7 @@ def end_others_of(session: Session, token_hash: bytes) -> int:
 
 
 def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:
-    """Stores that a log-in at an issuer has ended; returns False where it had before. Deletes those that are forgotten by now."""
+    """Stores that a log-in at an issuer has ended; False where it had before. Deletes forgotten ones."""
     session.execute(delete(UsedLogInRow).where(UsedLogInRow.expires_at < func.now()))
     values = {"state_hash": state_hash, "expires_at": func.now() + lasts}
     added = postgresql.insert(UsedLogInRow).values(values).on_conflict_do_nothing().returning(UsedLogInRow.state_hash)

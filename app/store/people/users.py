@@ -1,4 +1,4 @@
-"""Stored users: only what identifies one, never the password itself."""
+"""Users: only what identifies one, never the password itself."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,10 +13,7 @@ from ..tables import DeploymentRow, SessionRow, UserRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """One stored user. `role` is the plain word; `deployment_id` names the only deployment of a bound user.
-
-    `issuer` is there for those who log in at an issuer; they have no password.
-    """
+    """One stored user. Those of an `issuer` have no password; `deployment_id` binds the user to one."""
 
     no: int
     name: str
@@ -30,7 +27,7 @@ class User:
 
 
 def add(session: Session, name: str, *, password_hash: str, role: str, deployment_no: int | None) -> User:
-    """Stores a new user and returns it as stored.
+    """Stores a new user.
 
     Raises:
         Conflict: the name is taken.
@@ -43,11 +40,7 @@ def add(session: Session, name: str, *, password_hash: str, role: str, deploymen
 
 
 def get(session: Session, name: str) -> User:
-    """Returns the user of that name, disabled or not.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the user, disabled or not, or raises NotFound."""
     user = find(session, name)
     if user is None:
         raise NotFound("user", name)
@@ -55,7 +48,7 @@ def get(session: Session, name: str) -> User:
 
 
 def find(session: Session, name: str) -> User | None:
-    """Returns the user of that name, disabled or not, if there is one."""
+    """Returns the user, disabled or not."""
     row = session.execute(_SELECT.where(UserRow.name == name).execution_options(populate_existing=True)).one_or_none()
     return None if row is None else _user(row.UserRow, row.deployment_id)
 
@@ -67,7 +60,7 @@ def page(session: Session, *, after_no: int, limit: int) -> list[User]:
 
 
 def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
-    """Returns the user that the issuer knows by that subject, disabled or not, if there is one."""
+    """Returns the issuer's user, disabled or not."""
     row = session.execute(
         _SELECT.where(UserRow.issuer == issuer, UserRow.subject == subject).execution_options(populate_existing=True)
     ).one_or_none()
@@ -82,12 +75,12 @@ def add_of_issuer(session: Session, name: str, *, issuer: str, subject: str, rol
 
 
 def number_of_deployment(session: Session, deployment_id: str) -> int | None:
-    """Returns the number of the deployment with that id, to which users are bound; None if there is none."""
+    """Returns the number of the deployment."""
     return session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
 
 
 def set_grant(session: Session, user: User, *, role: str, deployment_no: int | None) -> None:
-    """Gives the user the role and deployment that the issuer's claims say."""
+    """Gives the user what the issuer's claims say."""
     session.execute(update(UserRow).where(UserRow.no == user.no).values(role=role, deployment_no=deployment_no))
 
 
@@ -103,8 +96,8 @@ def set_role(session: Session, user: User, role: str) -> None:
 
 
 def set_disabled(session: Session, user: User, *, disabled: bool) -> None:
-    """Disables the user, or enables the user again; a repetition changes nothing. Every log-in of a disabled user ends."""
-    # The time of the first one stays.
+    """Disables the user, whose log-ins end, or enables the user again."""
+    # The first time stays.
     moment = func.coalesce(UserRow.disabled_at, func.now()) if disabled else None
     session.execute(update(UserRow).where(UserRow.no == user.no).values(disabled_at=moment))
     if disabled:

@@ -1,4 +1,4 @@
-"""Numbers of arrived and of rejected records by hour: added up, read, and forgotten after some weeks."""
+"""Arrived and rejected records by hour: added up, read, and forgotten after some weeks."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,14 +13,14 @@ from ...domain.checks import Span
 from ..tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, RejectionCountRow
 
 MOST_WAITING: Final = 1000
-"""Max labels without their payload record that are counted; more are shown as "more than"."""
+"""Max labels without a record that are counted; more are shown as "more than"."""
 
 MOST_REASONS: Final = 10_000
-"""Max rows of rejections of one deployment that are read: those of the newest hours."""
+"""Max rows of rejections that are read: the newest hours."""
 
 _IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261130)")
 
-# A deployment that is being deleted is skipped, not waited for. Its rows go with it.
+# A deployment that is being deleted is skipped, not waited for.
 _LOCK = text("""
     SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM arrivals) ORDER BY no FOR KEY SHARE SKIP LOCKED
 """)
@@ -30,7 +30,7 @@ _FORGET = tuple(
     for table in ("arrivals", "rejection_counts")
 )
 
-# The present hour as well: rows that are committed later are added by a later call.
+# The present hour as well: later rows are added by a later call.
 _FOLD = text("""
     WITH several AS (
         SELECT deployment_no, hour, source, kind FROM arrivals
@@ -47,9 +47,9 @@ _FOLD = text("""
 
 
 def fold_arrivals(session: Session) -> None:
-    """Replaces the rows of each hour, source and kind by their sum, and deletes those of hours that are kept no longer.
+    """Replaces the rows of each hour, source and kind by their sum, and deletes old hours.
 
-    Sums do not change, so readers see the same numbers before and after. Does nothing while another process does it.
+    Readers see the same numbers before and after. Does nothing while another process does it.
     """
     if not session.scalar(_IS_ALONE):
         return
@@ -60,7 +60,7 @@ def fold_arrivals(session: Session) -> None:
 
 
 def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[Arrivals]:
-    """Returns the numbers of records that arrived in the hours that begin in the span, oldest first."""
+    """Returns arrived records of the hours that begin in the span, oldest first."""
     row = ArrivalRow
     statement = (
         select(row.hour, row.source, row.kind, func.sum(row.records).label("records"))
@@ -75,7 +75,7 @@ def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[A
 
 
 def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
-    """Returns the numbers of records that were not stored in the hours that begin in the span, newest hour first."""
+    """Returns rejected records of the hours that begin in the span, newest hour first."""
     row = RejectionCountRow
     statement = (
         select(row)
@@ -97,8 +97,8 @@ def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence
 
 
 def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCount]]) -> None:
-    """Adds numbers of rejected records, by the number of their deployment; those of deployments that are gone are dropped."""
-    # The lock keeps a deployment from being deleted between this statement and the next, which would refuse all of the rows.
+    """Adds rejected records by deployment, without deployments that are gone."""
+    # A deployment that is deleted now would make the next statement refuse all rows.
     there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
     found = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
     rows = [
@@ -114,7 +114,7 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
         for no in found
         for one in counts[no]
     ]
-    # Two processes lock the rows in the same order.
+    # Processes lock rows in the same order.
     rows.sort(key=lambda row: tuple(map(str, row.values())))
     if rows:
         insertion = insert(RejectionCountRow)
@@ -124,14 +124,14 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
 
 
 def waiting_labels(session: Session, deployment_no: int) -> int:
-    """Returns the number of labels whose payload record has not arrived; one more than `MOST_WAITING` means "more than"."""
+    """Returns the labels whose record has not arrived; one more than `MOST_WAITING` means "more than"."""
     row = FeedbackRecordRow
-    # A partial index holds these labels alone, so at most so many of its entries are read.
+    # A partial index holds these labels alone.
     some = select(row.feedback_no).where(row.deployment_no == deployment_no, row.usable_at.is_(None)).limit(MOST_WAITING + 1)
     return session.scalar(select(func.count()).select_from(some.subquery())) or 0
 
 
 def newest_arrival(session: Session, deployment_no: int, before: datetime) -> datetime | None:
-    """Returns the newest hour before a moment in which any record arrived."""
+    """Returns the newest hour before a moment in which a record arrived."""
     row = ArrivalRow
     return session.scalar(select(func.max(row.hour)).where(row.deployment_no == deployment_no, row.hour < before))

@@ -1,4 +1,4 @@
-"""Halves of calls that events report, until the other half comes or they are too old."""
+"""Halves of calls that wait for the other half."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ..tables import CallHalfRow as Row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredHalf:
-    """A request or an answer (`side`) of the call `call_id`; `stated_at` is the time that its sender gave it."""
+    """A request or an answer (`side`) of a call; `stated_at` is its sender's time."""
 
     deployment_no: int
     call_id: str
@@ -29,7 +29,7 @@ class StoredHalf:
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """The id of a call within its deployment."""
+    """Id of a call within its deployment."""
 
     deployment_no: int
     call_id: str
@@ -37,7 +37,7 @@ class CallKey:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredHalves:
-    """Number of halves of one side that expired, by the hour in which they were received."""
+    """Number of expired halves of one side, by the hour of receipt."""
 
     deployment_no: int
     hour: datetime
@@ -46,7 +46,7 @@ class ExpiredHalves:
     count: int
 
 
-# A half of a call that is stored already is a repetition, and no loss.
+# A half of a stored call is a repetition, and no loss.
 _EXPIRE = text("""
 WITH ranked AS (
     SELECT deployment_no, call_id, side,
@@ -69,7 +69,7 @@ GROUP BY 1, 2, 3, 4
 
 
 def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
-    """Stores halves; one that is stored already stays as it is, those of a deleted deployment are left out."""
+    """Stores halves; stored ones stay, those of a deleted deployment are left out."""
     numbers = {one.deployment_no for one in halves}
     present = find_numbers(session, numbers)
     ordered = sorted(halves, key=lambda one: (one.deployment_no, one.call_id, one.side))
@@ -79,20 +79,20 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
 
 
 def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
-    """Returns all stored halves of these calls."""
+    """Returns the stored halves of these calls."""
     rows = session.scalars(select(Row).where(_of_calls(keys)))
     return [StoredHalf(**{name: getattr(row, name) for name in StoredHalf.__slots__}) for row in rows]
 
 
 def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:
-    """Deletes the halves of these calls, whose records are stored."""
+    """Deletes the halves of these calls."""
     session.execute(delete(Row).where(_of_calls(keys)).execution_options(synchronize_session=False))
 
 
 def expire_halves(session: Session, *, before: datetime, most: int, most_bytes: int) -> list[ExpiredHalves]:
-    """Deletes halves received before that time, and of each deployment those beyond the newest `most` or `most_bytes` bytes.
+    """Deletes halves received before that time, and each deployment's beyond the newest `most` or `most_bytes` bytes.
 
-    Returns their numbers, without those whose records are stored.
+    Returns their numbers, without those of stored records.
     """
     rows = session.execute(_EXPIRE, {"before": before, "most": most, "most_bytes": most_bytes})
     return [ExpiredHalves(no, hour, source, side, count) for no, hour, source, side, count in rows]

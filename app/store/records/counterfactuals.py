@@ -1,4 +1,4 @@
-"""The model's answers to perturbed copies: reading the stored ones, and storing new ones."""
+"""The model's stored answers to perturbed copies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from ..tables import CopyTargetRow
 
 @dataclass(frozen=True, slots=True)
 class TargetKey:
-    """The key of one kind of copy within a deployment. `target` is a value's canonical text or `[lo, hi]`."""
+    """One kind of copy. `target` is a value's canonical text or `[lo, hi]`."""
 
     model_revision: str
     schema_version: int
@@ -41,14 +41,13 @@ def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, i
 def stored_outcomes(
     reader: ArrowReader, target_no: int, bounds: tuple[int, int], *, with_probabilities: bool, only: Sequence[int] | None = None
 ) -> pa.Table:
-    """Returns the stored answers for records numbered within the bounds, both included, or of them `only` those; one row a draw.
+    """Returns the stored answers for records within the bounds, both included, or of them `only` those; one row a draw.
 
-    Columns: record_no, outcome (JSON text of the decoded label or the prediction), and probability (JSON text, NULL where there is
-    none) if it is wanted.
+    Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if it is wanted.
     """
     first_record_no, last_record_no = bounds
     listed = "" if only is None else " AND record_no = ANY($4::text::bigint[])"
-    # As the text of an array: the reader takes no list as a parameter.
+    # The reader takes no list as a parameter.
     numbers = [] if only is None else ["{" + ",".join(map(str, only)) + "}"]
     probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
     return reader.table(
@@ -59,7 +58,7 @@ def stored_outcomes(
 
 
 def reserve_target_numbers(session: Session, count: int) -> list[int]:
-    """Reserves fresh numbers for copy targets. Stores nothing; an unused number is never seen again."""
+    """Reserves numbers for copy targets; an unused one is never seen again."""
     return list(session.scalars(text("SELECT nextval('copy_targets_no_seq') FROM generate_series(1, :count)"), {"count": count}))
 
 
@@ -74,14 +73,14 @@ def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey,
 
 
 class CounterfactualLines:
-    """Answers on their way to the database, as the text COPY reads: about 60 bytes a copy, however many there are."""
+    """Answers as the text COPY reads: about 60 bytes a copy."""
 
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self.count = 0
 
     def add(self, copies: Sequence[tuple[int, int, int]], answers: Sequence[Prediction]) -> None:
-        """Takes the answers to copies given as (target_no, record_no, draw), in the same order."""
+        """Takes the answers to copies given as (target_no, record_no, draw)."""
         lines = []
         for (target, record, draw), answer in zip(copies, answers, strict=True):
             label = _json(None if answer.label is None else normalised(answer.label))
@@ -90,7 +89,7 @@ class CounterfactualLines:
         self.count += len(copies)
 
     def store(self, session: Session) -> None:
-        """Writes everything taken so far, within the session's transaction."""
+        """Writes everything taken so far."""
         if not self.count:
             return
         connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
@@ -103,5 +102,5 @@ class CounterfactualLines:
 
 
 def _json(value: object) -> str:
-    # COPY's text form reads a backslash as an escape; JSON holds no raw tab or newline, but may hold backslashes.
+    # COPY reads a backslash as an escape.
     return "\\N" if value is None else msgspec.json.encode(value).decode().replace("\\", "\\\\")

@@ -1,4 +1,4 @@
-"""Numbers of payload records by minute: added up while they are shown, then forgotten. The writers of records write them."""
+"""Payload records by minute: counted by writers, added up, then forgotten."""
 
 from datetime import datetime, timedelta
 
@@ -6,14 +6,14 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 KEPT = timedelta(hours=2)
-"""Age up to which the records of a minute are counted: an hour is shown, and a late clock or a stopped scheduler does no harm."""
+"""An hour is shown; a late clock or a stopped scheduler does no harm."""
 
 _SETTLED = timedelta(minutes=1)
-"""Age from which a minute's rows are added up. Rows that are committed later are added by a later call."""
+"""Age from which rows are added up; later rows by a later call."""
 
 _IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261128)")
 
-# A deployment that is being deleted is skipped, not waited for: a long deletion must not hold up the scheduler. Its rows go with it.
+# A deployment that is being deleted is skipped, not waited for.
 _LOCK = text("""
     SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM record_counts) ORDER BY no FOR KEY SHARE SKIP LOCKED
 """)
@@ -35,9 +35,9 @@ _FOLD = text("""
 
 
 def fold_counts(session: Session) -> None:
-    """Replaces the rows of each past minute by their sum, and deletes those of minutes that are shown no more.
+    """Replaces the rows of each past minute by their sum, and deletes those shown no more.
 
-    Sums do not change, so readers see the same numbers before and after. Does nothing while another process does it.
+    Readers see the same numbers before and after. Does nothing while another process does it.
     """
     if not session.scalar(_IS_ALONE):
         return

@@ -1,4 +1,4 @@
-"""Labels as people and programs look through them: newest first, each with the features of its record or its own."""
+"""Labels as people look through them, with the features of the record or their own."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from .record_conditions import RecordPlace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFeedback:
-    """One label. `features` and `meta` are in the order of the schema of `schema_version`; `has_record` says that its record is stored."""
+    """One label; columns are in the order of `schema_version`. `has_record`: its record is stored."""
 
     feedback_no: int
     feedback_id: str
@@ -27,7 +27,7 @@ class StoredFeedback:
 
     @property
     def place(self) -> RecordPlace:
-        """Its position among the labels."""
+        """Position among the labels."""
         return RecordPlace(self.logged_at, self.feedback_no)
 
 
@@ -44,7 +44,7 @@ _WINDOW = """f.deployment_no = :no AND f.logged_at >= coalesce(CAST(:since AS ti
 def list_feedback(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, after: RecordPlace | None, limit: int
 ) -> list[StoredFeedback]:
-    """Returns at most `limit` labels that were logged in [since, until), newest first, after that position."""
+    """Returns at most `limit` labels logged in [since, until), newest first, after that position."""
     values = {"no": deployment_no, "since": since, "until": until, "limit": limit}
     later = ""
     if after is not None:

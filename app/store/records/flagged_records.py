@@ -1,4 +1,4 @@
-"""Stored flags on payload records that need a second look, largest gap first."""
+"""Flags on payload records that need a second look, largest gap first."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 
 _AT_ONCE = 50
-"""Rows that are fetched together, of a page that may have to end before its last one."""
+"""Rows fetched together: a page may end before its last one."""
 
 _FIELDS = tuple(FlaggedRecord.__dataclass_fields__)
 _COLUMNS = ", ".join(f'"{name}"' for name in (*_FIELDS, "deployment_no", "check_no"))
@@ -25,7 +25,7 @@ _KEY = ("deployment_no", "record_no", "attribute")
 
 _STAGE = "CREATE TEMP TABLE IF NOT EXISTS flagged_staged (LIKE flagged_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS"
 
-# The model's own answer outweighs the detector's guess about the same model; of two flags of the same kind the newer counts.
+# The model's answer outweighs the detector's guess; of one kind the newer counts.
 _MERGE = f"""
 INSERT INTO flagged_records ({_COLUMNS})
 SELECT DISTINCT ON (record_no, attribute) {_COLUMNS} FROM flagged_staged
@@ -38,10 +38,7 @@ WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed' OR flagged_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlaggedFilter:
-    """Filter of flags, of one model revision that was asked again; an absent member lets all through.
-
-    Times are those of logging, half-open [since, until).
-    """
+    """Filter of flags, of one model revision that was asked again; an absent member lets all through. Times are half-open."""
 
     model_revision: str
     attribute: str | None = None
@@ -53,7 +50,7 @@ class FlaggedFilter:
 
 @dataclass(frozen=True, slots=True)
 class FlagPlace:
-    """The position of a flag in the list."""
+    """Position of a flag in the list."""
 
     gap: float
     record_no: int
@@ -62,9 +59,9 @@ class FlagPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlaggedPayload:
-    """A flag and the record it is on. `features` and `meta` are in the order of `schema`, the one that the record was logged under.
+    """A flag and its record, whose columns are in the order of `schema`.
 
-    `model_revision` is the one that answered the record; the flag has the one that was asked again.
+    `model_revision` answered the record; the flag has the one that was asked again.
     """
 
     flag: FlaggedRecord
@@ -86,14 +83,14 @@ class FlaggedPayload:
 
 
 def store_flagged(session: Session, deployment_no: int, check_no: int, records: Sequence[FlaggedRecord]) -> None:
-    """Writes the flags of a check. One flag stays for each record and attribute.
+    """Writes the flags of a check, one for each record and attribute.
 
-    A `changed` one replaces a `likely` one; a `likely` one never replaces a `changed` one of the same model revision.
+    A `changed` one replaces a `likely` one, never the reverse for one model revision.
     """
     if not records:
         return
     session.execute(text(_STAGE))
-    # Another check's flags of the same transaction, if there were any.
+    # Another check's flags of the same transaction.
     session.execute(text("TRUNCATE flagged_staged"))
     connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
     with connection.cursor() as cursor, cursor.copy(f"COPY flagged_staged ({_COLUMNS}) FROM STDIN") as copy:
@@ -103,7 +100,7 @@ def store_flagged(session: Session, deployment_no: int, check_no: int, records: 
 
 
 def clear_flags(session: Session, deployment_no: int, attribute: str, record_nos: Sequence[int], kinds: Sequence[str]) -> None:
-    """Removes the attribute's flags of these kinds from these records, about which a check is about to say what holds now."""
+    """Removes the attribute's flags of these kinds from these records."""
     session.execute(
         text(
             "DELETE FROM flagged_records WHERE deployment_no = :deployment_no AND attribute = :attribute"
@@ -114,8 +111,8 @@ def clear_flags(session: Session, deployment_no: int, attribute: str, record_nos
 
 
 def keep_flags_of(session: Session, deployment_no: int, groups: Mapping[str, Sequence[str]]) -> None:
-    """Removes all flags but those of these attributes' groups: others are no longer watched, so no check would ever look at them again."""
-    # Without an attribute, `false()` alone is left, and all flags go.
+    """Removes all flags but those of these attributes' groups: no check would look at others again."""
+    # Without attributes all flags go.
     held = [and_(FlaggedRecordRow.attribute == attribute, FlaggedRecordRow.group.in_(labels)) for attribute, labels in groups.items()]
     session.execute(delete(FlaggedRecordRow).where(FlaggedRecordRow.deployment_no == deployment_no, not_(or_(false(), *held))))
 
@@ -123,11 +120,11 @@ def keep_flags_of(session: Session, deployment_no: int, groups: Mapping[str, Seq
 def flagged_page(
     session: Session, deployment_no: int, wanted: FlaggedFilter, *, after: FlagPlace | None, limit: int
 ) -> Page[FlaggedPayload]:
-    """Returns at most `limit` flags with their records, largest gap first, then by record and attribute, after that position."""
+    """Returns at most `limit` flags after that position, largest gap first, then by record and attribute."""
     conditions = _conditions_of(wanted)
     if after is not None:
         further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (after.record_no, after.attribute)
-        # The first condition is implied by the others, but lets the index be used.
+        # Implied by the others, but lets the index be used.
         conditions.append(and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further)))
     statement = _select_flags(deployment_no).where(*conditions).limit(limit)
     with session.execute(statement, execution_options={"yield_per": _AT_ONCE}) as rows:
@@ -135,7 +132,7 @@ def flagged_page(
 
 
 def count_flags(session: Session, deployment_no: int, wanted: FlaggedFilter, *, most: int) -> int:
-    """Returns how many flags the list has, counted up to `most`."""
+    """Returns the number of flags, counted up to `most`."""
     rows = _select_flags(deployment_no).with_only_columns(FlaggedRecordRow.record_no).order_by(None)
     counted = select(func.count()).select_from(rows.where(*_conditions_of(wanted)).limit(most).subquery())
     return session.execute(counted).scalar_one()

@@ -1,4 +1,4 @@
-"""Counts of calls that came through the gateway or by events, by hour."""
+"""Calls through the gateway or by events, by hour."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from ..tables import IntakeCountRow as Row
 
 
 def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
-    """Adds to the stored counts; those of a deployment that was deleted meanwhile are left out."""
+    """Adds to the counts, without deployments that were deleted."""
     if not counts:
         return
     numbers = {one.deployment_no for one in counts}
@@ -27,7 +27,7 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
             "count": one.count,
             "reason": one.reason,
         }
-        # In one order, so that two processes do not wait for each other.
+        # Processes lock rows in one order.
         for one in sorted(counts, key=lambda one: (one.deployment_no, one.hour, one.source, one.outcome))
         if one.deployment_no in present
     ]
@@ -43,7 +43,7 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
 def intake_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> dict[datetime, list[IntakeCount]]:
-    """Returns at most `limit` hours with their counts, newest first; those that begin at `since` or later and before `until`."""
+    """Returns at most `limit` hours in [since, until) with their counts, newest first."""
     conditions = [Row.deployment_no == deployment_no]
     if since is not None:
         conditions.append(Row.hour >= since)

@@ -1,4 +1,4 @@
-"""Counts of records that Evenhand did not get, by deployment and hour."""
+"""Counts of records that Evenhand did not get."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ _SUMS = (
 
 
 def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: float, totals: Sequence[MissingTotals]) -> None:
-    """Stores a sender's totals of these hours. A total only grows, so messages may come twice, and in any order."""
+    """Stores a sender's totals. They only grow, so messages may repeat, in any order."""
     if not totals:
         return
     insertion = insert(Row)
@@ -36,7 +36,7 @@ def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: 
             "left_out": one.left_out,
             "sample_rate": sample_rate,
         }
-        # Two requests of one sender lock the rows in the same order.
+        # Requests lock rows in one order.
         for one in sorted(totals, key=lambda one: one.hour)
     ]
     raised = {
@@ -56,7 +56,7 @@ def missing_in(session: Session, deployment_no: int, hours: Span) -> MissingReco
 def missing_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> Sequence[MissingHour]:
-    """Returns at most `limit` hours in which records are missing, newest first; those that begin at `since` or later and before `until`."""
+    """Returns at most `limit` hours in [since, until) with missing records, newest first."""
     statement = select(Row.hour, func.count().label("senders"), *_SUMS).where(*_of(deployment_no, since=since, until=until))
     rows = session.execute(statement.group_by(Row.hour).order_by(Row.hour.desc()).limit(limit))
     return [MissingHour(hour=row.hour, senders=row.senders, **_members(row)) for row in rows]

@@ -1,4 +1,4 @@
-"""The records of a month as `evenhand export` writes them: streamed, each column of the schema with its own type."""
+"""Records of a month for `evenhand export`, each column with its own type."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -16,19 +16,19 @@ _TYPES: Final = {FieldType.STRING: "text", FieldType.INTEGER: "bigint", FieldTyp
 _FIXED: Final = {
     LogKind.PAYLOAD: """record_id AS id, scored_at, logged_at, model_revision, prediction::text AS prediction,
         probability::text AS probability, label::text AS label, sample_rate, debiased::text AS debiased""",
-    # The answer to a check's question is left out: its decoded form cannot be sent, and the next check asks again.
+    # Without the answer to a check's question: its decoded form cannot be sent.
     LogKind.FEEDBACK: """feedback_id AS id, logged_at AS labelled_at, record_logged_at, label::text AS label,
         CASE WHEN predicted_label IS NULL THEN predicted END::text AS prediction,
         CASE WHEN predicted_label IS NULL THEN predicted_probability END::text AS probability""",
 }
 
-# A label belongs to the month of its record, however late it comes.
+# A label belongs to the month of its record.
 _TIME: Final = {LogKind.PAYLOAD: "logged_at", LogKind.FEEDBACK: "coalesce(record_logged_at, logged_at)"}
 _NUMBER: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
 
 
 def versions_of_month(reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span) -> Mapping[int, int]:
-    """Returns the number of the month's records by the version of their schema, the first version first."""
+    """Returns the number of the month's records by schema version, the first first."""
     statement = f"SELECT schema_version::int AS version, count(*) AS n {_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
     counts = reader.table(statement)
     return dict(zip(counts["version"].to_pylist(), counts["n"].to_pylist(), strict=True))
@@ -49,6 +49,6 @@ def rows_of_month(
 
 
 def _of_month(kind: LogKind, deployment_no: int, month: Span) -> str:
-    # Numbers and times are part of the statement: with parameters, ADBC holds the whole answer in memory.
+    # With parameters, ADBC holds the whole answer in memory.
     within = f"{_TIME[kind]} >= '{month.start.isoformat()}' AND {_TIME[kind]} < '{month.end.isoformat()}'"
     return f"FROM {kind.value}_records WHERE deployment_no = {deployment_no:d} AND {within}"

@@ -14,7 +14,7 @@ from ..tables import PayloadRecordRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestRecord:
-    """One logged record; its features are in the order of `schema_version`, which may be an earlier one."""
+    """One logged record; its features are in the order of `schema_version`."""
 
     id: str
     schema_version: int
@@ -23,12 +23,12 @@ class NewestRecord:
     answer: Prediction
 
     def has_columns_of(self, deployment: Deployment) -> bool:
-        """Returns whether its columns are the present ones of the deployment."""
+        """Returns whether its columns are the present ones."""
         return self.schema_version == deployment.schema.version
 
 
 def newest_record(session: Session, deployment_no: int) -> NewestRecord | None:
-    """Returns the deployment's newest payload record, whatever its schema version; None if nothing was logged."""
+    """Returns the newest payload record of any schema version."""
     of_deployment = select(PayloadRecordRow).where(PayloadRecordRow.deployment_no == deployment_no)
     newest_first = of_deployment.order_by(PayloadRecordRow.logged_at.desc(), PayloadRecordRow.record_no.desc())
     row = session.scalars(newest_first.limit(1)).first()

@@ -1,4 +1,4 @@
-"""Payload records of a period, added up in the database by the values that sheets are made of."""
+"""Payload records of a period, added up by the values that sheets are made of."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from ..database.arrow import ArrowReader
 from .window import VALUE_PREFIX, WindowQuery
 
 MOST_ROWS = 2_000_000
-"""Max combinations of values, outcomes and scores of a period; a report holds them in memory."""
+"""A report holds them in memory."""
 
 _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3"
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionCount:
-    """Records of one model revision and one version of the schema, and the lowest and highest share of the traffic that they are of."""
+    """Records of one model revision and schema version, and the lowest and highest share of traffic."""
 
     model_revision: str
     schema_version: int
@@ -30,7 +30,7 @@ class RevisionCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotStored:
-    """Records of a period that were not stored: rejected at ingestion, not received from a sender, and left out by a sender's sample."""
+    """Records that were rejected, not received from a sender, or left out by its sample."""
 
     rejected: int
     not_received: int
@@ -38,9 +38,9 @@ class NotStored:
 
 
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
-    """Returns how many records of the current schema version have each combination of values and answer.
+    """Returns how many records of the current schema version have each combination.
 
-    Columns: records, outcome (JSON text of the decoded label or the prediction), probability (JSON text) if it is wanted, value_0 ….
+    Columns: records, outcome (JSON text of the label or prediction), probability (JSON text) if it is wanted, value_0 ….
 
     Raises:
         InvalidInput: there are more than `MOST_ROWS` combinations.
@@ -60,12 +60,12 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
     )
     if table.num_rows > MOST_ROWS:
         raise InvalidInput.of("since", f"must give a shorter period: its records have more than {MOST_ROWS:,} different values and scores")
-    # Sums of scores depend on the order to the last digit. Postgres sorts texts by the rules of a language, which takes seconds.
+    # Sums depend on the order to the last digit. Postgres sorts texts by a language, which takes seconds.
     return table.sort_by([(name, "ascending") for name in columns])
 
 
 def sample_period(reader: ArrowReader, query: WindowQuery, span: Span, *, one_in: int) -> pa.Table:
-    """Returns about one record of the period in `one_in`, evenly spread, always the same ones: outcome (JSON text), value_0 …."""
+    """Returns about one record in `one_in`, evenly spread, always the same: outcome (JSON text), value_0 …."""
     return reader.table(
         f"""SELECT coalesce(label, prediction)::text AS outcome {query.values("features", "meta")}
             {_IN_PERIOD} AND schema_version = $4 AND mod(hashint8(record_no)::bigint, $5) = 0 ORDER BY logged_at, record_no""",
@@ -74,7 +74,7 @@ def sample_period(reader: ArrowReader, query: WindowQuery, span: Span, *, one_in
 
 
 def count_revisions(reader: ArrowReader, deployment_no: int, span: Span) -> list[RevisionCount]:
-    """Returns the records of the period by model revision and version of the schema."""
+    """Returns the period's records by model revision and schema version."""
     table = reader.table(
         f"""SELECT model_revision, schema_version::int AS schema_version, count(*) AS records,
                    min(coalesce(sample_rate, 1)) AS lowest_rate, max(coalesce(sample_rate, 1)) AS highest_rate
@@ -85,7 +85,7 @@ def count_revisions(reader: ArrowReader, deployment_no: int, span: Span) -> list
 
 
 def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> int:
-    """Returns how many records of the period have no ground-truth label."""
+    """Returns how many records of the period have no label."""
     table = reader.table(
         """SELECT count(*) AS records FROM payload_records p
            WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3
@@ -96,7 +96,7 @@ def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> 
 
 
 def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
-    """Returns how many records of the hours that begin in the span were not stored, as far as their counts are kept."""
+    """Returns how many records of the hours that begin in the span were not stored, while counts are kept."""
     found = (
         session.execute(
             text(

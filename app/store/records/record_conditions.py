@@ -1,4 +1,4 @@
-"""Filters of payload records, and their conditions in SQL. Values never reach its text."""
+"""Filters of payload records in SQL. Values never reach its text."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +9,7 @@ from ...domain.value_tests import ValueTest
 
 @dataclass(frozen=True, slots=True)
 class RecordPlace:
-    """The position of a record in the log."""
+    """Position of a record in the log."""
 
     logged_at: datetime
     record_no: int
@@ -17,7 +17,7 @@ class RecordPlace:
 
 @dataclass(frozen=True, slots=True)
 class GapPlace:
-    """The position of a record in the list by gap, where records without a flag (`gap` None) come last."""
+    """Position in the list by gap; records without a flag (`gap` None) come last."""
 
     gap: float | None
     logged_at: datetime
@@ -26,7 +26,7 @@ class GapPlace:
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlace:
-    """The position of a column in the records of some schema versions: among features, or else among meta fields."""
+    """Position of a column in some schema versions: among features, or else meta fields."""
 
     versions: tuple[int, ...]
     in_features: bool
@@ -36,7 +36,7 @@ class ColumnPlace:
 
 @dataclass(frozen=True, slots=True)
 class GroupTest:
-    """Records whose value in the column passes, at the column's position in each schema version."""
+    """Records whose value in the column passes."""
 
     test: ValueTest
     columns: tuple[ColumnPlace, ...]
@@ -44,12 +44,11 @@ class GroupTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFilter:
-    """Filter of records; an absent member lets all through. Times are half-open [since, until).
+    """Filter of records; an absent member lets all through. Times are half-open.
 
-    A record passes `groups` if it passes all tests of one of them. `oldest` is the last record that may be read, `version` the only
-    schema version. `outcome` is favourable, unfavourable or unclassified, and `changed` gained, lost, any or none, under the copies
-    of these `targets`; both by the tests of outcomes. `debiased` leaves what mitigation changed, by `attribute` if one is given;
-    `without_flags` leaves records that no check flagged.
+    A record passes `groups` by all tests of one of them. `oldest` is the last record that may be read. `outcome` is favourable,
+    unfavourable or unclassified, and `changed` gained, lost, any or none, under the copies of `targets`. `debiased` leaves what mitigation
+    changed; `without_flags` what no check flagged.
     """
 
     since: datetime | None = None
@@ -68,19 +67,19 @@ class RecordFilter:
 
     @property
     def is_selective(self) -> bool:
-        """Returns whether records are left out within its bounds."""
+        """Whether records are left out within its bounds."""
         return bool(self.groups) or self.outcome is not None or self.changed is not None or self.debiased or self.without_flags
 
 
 @dataclass(slots=True)
 class Statement:
-    """Conditions on `payload_records r`, and the values of their parameters."""
+    """Conditions on `payload_records r`, and their parameters."""
 
     conditions: list[str] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
 
     def add(self, condition: str, **values: object) -> None:
-        """Adds a condition, and the values of its parameters."""
+        """Adds a condition and its parameters."""
         self.conditions.append(condition)
         self.values |= values
 
@@ -94,9 +93,9 @@ _OUTCOME = "coalesce({alias}.label, {alias}.prediction)"
 
 
 def bound_statement(deployment_no: int, wanted: RecordFilter, after: RecordPlace | None) -> Statement:
-    """Returns the conditions of the records within the filter's bounds that come after the position."""
+    """Returns the conditions of records within the filter's bounds after the position."""
     statement = Statement(["r.deployment_no = :deployment_no"], {"deployment_no": deployment_no})
-    # Each comparison of a position also says what it means for the time alone: by that, partitions are left out.
+    # The time alone as well: by that, partitions are left out.
     if wanted.since is not None:
         statement.add("r.logged_at >= :since", since=wanted.since)
     if wanted.until is not None:
@@ -113,7 +112,7 @@ def bound_statement(deployment_no: int, wanted: RecordFilter, after: RecordPlace
 
 
 def add_filters(statement: Statement, wanted: RecordFilter) -> None:
-    """Adds what the filter says in addition to its bounds."""
+    """Adds what the filter says besides its bounds."""
     for side, test in (("favourable", wanted.favourable), ("unfavourable", wanted.unfavourable)):
         statement.values |= {f"{side}_texts": list(test.texts)} | _ends(side, test)
     if wanted.groups:
@@ -140,7 +139,6 @@ def add_filters(statement: Statement, wanted: RecordFilter) -> None:
 
 
 def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
-    """Returns the condition of one test, whose values the statement takes."""
     statement.values |= {f"{name}_texts": list(group.test.texts)} | _ends(name, group.test)
     conditions = []
     for no, place in enumerate(group.columns):
@@ -149,13 +147,13 @@ def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
         passes = f"{value} = ANY(:{name}_texts)"
         if place.is_numeric and group.test.ranges:
             passes = f"({passes} OR {_in_ranges(f'CAST({value} AS float8)', 'float8', name, group.test)})"
-        # CASE: the value at that position in another version need not be a number.
+        # The value there in another version need not be a number.
         conditions.append(f"CASE WHEN r.schema_version = ANY(:{name}_{no}_versions) THEN coalesce({passes}, false) ELSE false END")
     return f"({' OR '.join(conditions) or 'false'})"
 
 
 def _ends(name: str, test: ValueTest) -> dict[str, Any]:
-    # As texts: a float would reach a comparison of decimals with fewer digits than it has.
+    # A float would reach a comparison of decimals with fewer digits.
     return {f"{name}_{no}_{end}": repr(getattr(bounds, end)) for no, bounds in enumerate(test.ranges) for end in ("lo", "hi")}
 
 
@@ -171,7 +169,7 @@ def _passes(alias: str, name: str, test: ValueTest) -> str:
     if test.ranges:
         passes = f"({passes} OR {_in_ranges(f'CAST({text} AS numeric)', 'numeric', name, test)})"
     if test.only_numbers:
-        # CASE: text need not be a number, and conditions have no order.
+        # Text need not be a number, and conditions have no order.
         passes = f"CASE WHEN jsonb_typeof({outcome}) = 'number' THEN {passes} ELSE false END"
     return f"coalesce({passes}, false)"
 
@@ -203,7 +201,7 @@ def _has_changed(wanted: RecordFilter) -> str:
 
 
 def _has_copy(condition: str) -> str:
-    """Returns the condition that an answer is of the record's own model revision, given under its own schema."""
+    """The answer is of the record's own model revision, under its own schema."""
     return (
         "EXISTS (SELECT FROM copy_targets t JOIN counterfactuals k ON k.target_no = t.no AND k.record_no = r.record_no"
         " WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version = r.schema_version"

@@ -1,7 +1,4 @@
-"""Payload records with the largest gap first: those that a check flagged, then the others, newest first.
-
-The gap of a record is the largest of its flags, which checks store; nothing is asked or computed here.
-"""
+"""Payload records by their largest flag's gap, then the others, newest first."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,14 +13,14 @@ from .record_conditions import GapPlace, RecordFilter, RecordPlace, add_filters,
 from .transactions import RECORD_COLUMNS, SCANNED_WITH_COPIES, VALUE_COLUMNS, StoredRecord, find_records
 
 _AT_ONCE = 50
-"""Rows that are fetched together, of a page that may have to end before its last one."""
+"""Rows fetched together: a page may end before its last one."""
 
 _LAST_PLACE = RecordPlace(datetime.max.replace(tzinfo=UTC), 2**63 - 1)
-"""Position before the newest record."""
+"""Before the newest record."""
 
 _BY_GAP = "ORDER BY f.gap DESC, f.record_no, f.attribute"
 _AFTER = "f.gap <= :gap AND (f.gap < :gap OR f.record_no > :record_no)"
-# A record with several flags has its place where its largest is.
+# A record's place is that of its largest flag.
 _IS_LARGEST = (
     "NOT EXISTS (SELECT FROM flagged_records o WHERE o.deployment_no = f.deployment_no AND o.record_no = f.record_no"
     " AND (o.gap > f.gap OR (o.gap = f.gap AND o.attribute < f.attribute)))"
@@ -32,7 +29,7 @@ _IS_LARGEST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsByGap:
-    """A page of records. `next_place` is where the next page begins; None at the end. A page may be short and have a next one."""
+    """A page, maybe short. `next_place` begins the next one; None at the end."""
 
     records: list[StoredRecord]
     next_place: GapPlace | None
@@ -50,7 +47,6 @@ def find_by_gap(session: Session, deployment_no: int, wanted: RecordFilter, *, a
 
 
 def _find_flagged(session: Session, deployment_no: int, wanted: RecordFilter, after: GapPlace | None, limit: int) -> RecordsByGap:
-    """Returns flagged records only."""
     places = ["f.deployment_no = :deployment_no"]
     values: dict[str, Any] = {"deployment_no": deployment_no}
     if after is not None:
@@ -84,11 +80,10 @@ def _find_flagged(session: Session, deployment_no: int, wanted: RecordFilter, af
 
 
 def _find_without_flags(session: Session, deployment_no: int, wanted: RecordFilter, after: RecordPlace, limit: int) -> RecordsByGap:
-    """Returns records without a flag, newest first."""
     found = find_records(session, deployment_no, replace(wanted, without_flags=True), after=after, limit=limit + 1)
     page, place = found.records[:limit], found.looked_through_to
     if found.is_cut or len(found.records) > limit:
-        # A page that the flagged records fill has no record of its own, and the next one begins where this would have begun.
+        # A page full of flagged records has none without.
         place = page[-1].place if page else after
     return RecordsByGap(records=page, next_place=None if place is None else GapPlace(None, place.logged_at, place.record_no))
 

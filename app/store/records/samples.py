@@ -1,4 +1,4 @@
-"""The newest payload records as they are, for looking at what columns hold."""
+"""The newest payload records, for a look at columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ...domain.values import Scalar
 
 @dataclass(frozen=True, slots=True)
 class SampledRecord:
-    """One payload record: features and meta fields in the order of the schema, and the outcome (the decoded label, or the prediction)."""
+    """One payload record; columns are in the order of the schema; the outcome is the decoded label, or the prediction."""
 
     logged_at: datetime
     features: Sequence[Scalar | None]
@@ -23,7 +23,7 @@ class SampledRecord:
 def newest_records(session: Session, deployment_no: int, schema_version: int, limit: int) -> list[SampledRecord]:
     """Returns those of the newest `limit` records that are of that schema version, newest first."""
     rows = session.execute(
-        # The limit is inside: looking for records of the version that are older than those of another could read all there are.
+        # The limit is inside: a search for the version could read all records.
         text(
             """SELECT logged_at, features, meta, coalesce(label, prediction) AS outcome
                FROM (SELECT * FROM payload_records WHERE deployment_no = :deployment_no
@@ -37,7 +37,7 @@ def newest_records(session: Session, deployment_no: int, schema_version: int, li
 
 @dataclass(frozen=True, slots=True)
 class SampledColumn:
-    """The position of a column among the features, or else among the meta fields, of one schema version."""
+    """Position of a column among features, or else meta fields."""
 
     in_features: bool
     position: int
@@ -45,7 +45,7 @@ class SampledColumn:
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, typed as it was sent, and how many records hold it."""
+    """A value as sent, and how many records hold it."""
 
     value: Scalar
     records: int
@@ -53,9 +53,9 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class NewestValues:
-    """The values of some of the newest records: of their outcomes, and of each column that was asked for, in that order.
+    """Values of the newest records: outcomes, and each requested column in order.
 
-    `records` are those looked at; `records_of_version` those among them of the schema version whose columns were asked for.
+    `records` are those looked at, `records_of_version` those of the columns' schema version.
     """
 
     records: int
@@ -65,13 +65,13 @@ class NewestValues:
 
 
 _OUTCOMES, _RECORDS = -1, -2
-"""Positions of the outcomes and the number of records, which are not columns."""
+"""Outcomes and the number of records are no columns."""
 
 
 def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn], limit: int) -> NewestValues:
-    """Returns the distinct values of the newest `limit` records, counted by the database; one statement, whatever else was logged."""
+    """Returns the distinct values of the newest `limit` records, counted by the database."""
     parts = [
-        # Only positions of columns are written into the statement, as below.
+        # Only positions of columns are written into the statement.
         f"UNION ALL SELECT {place}, {'features' if column.in_features else 'meta'} -> {column.position:d} FROM newest"  # noqa: S608 - above
         " WHERE schema_version = :schema_version"
         for place, column in enumerate(columns)

@@ -1,4 +1,4 @@
-"""Payload records as people look through them: newest first, from a position on, filtered within a bounded part of the log."""
+"""Payload records, newest first, filtered within a bounded part of the log."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,17 +17,17 @@ from .counterfactuals import TargetKey
 from .record_conditions import RecordFilter, RecordPlace, Statement, add_filters, bound_statement
 
 SCANNED = 20_000
-"""Max records that one request looks through for those that pass a filter."""
+"""Max records that one request looks through."""
 
 SCANNED_WITH_COPIES = 5_000
-"""Max records of a request that must look up the copies of each."""
+"""Max of them where each one's copies are looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecord:
-    """One payload record. `features` and `meta` are in the order of the schema of `schema_version`.
+    """One payload record; columns are in the order of `schema_version`.
 
-    `sample_rate` is the share of records that is logged where this one comes from; None where every record is.
+    `sample_rate` is the share of records that is logged there; None: all.
     """
 
     record_no: int
@@ -46,13 +46,13 @@ class StoredRecord:
 
     @property
     def place(self) -> RecordPlace:
-        """Its position in the log."""
+        """Position in the log."""
         return RecordPlace(self.logged_at, self.record_no)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCopy:
-    """The model's answer to one copy of a record."""
+    """The model's answer to one copy."""
 
     record_no: int
     target_no: int
@@ -64,9 +64,9 @@ class StoredCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRecords:
-    """Records, newest first. `looked_through_to` is where the request stopped looking before the end; None where it did not.
+    """Records, newest first. `looked_through_to` is where the request stopped before the end.
 
-    `is_cut` says that there were more records, for which a page has no room.
+    `is_cut`: a page has no room for more records.
     """
 
     records: list[StoredRecord]
@@ -75,14 +75,14 @@ class FoundRecords:
 
 
 RECORD_COLUMNS = ", ".join(f"r.{name}" for name in StoredRecord.__dataclass_fields__)
-"""Columns of `payload_records r` that a `StoredRecord` is made of."""
+"""Columns of a `StoredRecord`."""
 VALUE_COLUMNS = ("features", "meta", "prediction", "probability", "label", "debiased")
 _SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name in VALUE_COLUMNS)
 _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 
 
 def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, after: RecordPlace | None, limit: int) -> FoundRecords:
-    """Returns at most `limit` records, newest first, after that position, from as many as one request looks through."""
+    """Returns at most `limit` records after that position, newest first, from as many as one request looks through."""
     statement = bound_statement(deployment_no, wanted, after)
     stop = _stop_within(session, statement, wanted)
     add_filters(statement, wanted)
@@ -99,13 +99,13 @@ def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, 
         statement.values | {"most": limit, "room": MAX_PAGE_BYTES},
     ).all()
     records = [StoredRecord(**{name: getattr(row, name) for name in StoredRecord.__dataclass_fields__}) for row in rows]
-    # `available` was counted before the page was cut to its size.
+    # `available` was counted before the page was cut.
     return FoundRecords(records=records, looked_through_to=stop, is_cut=bool(rows) and len(rows) < rows[0].available)
 
 
 def _stop_within(session: Session, statement: Statement, wanted: RecordFilter) -> RecordPlace | None:
-    """Bounds the statement to as many records as one request looks through; returns where it stops, None where it comes to the end."""
-    # A filter that few records pass would otherwise read the whole log.
+    """Bounds the statement; returns where it stops, None at the end."""
+    # A filter that few records pass would read the whole log.
     stop = _place(session, statement, SCANNED if wanted.changed is None else SCANNED_WITH_COPIES) if wanted.is_selective else None
     if stop is not None:
         statement.add("(r.logged_at, r.record_no) >= (:stop_at, :stop_no) AND r.logged_at >= :stop_at")
@@ -115,14 +115,14 @@ def _stop_within(session: Session, statement: Statement, wanted: RecordFilter) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordCount:
-    """Number of records that pass a filter; there may be more where it `is_least`."""
+    """Records that pass a filter; maybe more if `is_least`."""
 
     records: int
     is_least: bool
 
 
 def count_records(session: Session, deployment_no: int, wanted: RecordFilter, *, most: int) -> RecordCount:
-    """Returns how many records pass the filter, at most `most`, among as many of the newest as one request looks through."""
+    """Returns how many records pass, at most `most`, among as many of the newest as one request looks through."""
     statement = bound_statement(deployment_no, wanted, None)
     is_cut = _stop_within(session, statement, wanted) is not None
     add_filters(statement, wanted)
@@ -152,7 +152,7 @@ def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRec
 
 
 def shown_record(record: StoredRecord) -> StoredRecord:
-    """Returns the record as people see it, without the ends of texts that are longer than may be logged now."""
+    """Returns the record without the ends of texts that are longer than may be logged now."""
     shown = {name: shown_value(getattr(record, name)) for name in VALUE_COLUMNS}
     return replace(record, **shown)
 
@@ -160,7 +160,7 @@ def shown_record(record: StoredRecord) -> StoredRecord:
 def nth_newest(
     session: Session, deployment_no: int, version: int | None, *, before: datetime, since: datetime, count: int
 ) -> RecordPlace | None:
-    """Returns the position of the record of that count from the newest back, logged in [since, before) under the schema version."""
+    """Returns the position of the `count`th newest record logged in [since, before) under the schema version."""
     statement = bound_statement(deployment_no, RecordFilter(since=since, until=before, version=version), None)
     return _place(session, statement, count)
 
@@ -174,14 +174,14 @@ def schemas_of(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
 
 
 def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:
-    """Returns the deployment's kinds of copies, by number."""
+    """Returns the kinds of copies, by number."""
     names = ", ".join(TargetKey.__slots__)
     rows = session.execute(text(f"SELECT no, {names} FROM copy_targets WHERE deployment_no = :no"), {"no": deployment_no})  # noqa: S608
     return {row.no: TargetKey(**{name: getattr(row, name) for name in TargetKey.__slots__}) for row in rows}
 
 
 def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> list[StoredCopy]:
-    """Returns the stored answers to copies of these records into these targets, by record, target and draw."""
+    """Returns the answers to copies of these records into these targets, by record, target and draw."""
     rows = session.execute(
         text(
             "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"
@@ -193,7 +193,7 @@ def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[
 
 
 def flags_of(session: Session, deployment_no: int, record_nos: Sequence[int]) -> list[FlaggedRecord]:
-    """Returns the flags on these records, by record and attribute."""
+    """Returns the flags, by record and attribute."""
     names = ", ".join(f'"{name}"' for name in FlaggedRecord.__dataclass_fields__)
     rows = session.execute(
         text(
@@ -206,14 +206,14 @@ def flags_of(session: Session, deployment_no: int, record_nos: Sequence[int]) ->
 
 
 def feedback_of(session: Session, deployment_no: int, record_id: str) -> tuple[Any, datetime] | None:
-    """Returns the ground-truth label of the record, and when it was logged."""
+    """Returns the record's label, and when it was logged."""
     statement = text("SELECT label, logged_at FROM feedback_records WHERE deployment_no = :no AND feedback_id = :record_id")
     row = session.execute(statement, {"no": deployment_no, "record_id": record_id}).one_or_none()
     return None if row is None else (row.label, row.logged_at)
 
 
 def labels_of(session: Session, deployment_no: int, record_ids: Sequence[str]) -> dict[str, Any]:
-    """Returns the ground-truth labels of these records, by id; records without one are left out."""
+    """Returns the labels of these records that have one, by id."""
     statement = text(
         "SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))"
     )

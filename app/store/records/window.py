@@ -1,7 +1,4 @@
-"""Reads the records of a check's window: payload, feedback, and the features of records still to be perturbed.
-
-`app/checks/window.py` says which records make a window; here are its queries.
-"""
+"""Reads the records of a check's window; `app/checks/window.py` says which these are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +17,13 @@ from ..database.arrow import ArrowReader, Parameter
 from .counts import KEPT
 
 VALUE_PREFIX = "value_"
-"""Column `value_0` holds the first asked-for column, and so on: names of features never reach the SQL."""
+"""Names of features never reach the SQL."""
 
-# The records of a window, for queries that read them and for queries that only ask which they are.
 _IN_SPAN = "FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4"
 _NEWEST_PAYLOAD = f"{_IN_SPAN} ORDER BY logged_at DESC, record_no DESC LIMIT $5"
 
-# OFFSET 0 keeps the lookup one of its own, by the whole key. As a plain join, the planner may instead go through all of a
-# deployment's records for every label: to statistics from before a bulk load, the deployment looks empty.
+# OFFSET 0 keeps the lookup by the whole key: with statistics from before a bulk load, a plain join may read all of a deployment's records
+# for every label.
 _NEWEST_FEEDBACK = """
     FROM feedback_records f
     LEFT JOIN LATERAL (SELECT * FROM payload_records r WHERE r.deployment_no = f.deployment_no
@@ -39,14 +35,14 @@ _NEWEST_FEEDBACK = """
 _PREDICTED = "coalesce(p.label, p.prediction, f.predicted_label, f.predicted)::text AS predicted"
 
 _MARGIN = timedelta(minutes=10)
-"""Time by which a deployment was changed at least before a span of which minutes are added up, and by which they are kept at least."""
+"""Time between a change of the deployment and a span of added minutes, and for which they are kept."""
 
 _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """Records to read, the columns wanted of them (in this order), and whether the model's probabilities are wanted, too."""
+    """Records to read, the columns of them in order, and whether probabilities are wanted."""
 
     deployment_no: int
     schema: RecordSchema
@@ -54,7 +50,7 @@ class WindowQuery:
     with_probabilities: bool = False
 
     def values(self, features: str, meta: str) -> str:
-        """Returns the SQL of the wanted columns: numeric columns as float8, others as text, absent values as NULL."""
+        """Returns the SQL of the columns: numeric ones as float8, others as text."""
         sql = {
             column.name: f"({source}->>{position}){'::float8' if column.kind is FieldKind.NUMERIC else ''}"
             for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
@@ -63,8 +59,8 @@ class WindowQuery:
         return "".join(f", {sql[name]} AS {VALUE_PREFIX}{no}" for no, name in enumerate(self.columns))
 
 
-# Adding up the minutes costs the same however many records they have. They hold no schema version: while the deployment has its first, or
-# has not been changed since some time before the span, every record of the span has the present one. Erased records stay in the minutes.
+# Minutes hold no schema version: while the deployment has its first, or has not been changed since some time before the span, every record
+# has the present one. Erased records stay in the minutes.
 _COUNT = f"""
 SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())} seconds'
              AND ($2 = 1 OR (SELECT updated_at FROM deployments WHERE no = $1) < $3 - interval '{int(_MARGIN.total_seconds())} seconds')
@@ -76,10 +72,7 @@ SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())}
 
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
-    """Returns the number of records logged in the span under the current schema version.
-
-    Of a span that began lately, whole minutes are not read: `record_counts` has their numbers.
-    """
+    """Returns the number of records in the span under the current schema version, recent ones by `record_counts`."""
     first = minute_of(span.start)
     first = first if first == span.start else first + timedelta(minutes=1)
     parameters: list[Parameter] = [query.deployment_no, query.schema.version, span.start, span.end, first, minute_of(span.end)]
@@ -87,10 +80,10 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
 
 
 def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns the newest records logged in the span, newest first.
+    """Returns the newest records in the span, newest first.
 
-    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the decoded label or the
-    prediction), probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
+    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the label or prediction),
+    probability (JSON text or NULL) if it is wanted, value_0 ….
     """
     probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
@@ -102,20 +95,19 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
 
 
 def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns which records `newest_payload` would give, as record_no alone: a fraction of its time, for no column is unpacked."""
+    """Returns record_no of `newest_payload` alone, in a fraction of its time."""
     return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _parameters(query, span, limit))
 
 
 def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns the newest ground-truth labels that became usable in the span, newest first, without those whose payload record is gone.
+    """Returns the newest labels that became usable in the span, newest first, without those whose record is gone.
 
-    Columns: feedback_no, feedback_id, record_no (NULL where the label came with features of its own), model_revision (of the prediction),
-    sample_rate (of the payload record; NULL: 1), label and predicted (JSON texts; predicted is NULL where the model has not been asked
-    yet), probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
+    Columns: feedback_no, feedback_id, record_no (NULL: own features), model_revision (of the prediction), sample_rate (NULL: 1), label and
+    predicted (JSON texts; predicted is NULL before the model is asked), probability (JSON text or NULL) if it is wanted, value_0 ….
     """
     probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
-        # Only positions of columns are written into the statement, as above.
+        # Only positions of columns, as above.
         f"""SELECT f.feedback_no, f.feedback_id, f.record_no, coalesce(p.model_revision, f.predicted_revision) AS model_revision,
                    p.sample_rate,
                    f.label::text AS label, {_PREDICTED} {probability}
@@ -125,7 +117,7 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
 
 
 def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns which labels `newest_feedback` would give, as feedback_no and predicted."""
+    """Returns feedback_no and predicted of `newest_feedback` alone."""
     return reader.table(f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit))
 
 
@@ -140,7 +132,7 @@ def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bo
 
 
 def features_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[Scalar | None]]:
-    """Returns the features (in schema order) of the given records, all of which were logged within the span, both ends included."""
+    """Returns the features (in schema order) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records"
         " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
@@ -150,7 +142,7 @@ def features_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos:
 
 
 def probabilities_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, str]:
-    """Returns the probabilities (JSON texts) of those given records that have one; all were logged in the span, both ends included."""
+    """Returns the probabilities (JSON texts) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records"
         " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])"
@@ -161,7 +153,7 @@ def probabilities_of(reader: ArrowReader, deployment_no: int, span: Span, record
 
 
 def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequence[str]) -> dict[str, list[object]]:
-    """Returns the features (in schema order) of the given ground-truth labels, by feedback id."""
+    """Returns the features (in schema order) of labels, by feedback id."""
     rows = session.execute(
         text("SELECT feedback_id, features FROM feedback_records WHERE deployment_no = :deployment_no AND feedback_id = ANY(:ids)"),
         {"deployment_no": deployment_no, "ids": list(feedback_ids)},
@@ -170,14 +162,13 @@ def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequen
 
 
 def match_pending_feedback(session: Session, deployment_no: int) -> None:
-    """Joins labels that came before their payload record to the record, where it has arrived meanwhile.
+    """Joins waiting labels to records that have arrived.
 
-    `usable_at` becomes the moment the later half was logged, whenever this runs, so the hours they belong to never depend on it. The
-    hours of the records are noted as changed: their labels may have been counted before.
+    `usable_at` becomes the moment the later half was logged, whenever this runs. The records' hours are noted as changed.
     """
     session.execute(
         text(
-            # Scalar queries, as in `newest_feedback`: looked up by the whole key, whatever the statistics say.
+            # Looked up by the whole key, as in `newest_feedback`.
             """WITH matched AS (
                UPDATE feedback_records f
                SET (record_no, record_logged_at, usable_at) = (

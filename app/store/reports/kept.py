@@ -1,4 +1,4 @@
-"""Kept reports: the queue that workers take them from, their end, and their files."""
+"""Kept reports: the queue, their end, and their files."""
 
 import uuid
 from collections.abc import Mapping
@@ -18,9 +18,7 @@ _OPEN = (KeptReportState.QUEUED.value, KeptReportState.RUNNING.value)
 
 
 def request_report(session: Session, deployment_no: int, span: Span, wanted: Mapping[str, Any], *, by: str, most_open: int) -> KeptReport:
-    """Queues a report that a person asked for. One on the same period with the same sheets that is not made yet is returned instead.
-
-    The caller holds the deployment's lock.
+    """Queues a requested report, or returns a waiting one of the same period and sheets. The caller holds the deployment's lock.
 
     Raises:
         Conflict: `most_open` reports of the deployment wait already.
@@ -48,7 +46,7 @@ def request_report(session: Session, deployment_no: int, span: Span, wanted: Map
 
 
 def claim_report(session: Session, *, token: str, lease: timedelta) -> KeptReport | None:
-    """Takes the next report for the holder of `token`, which is new for each call; None when nothing is to be made."""
+    """Takes the next report for the holder of `token`, new for each call."""
     due = KeptReportRow.claimable_at <= func.now()
     no = session.scalar(select(KeptReportRow.no).where(due).order_by(KeptReportRow.no).limit(1).with_for_update(skip_locked=True))
     if no is None:
@@ -69,17 +67,13 @@ def keep_report(session: Session, report: KeptReport, files: Mapping[str, bytes]
 
 
 def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptReport:
-    """Ends the report without files.
-
-    Raises:
-        LeaseLost: another worker may own it; nothing was written.
-    """
+    """Ends the report without files. Raises LeaseLost."""
     _end(session, report, state=KeptReportState.FAILED.value, reason=reason)
     return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
 
 
 def kept_page(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> list[KeptReport]:
-    """Returns the deployment's reports, newest first, at most `limit` from before the one of that number."""
+    """Returns at most `limit` reports before `before_no`, newest first."""
     wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no)
     if before_no is not None:
         wanted = wanted.where(KeptReportRow.no < before_no)
@@ -88,11 +82,7 @@ def kept_page(session: Session, deployment_no: int, *, before_no: int | None, li
 
 
 def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport:
-    """Returns the report of that id.
-
-    Raises:
-        NotFound: the deployment has none.
-    """
+    """Returns the report, or raises NotFound."""
     wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id)
     row = session.scalars(wanted.execution_options(populate_existing=True)).one_or_none()
     if row is None:
@@ -101,11 +91,7 @@ def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport
 
 
 def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
-    """Returns the report in that form, as it was made.
-
-    Raises:
-        Conflict: it is not ready.
-    """
+    """Returns the report in that form, or raises Conflict if it is not ready."""
     content = session.scalar(
         select(KeptReportFileRow.content).where(KeptReportFileRow.report_no == report.no, KeptReportFileRow.form == form)
     )

@@ -1,4 +1,4 @@
-"""Stored schedules of reports, and the periods that they queue."""
+"""Schedules of reports, and the periods that they queue."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -14,24 +14,20 @@ from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, R
 
 
 def schedules_page(session: Session, deployment_no: int, *, after_no: int, limit: int) -> list[ReportSchedule]:
-    """Returns at most `limit` schedules of the deployment after `after_no`, oldest first."""
+    """Returns at most `limit` schedules after `after_no`, oldest first."""
     wanted = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.no > after_no)
     return [_schedule(found) for found in session.execute(_SELECT.where(*wanted).order_by(ReportScheduleRow.no).limit(limit))]
 
 
 def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule | None:
-    """Returns the deployment's schedule of that id, if there is one."""
+    """Returns the deployment's schedule."""
     wanted = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id)
     found = session.execute(_SELECT.where(*wanted)).one_or_none()
     return None if found is None else _schedule(found)
 
 
 def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule:
-    """Returns the deployment's schedule of that id.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Returns the deployment's schedule, or raises NotFound."""
     found = find_schedule(session, deployment_no, schedule_id)
     if found is None:
         raise NotFound("report schedule", schedule_id)
@@ -39,10 +35,10 @@ def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> Repo
 
 
 def put_schedule(session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent, *, most: int) -> ReportSchedule:
-    """Stores the schedule and returns it with its version, which grows only if the content differs. The channels must exist.
+    """Stores the schedule; its version grows only if the content differs. The channels must exist.
 
     Raises:
-        Conflict: the deployment has `most` schedules already, and this would be one more.
+        Conflict: the deployment has `most` schedules, and this would be one more.
     """
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
@@ -61,12 +57,12 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
         no = session.scalars(insert(ReportScheduleRow).values(row).returning(ReportScheduleRow.no)).one()
     else:
         no = before.no
-        # The periods in which a schedule was off, or had another rhythm, are not made up for.
+        # Periods in which it was off, or had another rhythm, are not made up for.
         restarts = content.rhythm is not before.content.rhythm or (content.enabled and not before.content.enabled)
         values |= {"version": before.version + 1, "updated_at": func.now(), **({"since": func.now()} if restarts else {})}
         session.execute(update(ReportScheduleRow).where(ReportScheduleRow.no == no).values(values))
 
-    # The lock keeps a channel that is being deleted from being named in the same moment, as with alert rules.
+    # A channel that is being deleted must not be named.
     present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(content.channels)).order_by(AlertChannelRow.no)
     channel_nos = session.scalars(present.with_for_update(read=True, key_share=True)).all()
     session.execute(delete(ReportScheduleChannelRow).where(ReportScheduleChannelRow.schedule_no == no))
@@ -81,9 +77,9 @@ def delete_schedule(session: Session, schedule: ReportSchedule) -> None:
 
 
 def queue_due_reports(session: Session, *, settling: timedelta) -> int:
-    """Queues a report of each period that ended at least `settling` ago and has none, of all schedules; returns how many.
+    """Queues a report of each period that ended at least `settling` ago and has none, oldest first; returns how many.
 
-    Periods that ended while nothing ran are made up for, oldest first. Repeated or concurrent calls queue nothing twice.
+    Concurrent calls queue nothing twice.
     """
     now = session.execute(select(func.now())).scalar_one()
     newest = select(func.max(KeptReportRow.span_end)).where(KeptReportRow.schedule_no == ReportScheduleRow.no).scalar_subquery()
@@ -114,7 +110,7 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
 
 
 def channels_of_schedule(session: Session, schedule_no: int | None) -> list[int]:
-    """Returns the numbers of the schedule's channels, which cannot be deleted until the transaction ends."""
+    """Returns the schedule's channels, which cannot be deleted until the transaction ends."""
     channels = select(AlertChannelRow.no).join(ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no)
     wanted = channels.where(ReportScheduleChannelRow.schedule_no == schedule_no).order_by(AlertChannelRow.no)
     return list(session.scalars(wanted.with_for_update(read=True, key_share=True, of=AlertChannelRow)))
@@ -122,7 +118,6 @@ def channels_of_schedule(session: Session, schedule_no: int | None) -> list[int]
 
 _SELECT: Select[ReportScheduleRow, Any] = select(
     ReportScheduleRow,
-    # The aggregate of no rows is NULL.
     select(func.coalesce(func.array_agg(AlertChannelRow.id), text("'{}'")))
     .join(ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no)
     .where(ReportScheduleChannelRow.schedule_no == ReportScheduleRow.no)
@@ -149,8 +144,7 @@ def _schedule(found: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `
 
 
 def first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:
-    """Returns the end of the first period that ends later than `after`; None of a schedule that is off."""
+    """Returns the end of the first period after `after`; None of a schedule that is off."""
     if not schedule.content.enabled:
         return None
-    # A year and a month hold the end of every period.
     return next(periods_between(schedule.content.rhythm, max(after, schedule.since), after + timedelta(days=400))).end

@@ -1,1 +1,1 @@
-"""Policies of retention, legal holds, erasures, and the deletion of records with everything that was derived from each."""
+"""Retention, legal holds, erasures, and the deletion of records with what was derived."""

@@ -1,4 +1,4 @@
-"""Stored erasures: requests, their progress, and receipts."""
+"""Erasures: requests, progress, receipts."""
 
 import uuid
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from ..tables import ErasureRow
 def request_erasure(
     session: Session, deployment_no: int, deployment_id: str, *, erasure_id: str, selector: RecordSelector, by: str
 ) -> tuple[Erasure, bool]:
-    """Queues the erasure of a person's records; returns it, and whether it is new: the same request again changes nothing.
+    """Queues the erasure of a person's records; returns it, and whether it is new.
 
     Raises:
         Conflict: another request has the id.
@@ -47,7 +47,7 @@ def request_erasure(
 
 
 def count_aged(session: Session, deployment_no: int, deployment_id: str, *, scope: Mapping[str, Any], counts: Counts) -> None:
-    """Adds counts of rows that were erased because of their age to the deployment's open erasure, which begins here if there is none."""
+    """Adds counts of aged rows to the deployment's open erasure, which begins here if there is none."""
     if not counts:
         return
     is_open = (ErasureRow.kind == ErasureKind.RETENTION.value, ErasureRow.finished_at.is_(None))
@@ -61,14 +61,14 @@ def count_aged(session: Session, deployment_no: int, deployment_id: str, *, scop
 
 
 def lock_open(session: Session, no: int) -> Erasure | None:
-    """Returns the erasure, locked, if it has not finished and no other process holds it."""
+    """Locks and returns the erasure if it is open and no other process holds it."""
     statement = select(ErasureRow).where(ErasureRow.no == no, ErasureRow.finished_at.is_(None))
     row = session.scalar(statement.with_for_update(skip_locked=True).execution_options(populate_existing=True))
     return None if row is None else _erasure(row)
 
 
 def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
-    """Returns the numbers of open erasures and of their deployments, oldest first."""
+    """Returns open erasures and their deployments, oldest first."""
     statement = select(ErasureRow.no, ErasureRow.deployment_no).where(ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value)
     rows = session.execute(statement.where(ErasureRow.deployment_no.is_not(None)).order_by(ErasureRow.no))
     return [(no, deployment_no) for no, deployment_no in rows if deployment_no is not None]
@@ -86,7 +86,7 @@ def selector_of(session: Session, no: int) -> RecordSelector:
 
 
 def begin_erasure(session: Session, no: int) -> None:
-    """Notes that an erasure runs, from this moment."""
+    """Notes that an erasure runs from now."""
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(state=ErasureState.RUNNING.value, started_at=func.now()))
 
 
@@ -97,17 +97,17 @@ def has_settled(session: Session, no: int, seconds: float) -> bool:
 
 
 def count_erased(session: Session, no: int, counts: Counts) -> None:
-    """Adds to the counts of an erasure, which the transaction has locked."""
+    """Adds to the counts of a locked erasure."""
     row = session.get_one(ErasureRow, no, populate_existing=True)
     row.counts = add_counts(row.counts, counts)
     session.flush()
 
 
 def finish_erasure(session: Session, no: int) -> Erasure:
-    """Ends the erasure: empties its selector, and stores the hash of its receipt. Returns it."""
+    """Ends the erasure: empties its selector, and stores the hash of its receipt."""
     values = {"state": ErasureState.FINISHED.value, "finished_at": func.now(), "selector": None}
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values).execution_options(synchronize_session=False))
-    # Read again: the hash is of the times that Postgres stored.
+    # The hash is of the times that Postgres stored.
     row = session.get_one(ErasureRow, no, populate_existing=True)
     row.hash = hash_receipt(receipt_document(_erasure(row)))
     session.flush()
@@ -115,11 +115,7 @@ def finish_erasure(session: Session, no: int) -> Erasure:
 
 
 def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasure:
-    """Returns the erasure of that id.
-
-    Raises:
-        NotFound: the deployment has none.
-    """
+    """Returns the erasure, or raises NotFound."""
     statement = select(ErasureRow).where(ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id)
     row = session.scalar(statement.execution_options(populate_existing=True))
     if row is None:

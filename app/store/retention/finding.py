@@ -1,4 +1,4 @@
-"""Finding the records and labels that an erasure is about, a batch at a time."""
+"""Finds the records and labels of an erasure, a batch at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .record_traces import StoredPlace
 
 @dataclass(frozen=True, slots=True)
 class MetaPlace:
-    """The position of a meta field in the records of one schema version, and its column there."""
+    """Position of a meta field in one schema version, and its column."""
 
     schema_version: int
     position: int
@@ -27,7 +27,7 @@ class MetaPlace:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlace:
-    """The place in which a search for a person goes on: after a record or, once all records were looked through, after a label."""
+    """Where a search for a person goes on: after a record or, once all were looked through, a label."""
 
     record: StoredPlace | None = None
     label_id: str | None = None
@@ -35,7 +35,7 @@ class SearchPlace:
 
 @dataclass(frozen=True, slots=True)
 class PersonFound:
-    """Stored records of a person, the ids of labels, and where the search goes on; None: everything was looked through."""
+    """Records of a person, ids of labels, and where the search goes on; None: it is over."""
 
     places: Sequence[StoredPlace]
     label_ids: Sequence[str]
@@ -48,7 +48,7 @@ class PersonFound:
 
 
 def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPlace]:
-    """Returns the positions of the meta field in the schema versions that have it."""
+    """Returns the positions of the meta field by schema version."""
     rows = session.query(DeploymentSchemaRow).filter(DeploymentSchemaRow.deployment_no == deployment_no)
     return [
         MetaPlace(row.version, position, column)
@@ -59,9 +59,9 @@ def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPl
 
 
 def find_aged(session: Session, deployment_no: int, *, after: StoredPlace | None, before: datetime, limit: int) -> list[StoredPlace]:
-    """Returns the oldest records that were logged before that time and come after the given one in the order of the log.
+    """Returns the oldest records before that time, in the order of the log.
 
-    Going on after the last one spares reading the rows that were just deleted.
+    `after` spares reading rows that were just deleted.
     """
     return _find_in(session, "payload_records", deployment_no, after, limit, before=before)
 
@@ -91,10 +91,7 @@ def _find_in(
 def find_person(
     session: Session, deployment_no: int, selector: RecordSelector, *, after: SearchPlace | None, looked_through: int, limit: int
 ) -> PersonFound:
-    """Returns what is stored of a person: with ids at most `limit` rows, else all of the next `looked_through` rows of the deployment.
-
-    A search by a value reads every row, so it is divided into short statements.
-    """
+    """Returns what is stored of a person: with ids at most `limit` rows, else all of the next `looked_through` rows."""
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
     values = {
@@ -125,7 +122,7 @@ def _find_in_labels(session: Session, values: dict[str, Any], after: str) -> Per
     return PersonFound((), [row.feedback_id for row in rows if row.is_meant], more)
 
 
-# Compared as JSON, in which 7 and 7.0 are the same number and the text "7" is another value. The position depends on the schema version.
+# As JSON: 7 and 7.0 are one number, the text "7" is another value. The position depends on the schema version.
 _IS_MEANT = """EXISTS (SELECT FROM unnest(CAST(:places AS text[])) p
     WHERE CAST(split_part(p, ':', 1) AS int) = schema_version
       AND meta -> CAST(split_part(p, ':', 2) AS int) = ANY(CAST(:wanted AS jsonb[]))) AS is_meant"""

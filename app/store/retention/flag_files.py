@@ -1,4 +1,4 @@
-"""Files with flags of records, as the checks that wrote them name them."""
+"""Files with flags of records, by the checks that wrote them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,10 +16,10 @@ _FORGET = text("""UPDATE checks SET "window" = "window" - 'flag_file' WHERE depl
 
 
 def aged_flag_files(session: Session, deployment_no: int, *, after: str, before: datetime, limit: int) -> list[str]:
-    """Returns the next paths by name, of files all of whose checks are of spans that ended until that time."""
+    """Returns the next paths of files all of whose checks end until that time."""
     return list(session.scalars(_AGED, {"no": deployment_no, "after": after, "before": before, "limit": limit}))
 
 
 def forget_flag_files(session: Session, deployment_no: int, paths: Sequence[str]) -> None:
-    """Takes the paths from the checks that name them."""
+    """Takes the paths from the checks."""
     session.execute(_FORGET, {"no": deployment_no, "paths": list(paths)})

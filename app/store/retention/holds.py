@@ -8,7 +8,7 @@ from ..tables import LegalHoldRow
 
 
 def hold_of(session: Session, deployment_no: int) -> LegalHold | None:
-    """Returns the hold that is in force, if there is one."""
+    """Returns the hold in force."""
     row = session.scalar(_in_force(deployment_no))
     return None if row is None else _hold(row)
 
@@ -20,9 +20,9 @@ def holds_of(session: Session, deployment_no: int, *, limit: int) -> list[LegalH
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
-    """Places a hold, or changes the reason of the one in force; the deployment is locked.
+    """Places a hold, or changes the reason of the one in force.
 
-    From the commit on no batch of an erasure begins: each one locks the deployment's row first.
+    From the commit on no batch of an erasure begins: each locks the deployment's row first.
     """
     changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
     if session.scalar(changed.values(reason=reason).returning(LegalHoldRow.no)) is None:
@@ -31,7 +31,7 @@ def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) ->
 
 
 def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:
-    """Releases the hold in force; returns whether there was one."""
+    """Releases the hold; returns whether there was one."""
     changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
     return session.scalar(changed.values(released_by=by, released_at=func.now()).returning(LegalHoldRow.no)) is not None
 
@@ -43,10 +43,10 @@ _IS_FREE = text(
 
 
 def may_erase(session: Session, deployment_no: int) -> bool:
-    """Returns whether the deployment is there and not on hold, which cannot change until the transaction ends. Writers do not wait."""
-    # The request that places a hold takes the same lock, so one waits for the other; writers of records take FOR KEY SHARE.
+    """Returns whether the deployment is there and not on hold, and locks that until the transaction ends. Writers do not wait."""
+    # Placing a hold takes the same lock; writers of records take FOR KEY SHARE.
     session.execute(text("SELECT FROM deployments WHERE no = :no FOR NO KEY UPDATE"), {"no": deployment_no})
-    # A second statement, because the first one's view of the holds is older than the lock.
+    # The first statement's view of the holds is older than the lock.
     return bool(session.scalar(_IS_FREE, {"no": deployment_no}))
 
 

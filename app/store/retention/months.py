@@ -1,4 +1,4 @@
-"""Months of payload records: taking one out of the log without holding up its writers, and dropping it."""
+"""Months of payload records: taking one out of the log without holding up writers, and dropping it."""
 
 import re
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from ..database.engine import Database
 
 _NAME = re.compile(r"payload_records_(\d{4})_(\d{2})")
 _ENSURING = text("SELECT pg_advisory_xact_lock(4540261127)")
-"""The lock under which partitions are made: none is made while one of its name is put back or dropped."""
+"""No partition is made while one of its name is put back or dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogMonth:
-    """One month of the log, half-open [start, end). A detached one is no longer read or written; `is_pending`: detaching was broken off."""
+    """One month of the log, half-open. A detached one is no longer read or written; `is_pending`: detaching was broken off."""
 
     table: str
     start: datetime
@@ -26,7 +26,7 @@ class LogMonth:
 
 
 def log_months(session: Session) -> list[LogMonth]:
-    """Returns the months of the log, oldest first, and those that were taken out of it and are still there."""
+    """Returns the months of the log, oldest first, and those that were taken out of it."""
     rows = session.execute(
         text(
             """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
@@ -40,8 +40,8 @@ def log_months(session: Session) -> list[LogMonth]:
 
 
 def deployments_in(session: Session, month: LogMonth) -> list[int]:
-    """Returns the numbers of the deployments that have records in the month."""
-    # One look into the index for each deployment, however many records there are.
+    """Returns the deployments that have records in the month."""
+    # One look into the index for each deployment.
     statement = f"SELECT no FROM deployments d WHERE EXISTS (SELECT FROM {month.table} r WHERE r.deployment_no = d.no) ORDER BY no"  # noqa: S608 - a table of ours
     return list(session.scalars(text(statement)))
 
@@ -56,9 +56,9 @@ def detach_month(database: Database, month: LogMonth) -> None:
     """Takes the month out of the log. Waits for transactions that may read it; nobody waits for it.
 
     Raises:
-        DBAPIError: it was broken off, and is finished by the next call for the month.
+        DBAPIError: it was broken off; the next call finishes it.
     """
-    # Postgres allows one pending detachment for a table: the broken one must be finished before another begins.
+    # Postgres allows one pending detachment of a table.
     how = "FINALIZE" if month.is_pending else "CONCURRENTLY"
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text(f"ALTER TABLE payload_records DETACH PARTITION {month.table} {how}"))

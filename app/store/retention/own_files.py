@@ -1,4 +1,4 @@
-"""Deployments whose records lie in tables, present and deleted ones, by what says where Evenhand's own files about them are."""
+"""Deployments with tables, also deleted ones: where Evenhand's files about them are."""
 
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
@@ -8,7 +8,7 @@ from ..deployments.record_tables import read_payload_table
 from ..tables import DeploymentRow
 
 DELETED_TABLE = "payload_table"
-"""Member of the activity `deployment.deleted` that has the location and the format of the payload table."""
+"""Member of the activity `deployment.deleted`: location and format."""
 
 _DELETED = text(
     """SELECT deployment_id, details->'payload_table'->0->>0 AS location, details->'payload_table'->0->>1 AS format
@@ -17,12 +17,12 @@ _DELETED = text(
 
 
 def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
-    """Returns the ids and payload tables of deployments by number, of those that have a table."""
+    """Returns ids and payload tables by deployment number."""
     rows = session.execute(select(DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables))
     found = {no: (deployment_id, read_payload_table(stored)) for no, deployment_id, stored in rows}
     return {no: (deployment_id, table) for no, (deployment_id, table) in found.items() if table is not None}
 
 
 def deleted_tables(session: Session) -> list[tuple[str, PayloadTable]]:
-    """Returns the ids and payload tables of deleted deployments."""
+    """Returns ids and payload tables of deleted deployments."""
     return [(row.deployment_id, PayloadTable(location=row.location, format=TableFormat(row.format))) for row in session.execute(_DELETED)]

@@ -13,7 +13,7 @@ from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedPolicy:
-    """A policy with its deployment. The model's answers are erased up to `answers_until`."""
+    """A policy with its deployment. Answers are erased up to `answers_until`."""
 
     deployment_no: int
     deployment_id: str
@@ -22,13 +22,13 @@ class AppliedPolicy:
 
 
 def policy_of(session: Session, deployment_no: int) -> RetentionPolicy:
-    """Returns the deployment's policy; version 0, which keeps everything, where none was set."""
+    """Returns the policy; version 0, which keeps everything, where none was set."""
     row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
     return RetentionPolicy() if row is None else _policy(row)
 
 
 def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
-    """Stores the policy as the next version, unless it is the stored one; returns the one that counts. The deployment is locked."""
+    """Stores the policy as the next version unless it is the same; returns the one that counts. The deployment is locked."""
     stored = policy_of(session, deployment_no)
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored
@@ -41,7 +41,7 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
 
 
 def policies_to_apply(session: Session) -> list[AppliedPolicy]:
-    """Returns the policies of all deployments that are not on hold."""
+    """Returns the policies of deployments that are not on hold."""
     held = select(LegalHoldRow.no).where(LegalHoldRow.deployment_no == DeploymentRow.no, LegalHoldRow.released_at.is_(None)).exists()
     statement = select(RetentionPolicyRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no)
     return [
@@ -51,7 +51,7 @@ def policies_to_apply(session: Session) -> list[AppliedPolicy]:
 
 
 def note_answers_erased(session: Session, deployment_no: int, until: datetime) -> None:
-    """Notes that the model's answers to copies of records from before that time are gone."""
+    """Notes that answers to copies of records before that time are gone."""
     session.execute(update(RetentionPolicyRow).where(RetentionPolicyRow.deployment_no == deployment_no).values(answers_until=until))
 
 

@@ -1,4 +1,4 @@
-"""Quotations of endpoints in stored reasons: the beginning of an answer may repeat a record."""
+"""Quotations of endpoints in stored reasons, which may repeat a record."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -11,16 +11,16 @@ from sqlalchemy.orm import Session
 from .record_traces import FORGETS_REASONS, QUOTES_ENDPOINTS, QUOTES_IN_JSON
 
 _MARK = "%Its answer began:%"
-"""Words that begin a quotation, as `app/outbound/failures.py` writes it."""
+"""Begins a quotation by `app/outbound/failures.py`."""
 
-# The row's own number, and the time that says how old it is.
+# The row's number, and its time.
 _KEYS = {"endpoint_failures": "deployment_no"}
 _TIMES = {"checks": "span_start", "attributions": "span_start", "endpoint_failures": "failed_at", "alerts": "opened_at"}
 _OF_DEPLOYMENT = {"notifications": "alert_no IN (SELECT no FROM alerts WHERE deployment_no = :deployment)"}
 
 
 def remove_quotations(session: Session, deployment_no: int, *, before: datetime | None, shorten: Callable[[str], str]) -> dict[str, int]:
-    """Removes what endpoints answered from the deployment's stored reasons of before that time; returns counts by table."""
+    """Removes endpoints' answers from reasons before that time; returns counts by table."""
     counts = {}
     for table, column in {**QUOTES_ENDPOINTS, **QUOTES_IN_JSON}.items():
         key, time = _KEYS.get(table, "no"), _TIMES.get(table, "created_at")
@@ -41,7 +41,7 @@ def remove_quotations(session: Session, deployment_no: int, *, before: datetime 
 
 
 def forget_rejection_reasons(session: Session, deployment_no: int, *, before: datetime | None) -> dict[str, int]:
-    """Empties the reasons of the last rejections before that time, all without one; the counts stay. Returns counts by table."""
+    """Empties the reasons of the last rejections before that time, or all; counts stay. Returns counts by table."""
     aged = "" if before is None else " AND hour < :before"
     values = {"no": deployment_no} | ({} if before is None else {"before": before})
     emptied = session.execute(

@@ -1,6 +1,6 @@
-"""Every table by what it holds of single records, and the deletion of a record together with everything that was derived from it.
+"""Every table by what it holds of single records, and the deletion of a record with what was derived from it.
 
-`app/store/tables` has the tables. One that is not declared here fails `tests/architecture/test_record_traces.py`.
+A table that is not declared here fails `tests/architecture/test_record_traces.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,11 @@ ERASED_WITH_A_RECORD: Final[Mapping[str, str]] = {
     "call_halves": "the halves of its call that wait for the other half",
     "evidence_people": "digest of the person whose first record it is",
 }
-"""Tables of which an erasure deletes rows, and what they hold of a record. Retention by age leaves out labels, which have an age of their
-own, and the digests of people, without which a later record of a person would count as the first."""
+"""Tables of which an erasure deletes rows.
+
+Retention by age leaves out labels, which have their own age, and digests of people, without which a later record would count as a person's
+first.
+"""
 
 QUOTES_ENDPOINTS: Final[Mapping[str, str]] = {
     "checks": "reason",
@@ -31,13 +34,13 @@ QUOTES_ENDPOINTS: Final[Mapping[str, str]] = {
     "attributions": "problem",
     "subgroup_scans": "reason",
 }
-"""Tables with a reason that may quote the beginning of an endpoint's answer, and with it a record; an erasure removes the quotation."""
+"""Reasons that may quote an endpoint's answer, and with it a record; an erasure removes the quotation."""
 
 QUOTES_IN_JSON: Final[Mapping[str, str]] = {"alerts": "facts", "notifications": "body"}
-"""Tables with facts that may hold such a reason."""
+"""Facts that may hold such a reason."""
 
 FORGETS_REASONS: Final = "intake_counts"
-"""Table whose counts keep the reason of the last rejection, which may quote a value; an erasure empties it."""
+"""Keeps the reason of the last rejection, which may quote a value; an erasure empties it."""
 
 HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "deployments": "facts about the model",
@@ -93,7 +96,7 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "audit_events": "who read which record: append-only, kept as the proof of access; it may name a record's id, never a value",
     "openscale_facts": "settings",
 }
-"""Tables that hold nothing of a single record, and what they hold."""
+"""Tables that hold nothing of a single record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class StoredPlace:
     logged_at: datetime
 
 
-# Dependents first: what is deleted last still leads to the rest if a process dies in between, although each batch is one transaction.
+# Dependents first: what is deleted last leads to the rest.
 _DERIVED: Final = {
     "counterfactuals": """DELETE FROM counterfactuals c USING copy_targets t
         WHERE t.deployment_no = :no AND c.target_no = t.no AND c.record_no = ANY(CAST(:numbers AS bigint[]))""",
@@ -113,7 +116,7 @@ _DERIVED: Final = {
 }
 _OF_A_PERSON: Final = {
     "feedback_records": "DELETE FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))",
-    # Several records of one call have its id, a hyphen and their position.
+    # Records of one call have its id, a hyphen and their position.
     "call_halves": """DELETE FROM call_halves WHERE deployment_no = :no
         AND call_id IN (SELECT unnest(ARRAY[id, regexp_replace(id, '-[0-9]+$', '')]) FROM unnest(CAST(:ids AS text[])) id)""",
     "evidence_people": """DELETE FROM evidence_people p USING evidence_eras e
@@ -127,18 +130,15 @@ _RECORDS: Final = """DELETE FROM payload_records r
 
 
 def erase_aged(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, with_records: bool) -> dict[str, int]:
-    """Deletes these records with everything but their labels, or all of that except for the records themselves; returns counts by table.
-
-    The latter serves a whole month of records, which are dropped together.
-    """
+    """Deletes these records with everything but their labels, or without `with_records` only what was derived; returns counts by table."""
     note_erased_hours(session, deployment_no, [place.logged_at for place in places])
     statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
     return _delete(session, statements, _parameters(deployment_no, places))
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
-    """Deletes at most `limit` of the labels that became usable before that time, or wait for their record since then; returns counts."""
-    # Two statements, each of which has an index of its own to read by.
+    """Deletes at most `limit` labels that became usable before that time, or wait since then; returns counts."""
+    # Each has an index of its own.
     for aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(
             text(f"SELECT feedback_id FROM feedback_records WHERE deployment_no = :no AND {aged} LIMIT :limit"),  # noqa: S608 - constants
@@ -152,14 +152,14 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
 
 
 def erase_answers(session: Session, deployment_no: int, places: Sequence[StoredPlace]) -> dict[str, int]:
-    """Deletes the model's answers to copies of these records; returns counts by table."""
+    """Deletes answers to copies of these records; returns counts by table."""
     return _delete(session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, places))
 
 
 def erase_people(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, ids: Sequence[str]) -> dict[str, int]:
-    """Deletes these records, everything derived from them, and the labels and calls of the ids; returns counts by table.
+    """Deletes these records, everything derived from them, and labels and calls of the ids; returns counts by table.
 
-    The ids are remembered by their digests. The deployment's row is written, so that every process looks at them before its next write.
+    Digests of the ids stay. The deployment's row is written, so that every process reads them before its next write.
     """
     parameters = _parameters(deployment_no, places)
     parameters["ids"] = sorted({*parameters["ids"], *ids})
@@ -170,7 +170,7 @@ def erase_people(session: Session, deployment_no: int, places: Sequence[StoredPl
 
 
 def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
-    """Notes that records of these ids are not to be stored again, and makes every process look at them before its next write."""
+    """Notes that records of these ids are not to be stored again; every process reads this before its next write."""
     if not ids:
         return
     session.execute(
@@ -182,7 +182,7 @@ def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> No
 
 
 def note_erased_hours(session: Session, deployment_no: int, moments: Sequence[datetime]) -> None:
-    """Notes the hours of records that are erased: their counts are to stay as they are."""
+    """Notes the hours of erased records: their counts stay as they are."""
     session.execute(text(_NOTE_HOURS.format(source="unnest(CAST(:times AS timestamptz[])) at")), {"no": deployment_no, "times": [*moments]})
 
 
@@ -191,7 +191,6 @@ _NOTE_HOURS: Final = """INSERT INTO erased_hours (deployment_no, hour)
 
 
 def _note_hours_of_labels(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
-    """Notes the hours of the records that these labels are about."""
     labels = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
         AND feedback_id = ANY(CAST(:ids AS text[])) AND record_logged_at IS NOT NULL) labels"""
     session.execute(text(_NOTE_HOURS.format(source=labels)), {"no": deployment_no, "ids": [*ids]})

@@ -1,4 +1,4 @@
-"""Scans for subgroups: the queue, and results."""
+"""Scans for subgroups: queue and results."""
 
 import uuid
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class SubgroupScan:
 def queue_scan(
     session: Session, deployment_no: int, *, features: Sequence[str] | None, direction: str, hours: int, requested_by: str
 ) -> SubgroupScan:
-    """Queues a scan; if one of the deployment is open already, that one stays and is returned."""
+    """Queues a scan, or returns the deployment's open one."""
     row = {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
@@ -62,7 +62,7 @@ def queue_scan(
 
 
 def claim_scan(session: Session, *, token: str, lease: timedelta, max_attempts: int, if_abandoned: str) -> SubgroupScan | None:
-    """Takes the next scan for the holder of `token`; None when nothing is to be done. Scans without attempts left end as failed."""
+    """Takes the next scan for the holder of `token`. Scans without attempts left fail."""
     due = SubgroupScanRow.claimable_at <= func.now()
     over = {"state": "failed", "reason": if_abandoned, "claimable_at": None, "lease_token": None, "finished_at": func.now()}
     ended = update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= max_attempts).values(over)
@@ -75,18 +75,14 @@ def claim_scan(session: Session, *, token: str, lease: timedelta, max_attempts: 
 
 
 def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # noqa: ANN401 - columns of the row
-    """Ends the scan with these members of its row.
-
-    Raises:
-        LeaseLost: another worker may own it; nothing was written.
-    """
+    """Ends the scan with these members of its row. Raises LeaseLost."""
     held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
     ended = {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values}
     write_held(session, held, ended, SubgroupScanRow.no)
 
 
 def scans_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> Sequence[SubgroupScan]:
-    """Returns the deployment's scans, newest first, at most `limit` before the one of that number."""
+    """Returns at most `limit` scans before `before_no`, newest first."""
     wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
     if before_no is not None:
         wanted = wanted.where(SubgroupScanRow.no < before_no)
@@ -95,11 +91,7 @@ def scans_of(session: Session, deployment_no: int, *, before_no: int | None, lim
 
 
 def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan:
-    """Returns the scan of that id.
-
-    Raises:
-        NotFound: the deployment has none.
-    """
+    """Returns the scan, or raises NotFound."""
     wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id)
     row = session.scalars(wanted.execution_options(populate_existing=True)).one_or_none()
     if row is None:
@@ -108,7 +100,7 @@ def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan
 
 
 def last_bins(session: Session, deployment_no: int) -> list[Any]:
-    """Returns the bins of the deployment's newest scan that has some; empty without one."""
+    """Returns the bins of the newest scan that has some."""
     wanted = select(SubgroupScanRow.bins).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None))
     return session.scalar(wanted.order_by(SubgroupScanRow.no.desc()).limit(1)) or []
 

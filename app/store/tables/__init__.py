@@ -1,4 +1,4 @@
-"""One Row class a file, and the metadata that the migrations are checked against."""
+"""One Row class a file, and the metadata for the migrations."""
 
 from .alerts import AlertChannelRow, AlertCommentRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
 from .api_keys import ApiKeyRow

@@ -1,4 +1,4 @@
-"""Alert rules, the alerts they open, the channels alerts are sent to, and the notifications."""
+"""Alert rules, alerts, channels, notifications."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from .base import Row
 
 
 class AlertChannelRow(Row):
-    """One destination of notifications: a webhook, a Slack-compatible webhook, or e-mail. `secret` is encrypted."""
+    """A destination of notifications. `secret` is encrypted."""
 
     __tablename__ = "alert_channels"
 
@@ -53,10 +53,9 @@ class AlertRuleChannelRow(Row):
 
 
 class AlertRow(Row):
-    """One alert, from its opening to its resolution. `subject` is a digest of what it is about (data, metric, attribute, group).
+    """One alert. `subject` is a digest of data, metric, attribute, group, because names may be longer than an index takes.
 
-    The unique index is what opens an alert once, whatever the workers do; names may be longer than an index takes, hence the digest.
-    An alert outlives its rule, whose id and name it keeps. `change` says why its figure changed, once an attribution has found out.
+    The unique index opens an alert once. An alert outlives its rule, whose id and name it keeps. `change` says why its figure changed.
     """
 
     __tablename__ = "alerts"
@@ -98,7 +97,7 @@ class AlertRow(Row):
 
 
 class AlertCommentRow(Row):
-    """A comment of a person on an alert. `id` comes from the caller, so that sending it again adds nothing."""
+    """A comment. `id` comes from the caller, so that repetition adds nothing."""
 
     __tablename__ = "alert_comments"
     __table_args__ = (UniqueConstraint("alert_no", "id", name="alert_comments_alert_no_id_key"),)
@@ -112,10 +111,9 @@ class AlertCommentRow(Row):
 
 
 class NotificationRow(Row):
-    """One message to one channel: written in the transaction that causes it, sent later, tried again until it is sent or given up.
+    """One message to one channel, written in the transaction that causes it.
 
-    `id` goes out as the idempotency key. `claimable_at` is when a sender may take it (again); NULL once it is over. `alert_no` is
-    NULL for a test.
+    `id` is the idempotency key. `claimable_at` is when a sender may take it; NULL once it is over. `alert_no` is NULL for a test.
     """
 
     __tablename__ = "notifications"

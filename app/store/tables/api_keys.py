@@ -1,4 +1,4 @@
-"""API keys: only what identifies one, never the key."""
+"""API keys: only what identifies one."""
 
 from datetime import datetime
 
@@ -9,9 +9,9 @@ from .base import Row
 
 
 class ApiKeyRow(Row):
-    """One key. `id` is the public part of the key's text, `secret_hash` the SHA-256 of all of it.
+    """`id` is the public part of the key's text, `secret_hash` the SHA-256 of all of it.
 
-    `last_used_at` is up to a minute old. `replaces` is the id of the key that this one was made for by a rotation.
+    `last_used_at` is up to a minute old. `replaces` is the key that a rotation made it for.
     """
 
     __tablename__ = "api_keys"

@@ -1,4 +1,4 @@
-"""Numbers of records that arrived, and of those that were not stored, by hour and source."""
+"""Records that arrived, and those not stored, by hour and source."""
 
 from datetime import datetime
 
@@ -9,10 +9,9 @@ from .base import Row
 
 
 class ArrivalRow(Row):
-    """Number of records of one kind that one write stored, by the hour of the write and their source; written in its transaction.
+    """Records of one kind that one write stored, by its hour and source.
 
-    Several rows may be of one hour. Inserted, never updated, so that no write waits for another. `store/records/arrivals.py` adds rows up.
-    No foreign key, as in `payload_records`.
+    Inserted, never updated, so that no write waits; `store/records/arrivals.py` adds rows up. No foreign key, as in `payload_records`.
     """
 
     __tablename__ = "arrivals"
@@ -26,7 +25,7 @@ class ArrivalRow(Row):
 
 
 class RejectionCountRow(Row):
-    """Number of records of one hour that were not stored, by source, kind, reason and field. Holds no value of any record."""
+    """Records of one hour that were not stored. Holds no value of any record."""
 
     __tablename__ = "rejection_counts"
 

@@ -1,4 +1,4 @@
-"""Attributions of gaps, from the request to the result."""
+"""Attributions of gaps."""
 
 from datetime import datetime
 from typing import Any
@@ -12,9 +12,9 @@ from .base import Row
 class AttributionRow(Row):
     """One attribution of a window's gaps, or of the change that an alert is about (`alert_no`).
 
-    `claimable_at` is when a worker may take it (again); NULL once it is over. The unique indexes queue one attribution a night and one
-    for an alert, and let a model answer one at a time. `comparisons` are lists of columns' names; NULL: each attribute by itself.
-    `planned_rows` is stored before the model is asked, all other figures at the end.
+    `claimable_at` is when a worker may take it; NULL once it is over. The unique indexes queue one attribution a night and one for an
+    alert, and let a model answer one at a time. `comparisons` are lists of columns; NULL: each attribute by itself. `planned_rows` is
+    stored before the model is asked.
     """
 
     __tablename__ = "attributions"
@@ -60,7 +60,7 @@ class AttributionRow(Row):
 
 
 class AttributionAnswerRow(Row):
-    """Outcomes of one part of an attribution's rows, one byte each, kept until it is over. `question` is a hash of what was asked."""
+    """Outcomes of one part, one byte each, kept until the attribution is over. `question` is a hash."""
 
     __tablename__ = "attribution_answers"
 

@@ -1,4 +1,4 @@
-"""Audit events. A trigger of the database refuses to change or delete them; only sealing fills position and hash, once."""
+"""Audit events. A trigger refuses to change or delete them; only sealing fills position and hash, once."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from .base import Row
 
 
 class AuditEventRow(Row):
-    """One audited event. No foreign keys: an event outlives everything it is about."""
+    """One audited event. No foreign keys: it outlives everything it is about."""
 
     __tablename__ = "audit_events"
     __table_args__ = (

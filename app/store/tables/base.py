@@ -16,7 +16,7 @@ CONSTRAINT_NAMES = {
 
 
 Json = JSONB(none_as_null=True)
-"""An absent value is SQL's NULL, never the JSON word null."""
+"""An absent value is SQL's NULL, never JSON's null."""
 
 
 class Row(DeclarativeBase):

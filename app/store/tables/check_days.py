@@ -1,4 +1,4 @@
-"""Checks of a day, and the sums of their count tables: what a year is read from."""
+"""Checks of a day, and sums of their count tables."""
 
 from datetime import datetime
 from typing import Any
@@ -10,10 +10,10 @@ from .base import Json, Row
 
 
 class CheckDayRow(Row):
-    """One day (UTC) of a deployment on which checks ended. The members from `failed` on, and its rows in `table_days`, hold if `is_kept`.
+    """One day (UTC) with ended checks. The members from `failed` on, and its rows in `table_days`, hold if `is_kept`.
 
     A trigger of `checks` takes `is_kept` back in every transaction that changes an ended check, also that of an earlier release. The row is
-    locked before a day is added up, so such a transaction is over by then, or comes later and takes the sums back.
+    locked before a day is added up, so such a transaction is over, or takes the sums back.
     """
 
     __tablename__ = "check_days"
@@ -33,9 +33,9 @@ class CheckDayRow(Row):
 
 
 class TableDayRow(Row):
-    """Sum of the count tables of consecutive hours of a day that were counted alike: `hours` of them, the first of which is `hour`.
+    """Sum of the count tables of `hours` consecutive hours of a day from `hour` on that were counted alike.
 
-    Of each hour the newest check with these outcomes counts, and of its records those of the hour itself.
+    Of each hour the newest check with these outcomes counts, and its own records.
     """
 
     __tablename__ = "table_days"

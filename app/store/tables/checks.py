@@ -1,4 +1,4 @@
-"""Checks, their count tables, and their measurements."""
+"""Checks, count tables, measurements."""
 
 from datetime import datetime
 from typing import Any
@@ -10,16 +10,13 @@ from .base import Json, Row
 
 
 class CheckRow(Row):
-    """One check, from queued to its end.
+    """One check.
 
-    `claimable_at` is when a worker may take it (again); NULL once it is over for good. `lease_token` names the
-    worker that owns it until `lease_until`. The unique indexes are what makes double runs impossible, whatever
-    the workers do: one scheduled check per deployment and hour, one running check per deployment.
+    `claimable_at` is when a worker may take it; NULL once it is over. `lease_token` names its owner until `lease_until`. The unique indexes
+    make double runs impossible: one scheduled check per deployment and hour, one running per deployment.
 
-    `batch` is the value of the table's partition that it is of; NULL: it is of a span of time.
-    `traceparent` is the place in a trace of the request that asked for it.
-    `failure` is the kind of error that `reason` gives in words. `alerts_due` is set in the transaction that ends the check, and taken back
-    in the one that decides its alerts: however often a process dies in between, each ended check is looked at once.
+    `batch` is its value of the table's partition; NULL: a span of time. `traceparent` is the request's place in a trace. `failure` is the
+    kind of `reason`. `alerts_due` is set in the transaction that ends the check, and taken back in the one that decides its alerts.
     """
 
     __tablename__ = "checks"
@@ -62,10 +59,9 @@ class CheckRow(Row):
 
 
 class CheckTableRow(Row):
-    """One count table of a check.
+    """One count table.
 
-    `part` separates the records of its own span from the additional ones of earlier hours, which roll-ups leave out so
-    that no record is counted twice.
+    `part` separates its own span from additional records of earlier hours, which roll-ups leave out so that no record is counted twice.
     """
 
     __tablename__ = "check_tables"
@@ -78,7 +74,7 @@ class CheckTableRow(Row):
 
 
 class MeasurementRow(Row):
-    """One value of a series. `worst_of` marks the group that is furthest out of so many; NULL on all others."""
+    """One value of a series. `worst_of` marks the group furthest out of so many."""
 
     __tablename__ = "measurements"
     __table_args__ = (
@@ -113,10 +109,7 @@ class MeasurementRow(Row):
 
 
 class FigureDayRow(Row):
-    """Figures of one group on one day (UTC), joined: how many, the verdicts, and the lowest and the highest with their checks.
-
-    It repeats what the measurements say, and is written with them.
-    """
+    """Figures of one group on one day (UTC), joined from the measurements and written with them."""
 
     __tablename__ = "figure_days"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""The model's answers to perturbed copies: stored once per record, reused by every later check."""
+"""The model's answers to perturbed copies, reused by every later check."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from .base import Json, Row
 class CopyTargetRow(Row):
     """One kind of copy: `feature` set to `target`, scored by `model_revision`.
 
-    `target` is a value's canonical text, or `[lo, hi]` with the `draws` and `seed` that fix what was drawn.
-    Its number is taken from the sequence before the model is asked, and the row written with the outcomes or not at all.
+    `target` is a value's canonical text, or `[lo, hi]` with `draws` and `seed`. Its number comes from the sequence before the model is
+    asked; the row is written with the outcomes.
     """
 
     __tablename__ = "copy_targets"
@@ -33,7 +33,7 @@ class CopyTargetRow(Row):
 
 
 class CounterfactualRow(Row):
-    """The model's answer to one copy of one record."""
+    """The model's answer to one copy."""
 
     __tablename__ = "counterfactuals"
 

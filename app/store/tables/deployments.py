@@ -1,4 +1,4 @@
-"""Deployments, and every version of their record schema."""
+"""Deployments, and versions of their record schema."""
 
 from datetime import datetime
 from typing import Any
@@ -10,11 +10,9 @@ from .base import Row
 
 
 class DeploymentRow(Row):
-    """One watched model. `credentials` is the endpoint's secret, encrypted; everything else about it is in `endpoint`.
+    """One watched model. `credentials`, the endpoint's secret, and `column_key`, of its protected columns, are encrypted.
 
-    `column_key` is the key of its protected columns, encrypted; NULL: it never had any.
-
-    `record_tables` names the files that hold its payload and feedback; NULL: they are logged.
+    `record_tables` names the files of its records; NULL: they are logged.
     """
 
     __tablename__ = "deployments"
@@ -37,7 +35,7 @@ class DeploymentRow(Row):
 
 
 class EndpointFailureRow(Row):
-    """Failures in a row of an endpoint to answer checks. It is not called until `open_until`; NULL: the breaker never opened."""
+    """Failures in a row of an endpoint. It is not called until `open_until`; NULL: the breaker never opened."""
 
     __tablename__ = "endpoint_failures"
 
@@ -49,10 +47,7 @@ class EndpointFailureRow(Row):
 
 
 class DeploymentSchemaRow(Row):
-    """The columns of the records logged under one schema version: `features` and `meta` are lists of {name, type, kind}.
-
-    A protected column also has its `storage`.
-    """
+    """Columns of one schema version: lists of {name, type, kind}, and a protected column's `storage`."""
 
     __tablename__ = "deployment_schemas"
 

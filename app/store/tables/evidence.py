@@ -1,4 +1,4 @@
-"""Evidence over time: counts of whole hours, the state of each figure, and the hours whose counts are to be made again."""
+"""Evidence over time."""
 
 from datetime import datetime
 from typing import Any
@@ -10,12 +10,11 @@ from .base import Json, Row
 
 
 class EvidenceEraRow(Row):
-    """Evidence with one model revision: it begins again with another one, and with a version of the monitor that changes every figure.
+    """Evidence with one model revision; another one, or a monitor that changes every figure, begins another era.
 
-    `monitor_version` is the last one that was counted by. `starts_at` is the first hour that counts; NULL: every hour does. Hours before
-    `counted_until` are counted, and of those before `labels_until` the labels. `problem` says why nothing can be counted.
-    `figures_due` says that an update has begun and not ended: figures may lack counted hours, or be stale.
-    `alerts_due` is set in the transaction that changes a state, and taken back in the one that decides its alerts.
+    `monitor_version` is the last one counted by. Hours count from `starts_at` on (NULL: all), are counted before `counted_until`, their
+    labels before `labels_until`. `problem` says why nothing can be counted. `figures_due`: an update has begun and not ended. `alerts_due`
+    is set in the transaction that changes a state, and taken back in the one that decides its alerts.
     """
 
     __tablename__ = "evidence_eras"
@@ -38,9 +37,9 @@ class EvidenceEraRow(Row):
 
 
 class EvidenceHourRow(Row):
-    """Counts of one hour's own records, of one comparison on one data set; hours without records have no row.
+    """Counts of one hour's records, of one comparison on one data set; hours without records have no row.
 
-    `cells` are lists that begin with a group's label and role. `check_no` is the check whose count table they are from, of balanced data.
+    `cells` are lists that begin with a group's label and role. `check_no`: of balanced data, the check of the table.
     """
 
     __tablename__ = "evidence_hours"
@@ -54,7 +53,7 @@ class EvidenceHourRow(Row):
 
 
 class EvidenceLateLabelRow(Row):
-    """Number of labels of one hour's records that arrived after their horizon and were left out; hours without any have no row."""
+    """Labels of one hour's records that arrived after their horizon; hours without any have no row."""
 
     __tablename__ = "evidence_late_labels"
 
@@ -64,12 +63,11 @@ class EvidenceLateLabelRow(Row):
 
 
 class EvidenceFigureRow(Row):
-    """State of one figure of one group after the hours before `until`; `first_hour` is its first hour with records.
+    """State of one figure after the hours before `until`; `first_hour` is its first with records.
 
-    `definition` is what it compares, NULL if it was stored before definitions were. `starts_at` is the first hour that may count, NULL if
-    every hour may; from `ended_at` on, the monitor compares something else.
-    A stale state is to be computed again from the first hour, because one of its hours has changed. `summary` says of each limit what
-    `app.store.evidence.summaries.LimitSummary` has; it is empty before the first hour.
+    `definition` is what it compares, NULL if stored before definitions were. Hours count from `starts_at` on (NULL: all); from `ended_at`
+    on, the monitor compares something else. A stale state is to be computed again from the first hour. `summary` has a `LimitSummary` of
+    each limit.
     """
 
     __tablename__ = "evidence_figures"
@@ -93,9 +91,9 @@ class EvidenceFigureRow(Row):
 
 
 class EvidenceClosureRow(Row):
-    """One alarm that a person closed: the evidence on that side of the figure begins again with `hour`.
+    """An alarm that a person closed: evidence on that side begins again with `hour`.
 
-    It names the figure by its parts: the figure's row may be deleted and made again while the past is counted again.
+    It names the figure by its parts: the figure's row may be made again.
     """
 
     __tablename__ = "evidence_closures"
@@ -112,12 +110,10 @@ class EvidenceClosureRow(Row):
 
 
 class ChangedHourRow(Row):
-    """One hour to which something was added after its end; written in the transaction that adds it. Several rows may be of one hour.
+    """An hour to which something was added after its end; several rows may be of one hour.
 
-    `era_no` is NULL for the present era; another era counts the hour if its model revision is used again.
-
-    No foreign key points to the deployment: a writer that locks a label first, and then the deployment, could wait for its deletion without
-    end. Deleting a deployment deletes these rows, too.
+    `era_no` is NULL for the present era; another era counts the hour if its model revision is used again. No foreign key to the deployment:
+    a writer that locks a label first could wait for its deletion without end. Deleting a deployment deletes these rows, too.
     """
 
     __tablename__ = "changed_hours"
@@ -130,7 +126,7 @@ class ChangedHourRow(Row):
 
 
 class EvidencePersonRow(Row):
-    """The first record of a person in an era. `person` is a digest."""
+    """First record of a person in an era. `person` is a digest."""
 
     __tablename__ = "evidence_people"
 

@@ -1,4 +1,4 @@
-"""Calls of models that others report to us, and counts of them."""
+"""Reported calls of models, and counts of them."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from .base import Row
 
 
 class CallHalfRow(Row):
-    """A request or an answer that waits for the other half of its call."""
+    """A request or an answer that waits for the other half."""
 
     __tablename__ = "call_halves"
 
@@ -25,7 +25,7 @@ class CallHalfRow(Row):
 
 
 class IntakeCountRow(Row):
-    """Number of records (of unpaired and ignored ones: of events) of one hour with one outcome, and the reason of the last."""
+    """Records (of unpaired and ignored ones: events) of one hour and outcome, and the last reason."""
 
     __tablename__ = "intake_counts"
 

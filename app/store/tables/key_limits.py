@@ -1,4 +1,4 @@
-"""Limits of API keys, and what they use. No foreign keys, so that a write waits for nobody; ids of keys are never used again."""
+"""Limits of API keys, and their use. No foreign keys, so that a write waits for nobody; ids of keys are never used again."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from .base import Row
 
 
 class KeyLimitsRow(Row):
-    """Limits of one key; NULL: none. `max_bytes` bounds the bytes of all records that it ever sends."""
+    """Limits of one key; NULL: none. `max_bytes` bounds all records that it ever sends."""
 
     __tablename__ = "key_limits"
 
@@ -20,7 +20,7 @@ class KeyLimitsRow(Row):
 
 
 class KeyUseRow(Row):
-    """Use of the ingestion routes by one key since it was first seen: requests, records and bytes that were stored, refused requests."""
+    """Use of the ingestion routes by one key since it was first seen."""
 
     __tablename__ = "key_use"
 

@@ -1,4 +1,4 @@
-"""Files of tables as they were last listed."""
+"""Files of tables as last listed."""
 
 from datetime import datetime
 
@@ -11,8 +11,7 @@ from .base import Row
 class ListedFileRow(Row):
     """One file of a deployment's table; `side` is `payload` or `feedback`.
 
-    `batch` is the value of the table's `partition_by` in its path. Its rows lie from `oldest` to `newest`, both included. NULL: it has
-    none.
+    `batch` is the partition in its path. Its rows lie from `oldest` to `newest`, both included. NULL: none.
     """
 
     __tablename__ = "listed_files"

@@ -1,4 +1,4 @@
-"""Records that Evenhand did not get, as their senders count them."""
+"""Records that Evenhand did not get, as senders count them."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from .base import Row
 
 
 class MissingRecordRow(Row):
-    """Running totals of one sender (a process that logs) for one hour of its clock; hours in which nothing is missing have no row."""
+    """Totals of one sender for one hour of its clock; hours without missing records have no row."""
 
     __tablename__ = "missing_records"
 

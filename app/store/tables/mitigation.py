@@ -1,4 +1,4 @@
-"""Mitigation of a deployment's outcomes: its settings, what was fitted for it, and the records it would change."""
+"""Mitigation: settings, what was fitted, flagged records."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from .base import Row
 
 
 class MitigationSettingsRow(Row):
-    """Settings of one deployment. A deployment without a row has the defaults."""
+    """Settings of one deployment; without a row, the defaults."""
 
     __tablename__ = "mitigation_settings"
 
@@ -21,7 +21,7 @@ class MitigationSettingsRow(Row):
 
 
 class MitigationProfileRow(Row):
-    """One version of what was fitted to payload. `basis` is a digest of what it was fitted for."""
+    """One version of what was fitted to payload. `basis` is a digest of its purpose."""
 
     __tablename__ = "mitigation_profiles"
 
@@ -33,7 +33,7 @@ class MitigationProfileRow(Row):
 
 
 class BiasDetectorRow(Row):
-    """One version of the bias detector of an attribute; of all of them together, `attribute` is empty.
+    """One version of an attribute's bias detector; of all together, `attribute` is empty.
 
     Either `model` and its `quality` on held-out records, or the `reason` why none was trained.
     """
@@ -54,8 +54,8 @@ class BiasDetectorRow(Row):
 class FlaggedRecordRow(Row):
     """A payload record whose outcome would be another with a reference value of the attribute (`kind` changed), or probably (likely).
 
-    Scores are probabilities of the favourable outcome: the record's own, and as a reference record; `gap` is their distance, 0 where
-    the model gives none.
+    Scores are probabilities of the favourable outcome: its own, and as a reference record; `gap` is their distance, 0 where the model gives
+    none.
     """
 
     __tablename__ = "flagged_records"

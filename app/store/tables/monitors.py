@@ -10,10 +10,10 @@ from .base import Row
 
 
 class MonitorRow(Row):
-    """One monitor; `schedule` is a column besides `config` because the tick asks for it.
+    """One monitor; `schedule` is a column because the tick asks for it.
 
-    `scheduled_since` is when the schedule was last switched on: hours before it are not checked. `attribution` holds what is attributed
-    every night, `nightly_since` when that was switched on; both NULL: nothing is. They are not part of what a version counts.
+    `scheduled_since`: hours before the schedule was switched on are not checked. `attribution` is done every night since `nightly_since`;
+    NULL: nothing is. No version counts them.
     """
 
     __tablename__ = "monitors"

@@ -1,4 +1,4 @@
-"""Facts that the OpenScale SDK must find again. The face that answers it is a distribution of its own, and reads them by SQL of its own."""
+"""Facts that the OpenScale SDK must find again, read by its face's own SQL."""
 
 from datetime import datetime
 from typing import Any
@@ -10,10 +10,10 @@ from .base import Row
 
 
 class OpenScaleFactRow(Row):
-    """A service provider, or what a subscription knows and its deployment does not: asset, label column, instances, names of data sets.
+    """A service provider, or what a subscription knows and its deployment does not.
 
-    `secrets` are a provider's credentials and the values of its headers, encrypted. Here because key rotation, backups and erasure know
-    every table, also where the face is not installed.
+    `secrets` are a provider's credentials and headers, encrypted. Here because key rotation, backups and erasure know every table, also
+    without the face.
     """
 
     __tablename__ = "openscale_facts"

@@ -1,9 +1,8 @@
 """Logged scoring records.
 
-Two tables, because a record id must be unique permanently while records live in monthly partitions, which only an
-index containing the month could enforce: `payload_keys` holds every id once and says where its record is.
-No foreign key points to the deployment (a check per copied row would cost a quarter of the write); the write
-itself locks the deployment's row, and deleting a deployment deletes these rows first.
+`payload_keys` holds every id once, because records live in monthly partitions, whose indexes contain the month. No foreign key points to
+the deployment (it would cost a quarter of the write): the write locks the deployment's row, and deleting a deployment deletes these rows
+first.
 """
 
 from datetime import datetime
@@ -15,13 +14,13 @@ from sqlalchemy.orm import Mapped, mapped_column
 from .base import Json, Row
 
 RECORD_NO_BLOCK = 1000
-"""Record numbers that one `nextval` reserves: the number it returns and the following ones."""
+"""Record numbers that one `nextval` reserves, from its number on."""
 
 record_no_seq = Sequence("record_no_seq", increment=RECORD_NO_BLOCK, metadata=Row.metadata)
 
 
 class PayloadKeyRow(Row):
-    """The ids that are taken, and where each record is."""
+    """Taken ids, and where each record is."""
 
     __tablename__ = "payload_keys"
 
@@ -32,10 +31,10 @@ class PayloadKeyRow(Row):
 
 
 class PayloadRecordRow(Row):
-    """One scoring record. `features` and `meta` are JSON arrays in the order of `schema_version`.
+    """One scoring record. `features` and `meta` are arrays in the order of `schema_version`.
 
-    `debiased` is the debiased endpoint's version of the model's answer; NULL for records that did not come through it. `sample_rate` is the
-    share of records that is logged where this one comes from: it represents 1/sample_rate records. NULL where every record is logged.
+    `debiased` is the debiased endpoint's version of the answer. `sample_rate` is the share of records that is logged there: it represents
+    1/sample_rate records; NULL: all are logged.
     """
 
     __tablename__ = "payload_records"
@@ -61,10 +60,10 @@ class PayloadRecordRow(Row):
 
 
 class RecordCountRow(Row):
-    """Number of payload records that one write added to one minute; written in its transaction. Several rows may be of one minute.
+    """Payload records that one write added to one minute; several rows may be of one minute.
 
-    Only the minutes of the last hours are kept: `store/records/counts.py` says how many, and adds rows up. Inserted, never updated, so
-    that no write waits for another. No foreign key, as in `payload_records`.
+    Kept for hours; `store/records/counts.py` adds rows up. Inserted, never updated, so that no write waits. No foreign key, as in
+    `payload_records`.
     """
 
     __tablename__ = "record_counts"
@@ -78,9 +77,8 @@ class RecordCountRow(Row):
 class FeedbackRecordRow(Row):
     """One ground-truth label.
 
-    `usable_at` is when both halves of the pair were there (NULL: the payload record has not arrived); windows of
-    feedback are read on it. `record_no` and `record_logged_at` point to the payload record, where there is one.
-    Without one, `predicted*` hold what the model said of the features, once a check has asked.
+    `usable_at` is when both halves of the pair were there (NULL: no payload record yet); windows are read on it. Without a payload record,
+    `predicted*` hold what the model said of the features, once a check has asked.
     """
 
     __tablename__ = "feedback_records"

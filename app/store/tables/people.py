@@ -1,4 +1,4 @@
-"""People who log in, their sessions, and the log of changes."""
+"""People, their sessions, and the log of changes."""
 
 from datetime import datetime
 from typing import Any
@@ -10,10 +10,7 @@ from .base import Row
 
 
 class UserRow(Row):
-    """One person. `password_hash` is Argon2's text, which holds its own salt and costs.
-
-    A person of an issuer has `issuer` and `subject`, which is unique there, and no password.
-    """
+    """One person. `password_hash` is Argon2's text; a person of an issuer has `issuer` and `subject` instead."""
 
     __tablename__ = "users"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)
@@ -30,10 +27,9 @@ class UserRow(Row):
 
 
 class SessionRow(Row):
-    """One log-in of a browser, by a user or with an API key: exactly one of the two numbers is there.
+    """One log-in of a browser, by a user or with an API key: exactly one of the numbers is there.
 
-    `token_hash` is the SHA-256 of what the browser's cookie holds. `id_token` is that of a log-in at an issuer, encrypted: it is sent
-    back there when the person logs out.
+    `token_hash` is the SHA-256 of the cookie. `id_token` is an issuer's, encrypted: it is sent back at log-out.
     """
 
     __tablename__ = "sessions"
@@ -47,7 +43,7 @@ class SessionRow(Row):
 
 
 class UsedLogInRow(Row):
-    """One log-in at an issuer that has ended: its state is accepted once, by whichever process."""
+    """An ended log-in at an issuer: its state is accepted once."""
 
     __tablename__ = "used_log_ins"
 
@@ -56,7 +52,7 @@ class UsedLogInRow(Row):
 
 
 class ActivityRow(Row):
-    """One change that a person or program made. `deployment_id` stays when the deployment is gone; `details` never holds a secret."""
+    """One change. `deployment_id` stays when the deployment is gone; `details` never holds a secret."""
 
     __tablename__ = "activities"
     __table_args__ = (Index("activities_deployment_no_no_idx", "deployment_no", "no"),)

@@ -1,4 +1,4 @@
-"""Reports that are kept: schedules, the reports they and people asked for, and their files."""
+"""Kept reports: schedules, reports, files."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from .base import Row
 
 
 class ReportScheduleRow(Row):
-    """One schedule of a deployment. Periods that ended before `since`, when it was last switched on, get no report."""
+    """One schedule. Periods that ended before `since`, when it was last switched on, get no report."""
 
     __tablename__ = "report_schedules"
     __table_args__ = (UniqueConstraint("deployment_no", "id", name="report_schedules_deployment_no_id_key"),)
@@ -29,7 +29,7 @@ class ReportScheduleRow(Row):
 
 
 class ReportScheduleChannelRow(Row):
-    """A channel on which the reports of a schedule are announced."""
+    """A channel of a schedule."""
 
     __tablename__ = "report_schedule_channels"
 
@@ -40,10 +40,9 @@ class ReportScheduleChannelRow(Row):
 
 
 class KeptReportRow(Row):
-    """One report, from queued to its end. A trigger refuses every change of one that is ready, but for the end of its schedule.
+    """One report. A trigger refuses every change of a ready one, but for the end of its schedule.
 
-    The unique index makes the report of a period once, whatever the workers do. `claimable_at` is when a worker may take it (again); NULL
-    once it is over.
+    The unique index makes the report of a period once. `claimable_at` is when a worker may take it; NULL once it is over.
     """
 
     __tablename__ = "kept_reports"

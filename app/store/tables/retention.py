@@ -1,4 +1,4 @@
-"""Policies of retention, legal holds, erasures and their receipts, and the traces that an erasure must leave."""
+"""Retention, legal holds, erasures, and their traces."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from .base import Row
 
 
 class RetentionPolicyRow(Row):
-    """Months for which a deployment's records are kept; NULL keeps them. Model's answers to copies are erased up to `answers_until`."""
+    """Months for which records are kept; NULL keeps them. Answers to copies are erased up to `answers_until`."""
 
     __tablename__ = "retention_policies"
 
@@ -25,7 +25,7 @@ class RetentionPolicyRow(Row):
 
 
 class LegalHoldRow(Row):
-    """One order to keep everything of a deployment; in force until it is released."""
+    """An order to keep everything of a deployment until it is released."""
 
     __tablename__ = "legal_holds"
     __table_args__ = (
@@ -43,10 +43,10 @@ class LegalHoldRow(Row):
 
 
 class ErasureRow(Row):
-    """One erasure, from its request to its receipt, which outlives the deployment. `id` is unique within a deployment's id.
+    """One erasure, which outlives the deployment. `id` is unique within a deployment's id.
 
-    `selector` names whose records go and is itself erased at the end; `scope` says it without a value of a person. `counts` has the
-    erased rows by table, raised in the transaction that erases them.
+    `selector` names whose records go and is itself erased at the end; `scope` says it without a value of a person. `counts` has the erased
+    rows by table, raised in the transaction that erases them.
     """
 
     __tablename__ = "erasures"
@@ -74,7 +74,7 @@ class ErasureRow(Row):
 
 
 class ErasedIdRow(Row):
-    """Digest of a record id that was erased on request: a record of that id is not stored again."""
+    """Digest of an erased record id: such a record is not stored again."""
 
     __tablename__ = "erased_ids"
 
@@ -83,7 +83,7 @@ class ErasedIdRow(Row):
 
 
 class ErasedHourRow(Row):
-    """An hour from which records were erased: its counts stay as they are and are not made again."""
+    """An hour from which records were erased: its counts are not made again."""
 
     __tablename__ = "erased_hours"
 

@@ -10,10 +10,10 @@ from .base import Json, Row
 
 
 class SubgroupScanRow(Row):
-    """One scan, from queued to its end. `claimable_at` is when a worker may take it (again); NULL once it is over.
+    """One scan. `claimable_at` is when a worker may take it; NULL once it is over.
 
-    The unique index keeps one scan of a deployment open at a time. `bins` are the values that the features were divided into, `result`
-    the numbers of the scan and the group it found; both are written with its end. Scans of commit 7ba08965 have a result without the group.
+    The unique index keeps one scan of a deployment open. `bins` divide the features; `result` has the numbers and the group, which scans of
+    commit 7ba08965 lack.
     """
 
     __tablename__ = "subgroup_scans"

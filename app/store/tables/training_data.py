@@ -1,4 +1,4 @@
-"""Stored facts about a model's training data; never a whole row."""
+"""Facts about a model's training data; never a whole row."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from .base import Row
 
 
 class TrainingDataRow(Row):
-    """The one upload of a deployment that counts. `labels` is the distribution of the label by itself."""
+    """The upload that counts. `labels` is the distribution of the label by itself."""
 
     __tablename__ = "training_data"
 
@@ -27,7 +27,7 @@ class TrainingDataRow(Row):
 
 
 class TrainingDistributionRow(Row):
-    """Counts of the values of a column, or of several together, and of the labels that occur with them."""
+    """Counts of a column's values, or several together, with labels."""
 
     __tablename__ = "training_distributions"
 
@@ -39,7 +39,7 @@ class TrainingDistributionRow(Row):
 
 
 class TrainingTableRow(Row):
-    """A count table of labels, made from rows. `counted_by` holds its outcomes, groups and strata."""
+    """A count table of labels. `counted_by` holds its outcomes, groups and strata."""
 
     __tablename__ = "training_tables"
 

@@ -1,4 +1,4 @@
-"""The processes that run checks and send alerts, and what they have to know of the service."""
+"""Workers, and what they have to know of the service."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from .base import Row
 
 
 class WorkerRow(Row):
-    """One worker process, and its last heartbeat on the database's clock. A process that starts again is a new worker."""
+    """One worker process, and its last heartbeat. A process that starts again is a new worker."""
 
     __tablename__ = "workers"
 
@@ -19,7 +19,7 @@ class WorkerRow(Row):
 
 
 class ListenerRow(Row):
-    """The address of the service: one row, of the service that started last. `exposed_on` is NULL on loopback."""
+    """The address of the service that started last. `exposed_on` is NULL on loopback."""
 
     __tablename__ = "listener"
 

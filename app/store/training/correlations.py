@@ -1,4 +1,4 @@
-"""Stored correlations of training data: the domain's Correlated to rows and back."""
+"""Stored correlations of training data."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from ..tables import TrainingCorrelationRow
 
 
 def store_correlations(session: Session, deployment_no: int, correlated: Iterable[Correlated]) -> None:
-    """Stores those of an upload, whose row exists. They are deleted with it."""
+    """Stores those of an upload, whose row exists; they are deleted with it."""
     rows = [
         {
             "deployment_no": deployment_no,
@@ -25,34 +25,34 @@ def store_correlations(session: Session, deployment_no: int, correlated: Iterabl
         }
         for one in correlated
     ]
-    # One by one: each may be tens of megabytes.
+    # Each may be tens of megabytes.
     for row in rows:
         session.execute(insert(TrainingCorrelationRow), row)
 
 
 def associations_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, tuple[Association, ...]]:
-    """Returns the association of these meta fields with each feature, in the order of the schema, as far as the upload has them."""
+    """Returns the stored associations of these meta fields with each feature, in the schema's order."""
     table = TrainingCorrelationRow
     rows = select(table.attribute, table.associations).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
     return {attribute: tuple(map(_association, stored)) for attribute, stored in session.execute(rows)}
 
 
 def donor_features_of(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
-    """Returns for each meta field of the upload the features that its donors have, with the types they had then."""
+    """Returns each meta field's donor features, with their types of then."""
     table = TrainingCorrelationRow
     rows = session.execute(select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no))
     return {attribute: {name: FieldType(kind) for name, kind in features} for attribute, features in rows}
 
 
 def donor_digests_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, str]:
-    """Returns the digests that identify the donors of these meta fields, as far as the upload has them."""
+    """Returns digests of the stored donors of these meta fields."""
     table = TrainingCorrelationRow
     rows = select(table.attribute, table.digest).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
     return {row.attribute: row.digest for row in session.execute(rows)}
 
 
 def donors_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, Donors]:
-    """Returns the donors of these meta fields, as far as the upload has them."""
+    """Returns the stored donors of these meta fields."""
     table = TrainingCorrelationRow
     rows = session.execute(
         select(table.attribute, table.donor_features, table.donors, table.digest).where(
@@ -72,7 +72,7 @@ def donors_of(session: Session, deployment_no: int, attributes: Collection[str])
 def _association(stored: dict[str, Any] | list[Any]) -> Association:
     if isinstance(stored, dict):
         return Association(**{**stored, "measure": AssociationMeasure(stored["measure"])})
-    # The form of earlier versions: a list, whose strength is not corrected for chance.
+    # Earlier versions stored a list, whose strength is not corrected for chance.
     feature, measure, uncorrected, records, left_out, reason = stored
     return Association(
         feature=feature,

@@ -1,4 +1,4 @@
-"""Stored training data: the domain's TrainingData to rows and back."""
+"""Stored training data."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .correlations import store_correlations
 
 def store_training_data(session: Session, deployment_no: int, data: TrainingData) -> None:
     """Stores an upload in the place of an earlier one."""
-    # With it, the database deletes distributions, tables and correlations.
+    # The database deletes what belongs to it.
     delete_training_data(session, deployment_no)
     summary = {
         "form": data.summary.form.value,
@@ -57,7 +57,7 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
 
 
 def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary | None:
-    """Returns the upload that counts, if there is one."""
+    """Returns the upload that counts."""
     row = session.get(TrainingDataRow, deployment_no)
     if row is None:
         return None
@@ -75,7 +75,7 @@ def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary
 
 
 def distributions_of(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
-    """Returns the stored distributions, in the order of the upload; with `column`, those that hold it."""
+    """Returns the distributions in order; with `column`, those that hold it."""
     statement = select(TrainingDistributionRow.distribution).where(TrainingDistributionRow.deployment_no == deployment_no)
     if column is not None:
         statement = statement.where(TrainingDistributionRow.distribution["columns"].contains([column]))
@@ -110,7 +110,7 @@ def delete_training_data(session: Session, deployment_no: int) -> bool:
 
 
 def _distribution_json(distribution: Distribution) -> dict[str, Any]:
-    """Returns each cell as [values, label, records], and the weight and squares where there are any."""
+    """Each cell as [values, label, records], and weight and squares where there are any."""
     return {
         "columns": list(distribution.columns),
         "note": distribution.note,

@@ -1,4 +1,4 @@
-"""Durable bulk writes of records: COPY over asynchronous connections, concurrent requests sharing commits. Holds no rules."""
+"""Durable bulk writes of records by COPY; concurrent requests share commits."""
 
 from .batches import NOTHING_SPECIAL, Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, StaleTarget, WriteOutcome
 from .copy_text import NULL, copy_text, json_lines

@@ -7,22 +7,21 @@ from ...domain.arrivals import LogKind
 from .batches import Batch
 
 _SOURCES = "(sources)"
-"""Place in a script of the relation of sources and record numbers. No SQL text of ours contains it otherwise."""
+"""Place of the relation of sources and record numbers in a script."""
 
 _THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
-"""SQL of the hour in which a write's records arrive."""
 
-# The relation `added` has the rows that were stored: not duplicates, nor those of an earlier attempt whose commit was not confirmed.
+# `added` has the stored rows: no duplicates, nor those of an earlier attempt whose commit was not confirmed.
 COUNT_ADDED = (
     "INSERT INTO arrivals (deployment_no, hour, source, kind, records) "  # noqa: S608 - nothing of it comes from outside
     f"SELECT a.deployment_no, {_THIS_HOUR}, s.source, '{{kind}}', count(*) "
     f"FROM added a JOIN {_SOURCES} s (source, no) ON s.no = a.{{number}} GROUP BY 1, 3;"
 )
-"""Statement that counts the rows of `added`; `kind` and `number` (the column of the records' numbers) are to be filled in."""
+"""Counts the rows of `added`; `kind` and `number` (the column of record numbers) are to be filled in."""
 
 
 def count_all(batches: Sequence[Batch], kind: LogKind) -> bytes:
-    """Returns the statement that counts every record of the batches: none of them was stored before."""
+    """Returns the statement for batches without duplicates."""
     counts = Counter[tuple[int, str]]()
     for batch in batches:
         counts[batch.deployment_no, batch.source.value] += len(batch.numbers)
@@ -31,7 +30,7 @@ def count_all(batches: Sequence[Batch], kind: LogKind) -> bytes:
 
 
 def with_sources(script: bytes, batches: Sequence[Batch]) -> bytes:
-    """Returns a script with `COUNT_ADDED` in it, in which the source of each record is filled in."""
+    """Returns a script with `COUNT_ADDED`, with each record's source."""
     values = ",".join(f"('{batch.source.value}','{{{','.join(map(str, batch.numbers))}}}'::bigint[])" for batch in batches)
     relation = f"(SELECT b.source, unnest(b.numbers) FROM (VALUES {values}) AS b (source, numbers))"  # noqa: S608 - words and numbers of ours
     return script.replace(_SOURCES.encode(), relation.encode())

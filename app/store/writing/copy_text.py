@@ -1,4 +1,4 @@
-"""Cells in the text form of COPY. JSON holds no raw tab or newline, so a backslash is all it needs escaped."""
+"""Cells in COPY's text form. JSON holds no raw tab or newline, so only backslashes are escaped."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,8 +17,8 @@ def copy_text(text: str) -> str:
 
 
 def json_lines(values: Sequence[Any]) -> list[str]:
-    """Returns one JSON cell per value, in order. None becomes the JSON word null, not SQL's NULL."""
-    is_one = len(values) == 1  # as in every single post, where making and splitting lines would take twice as long
+    """Returns one JSON cell per value. None becomes JSON's null, not SQL's."""
+    is_one = len(values) == 1  # half the time of making and splitting lines
     text = (_ENCODER.encode(values[0]) if is_one else _ENCODER.encode_lines(values)).decode()
     if "\\" in text:
         text = text.replace("\\", "\\\\")

@@ -1,4 +1,4 @@
-"""Writes feedback batches, each id once, and joins each label to its payload record where that is there already."""
+"""Writes feedback batches, each id once, joined to payload records that are there."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ COLUMNS = (
     *("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label"),
     *("predicted", "predicted_probability", "predicted_revision"),
 )
-"""Columns of the lines of a batch; those of historical ones end with `logged_at`, others get the transaction's time."""
+"""Columns of a batch's lines; historical ones end with `logged_at`."""
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS feedback_staged (LIKE feedback_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
 
 _ALL_COLUMNS = ", ".join((*COLUMNS, "logged_at"))
 
-# A number that is stored already is ours, from an attempt whose commit was not confirmed.
+# A stored number is ours, from an attempt whose commit was not confirmed.
 _MERGE = f"""
 WITH added AS (INSERT INTO feedback_records ({_ALL_COLUMNS}, record_no, record_logged_at, usable_at)
 SELECT {", ".join(f"s.{column}" for column in _ALL_COLUMNS.split(", "))}, k.record_no, k.logged_at,
@@ -34,7 +34,7 @@ WHERE f.feedback_no <> s.feedback_no;
 """.encode()  # noqa: S608 - nothing of it comes from outside
 
 
-# Historical labels may belong to hours whose labels have been counted.
+# Their hours may have been counted.
 _NOTE_HOURS = b"""
 INSERT INTO changed_hours (deployment_no, hour)
 SELECT DISTINCT f.deployment_no, date_trunc('hour', f.record_logged_at, 'UTC')
@@ -44,7 +44,7 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 
 
 async def write_feedback(session: WriteSession, batches: Sequence[FeedbackBatch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
+    """Returns one outcome per batch, after one durable commit. The batches are all historical, or none is.
 
     Raises:
         StaleTarget: some were checked against another state of their deployment; nothing was written.

@@ -1,4 +1,4 @@
-"""Group commit: writes of concurrent requests share transactions, and each is answered after its own commit."""
+"""Group commit: concurrent requests share transactions; each is answered after its own commit."""
 
 import asyncio
 from collections import deque
@@ -13,19 +13,18 @@ from .batches import Batch, RowsRefused, StaleTarget, WriteOutcome
 from .writer import Writer
 
 WRITERS = 3
-"""Connections that write at the same time."""
 
 PARALLEL_RECORDS = 32
-"""Records that must wait before another write begins while one is under way: fewer do better to wait and share the next commit."""
+"""Records that must wait before another write begins: fewer do better to share the next commit."""
 
 LONGEST_WAIT_SECONDS = 0.05
-"""Wait of a record after which another write begins, too: a write may be held up by another process that holds the same ids."""
+"""Wait after which another write begins, too: one may be held up by another process."""
 
 FLUSH_RECORDS = 10_000
-"""Max records that share a commit (a single larger batch is written alone)."""
+"""Max records of a commit (a larger batch is written alone)."""
 
 PENDING_RECORDS = 200_000
-"""Max records that wait; more are refused, so that a slow disk shows as 503 and not as memory."""
+"""Max records that wait: a slow disk shows as 503 and not as memory."""
 
 log = structlog.get_logger()
 
@@ -52,8 +51,8 @@ class GroupCommit:
         self._is_closing = False
 
     def start(self) -> None:
-        """Begins to write, on the running event loop. Connections are made when they are first needed."""
-        self._loop = asyncio.get_running_loop()  # asked once: it costs a call to the system each time
+        """Begins to write, on the running event loop."""
+        self._loop = asyncio.get_running_loop()  # a call to the system each time
         for writer in self._writers:
             self._employ(writer)
 
@@ -70,14 +69,14 @@ class GroupCommit:
 
     @property
     def is_saturated(self) -> bool:
-        """Returns whether anything more would be refused."""
+        """Whether anything more would be refused."""
         return self._waiting_records >= self._limit
 
     async def write(self, batch: Batch) -> WriteOutcome:
         """Returns the outcome of each record, after the durable commit.
 
         Raises:
-            Unavailable: too much is waiting already, or Postgres does not answer: the outcome may be unknown then.
+            Unavailable: too much is waiting, or Postgres does not answer: the outcome may be unknown.
             StaleTarget: the deployment changed since the records were checked; nothing was written.
             RowsRefused: Postgres refused the rows; nothing was written.
         """
@@ -89,7 +88,7 @@ class GroupCommit:
         pending = _Pending(batch, self._loop.create_future())
         self._queue.append(pending)
         self._waiting_records += count
-        # Nothing is being written, so waiting for company would only cost time.
+        # Waiting for company would only cost time.
         if self._busy == 0:
             self._wake_one()
         else:
@@ -102,7 +101,7 @@ class GroupCommit:
         task.add_done_callback(lambda ended: self._replace(writer, ended))
 
     def _replace(self, writer: Writer, task: "asyncio.Task[None]") -> None:
-        """Starts the next writer: one that died of a fault in the program must not take its share of the work with it."""
+        """A writer that died of a fault must not take its share of the work with it."""
         self._tasks.discard(task)
         if not self._is_closing and not task.cancelled():
             log.error("writer_died", exc_info=task.exception())
@@ -122,11 +121,11 @@ class GroupCommit:
                 await self._flush(writer, group)
             finally:
                 self._busy -= 1
-                # All are answered by now, unless something unforeseen was raised.
+                # Only if something unforeseen was raised.
                 _fail(group, Unavailable("The write failed. Send the records again in a moment."))
 
     def _take_group(self) -> list[_Pending]:
-        """Takes the oldest pending batch and, up to the limit, the following ones that can share its transaction."""
+        """Takes the oldest batch and, up to the limit, others for its transaction."""
         first = self._queue.popleft()
         group, records = [first], len(first.batch.numbers)
         others: list[_Pending] = []
@@ -138,7 +137,6 @@ class GroupCommit:
                 records += count
             else:
                 others.append(pending)
-        # Back to the front, in the order in which they came.
         self._queue.extendleft(reversed(others))
         self._waiting_records -= records
         if self._queue:
@@ -146,7 +144,7 @@ class GroupCommit:
         return group
 
     def _call_for_help(self) -> None:
-        """Wakes another writer, now or, if waiting is better, a little later."""
+        """Wakes another writer, now or a little later."""
         if self._waiting_records >= PARALLEL_RECORDS:
             self._wake_one()
         elif self._impatience is None:
@@ -162,7 +160,7 @@ class GroupCommit:
             _resolve(self._idle.popleft())
 
     async def _flush(self, writer: Writer, group: list[_Pending]) -> None:
-        """Writes a group; if its rows cannot be written together, each batch alone, so that none fails for another."""
+        """If rows cannot be written together, each batch alone."""
         try:
             outcomes = await writer.write([pending.batch for pending in group])
         except StaleTarget as stale:

@@ -1,4 +1,4 @@
-"""Record numbers: reserved from the sequence in blocks, handed out from memory."""
+"""Record numbers: reserved in blocks, handed out from memory."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from ..database.engine import Database
 from ..tables.payload import RECORD_NO_BLOCK, record_no_seq
 
 BLOCKS = 20
-"""Numbers reserved at once. Those left when the process ends are never used; the sequence has enough."""
+"""Blocks reserved at once; numbers left at the end are never used."""
 
 _LOW_WATER = BLOCKS * RECORD_NO_BLOCK // 2
 
@@ -29,7 +29,7 @@ class RecordNumbers:
             Unavailable: more must be reserved, and the database does not answer.
         """
         while self._left < count:
-            # Shared with the other callers that wait: one that gives up must not take it from the others.
+            # Shared: a caller that gives up must not take it from others.
             await asyncio.shield(self._start_refill())
         if self._left - count < _LOW_WATER:
             self._start_refill()
@@ -73,6 +73,6 @@ def _reserve(database: Database) -> list[int]:
 
 
 def _note_error(task: "asyncio.Task[None]") -> None:
-    # A reservation ahead of need may fail without a waiting caller; a caller that needs the numbers asks again and gets the error.
+    # A caller that needs the numbers asks again and gets the error.
     if not task.cancelled():
         task.exception()

@@ -1,7 +1,4 @@
-"""Writes payload batches, each record id once.
-
-First as if no id were taken, by plain COPY; only when one is, by way of a staging table.
-"""
+"""Writes payload batches, each record id once: by plain COPY, or by a staging table when an id is taken."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,13 +17,12 @@ RECORD_COLUMNS = (
     *("deployment_no", "record_no", "record_id", "schema_version", "model_revision", "scored_at", "features", "meta"),
     *("prediction", "probability", "label", "debiased", "sample_rate"),
 )
-"""Columns of the lines of a batch; those of historical ones end with `logged_at`, others get the transaction's time."""
+"""Columns of a batch's lines; historical ones end with `logged_at`."""
 
 _CLASH = {"23505", "40P01"}
-"""An id is taken, or two writes of the same ids in another order waited for each other."""
+"""An id is taken, or two writes waited for each other."""
 
-# Mitigation of a record depends on its settings of the moment, so the same request sent again may differ in it.
-# Another rate is another weight, and the stored one stays.
+# Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is another weight.
 _COMPARED = ("features", "meta", "prediction", "probability", "label", "sample_rate")
 _SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in _COMPARED)
 
@@ -34,9 +30,8 @@ _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records 
 
 _ALL_COLUMNS = ", ".join((*RECORD_COLUMNS, "logged_at"))
 
-# In the order of ids, so that two such writes never wait for each other; of an id that comes twice the first is taken. A number that
-# is stored already is ours, from an attempt whose commit was not confirmed: it is not counted again. The record of a taken id may be past
-# its retention.
+# By ids, so that two writes never wait for each other; of an id that comes twice the first is taken. A stored number is ours, from an
+# attempt whose commit was not confirmed: it is not counted again. The record of a taken id may be past its retention.
 _MERGE = f"""
 INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at)
 SELECT DISTINCT ON (deployment_no, record_id) deployment_no, record_id, record_no, logged_at
@@ -61,13 +56,13 @@ WHERE k.record_no <> s.record_no;
 
 
 async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
+    """Returns one outcome per batch, after one durable commit. The batches are all historical, or none is.
 
     Raises:
         StaleTarget: some were checked against another state of their deployment; nothing was written.
         TimeoutError: it took too long; nothing was written, unless the commit was under way.
-        psycopg.Error: Postgres refused, and nothing was written; or the connection broke: the same batches may be written again, their
-            numbers show what was stored.
+        psycopg.Error: Postgres refused, and nothing was written; or the connection broke: write the same batches again, their numbers
+            show what was stored.
     """
     extra = ("logged_at",) if batches[0].historical else ()
     try:
@@ -86,7 +81,7 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
     clashes = {number: (same, same_time) for number, same, same_time in repeated}
     outcomes = []
     for batch in batches:
-        # A record that was sent without a time got that of its first arrival, so another time is no difference.
+        # A record without a time got that of its first arrival.
         is_same = {
             number: clashes[number][0] and (clashes[number][1] or not is_sent)
             for number, is_sent in zip(batch.numbers, batch.scored_at_sent, strict=True)
@@ -97,7 +92,7 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
 
 
 async def _copy_new(session: WriteSession, batches: Sequence[PayloadBatch], extra: Sequence[str]) -> None:
-    """Stores records of which none was stored before; `extra` are the columns at the end of their lines."""
+    """`extra` are the columns at the end of the lines."""
     async with session.transaction(batches):
         await session.copy("payload_keys", (*KEY_COLUMNS, *extra), b"".join([batch.keys for batch in batches]))
         await session.copy("payload_records", (*RECORD_COLUMNS, *extra), b"".join([batch.records for batch in batches]))
@@ -105,14 +100,14 @@ async def _copy_new(session: WriteSession, batches: Sequence[PayloadBatch], extr
 
 
 def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
-    """Returns the statement that notes the hours of historical records: they may have been counted before. Empty for other records."""
+    """Hours of historical records may have been counted before."""
     rows = sorted({(batch.deployment_no, hour) for batch in batches for hour in batch.hours})
     values = ",".join(f"({no},'{hour.isoformat()}')" for no, hour in rows)
     return f"INSERT INTO changed_hours (deployment_no, hour) VALUES {values};".encode() if rows else b""  # noqa: S608 - numbers and times
 
 
 def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
-    """Returns the statement that adds the records to their minutes, where none of them was stored before; empty where none is counted."""
+    """Counts records in their minutes, where none was stored before."""
     counts = Counter[tuple[int, datetime | None]]()
     for batch in batches:
         minutes = batch.minutes if batch.historical else {None: len(batch.numbers)}
@@ -120,7 +115,7 @@ def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
             counts[batch.deployment_no, minute] += records
     if not counts:
         return b""
-    # Records that are not historical get the transaction's time, as their column's default does.
+    # Others get the transaction's time, as their column's default does.
     minutes_of = {minute: "now()" if minute is None else f"'{minute.isoformat()}'" for _, minute in counts}
     values = ",".join(
         f"(date_trunc('minute', {minutes_of[minute]}::timestamptz),{no},{records})" for (no, minute), records in counts.items()

@@ -1,4 +1,4 @@
-"""One asynchronous connection for writing: transactions that lock the deployments of their batches and end within a time."""
+"""One asynchronous connection for writing: transactions that lock their deployments and end within a time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -13,13 +13,13 @@ from .batches import Batch, StaleTarget
 from .targets import ROW_VERSION
 
 WRITE_SECONDS = 10.0
-"""Max seconds of a write from its start to its commit: an hour's check waits 30 seconds for writes that began in the hour."""
+"""Max seconds of a write: an hour's check waits 30 seconds for writes that began in the hour."""
 
 _CONNECT_SECONDS = 5
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 
-# A deployment that is being deleted is skipped, not waited for: writes to others must not wait for a long deletion.
+# Skipped, not waited for: a deletion may take long.
 _PREPARATION = f"""
 PREPARE lock_deployments (int[]) AS
 SELECT no, {ROW_VERSION}::text FROM deployments WHERE no = ANY ($1) ORDER BY no FOR KEY SHARE SKIP LOCKED
@@ -44,7 +44,7 @@ class WriteSession:
             options=options,
             application_name="evenhand ingest",
             connect_timeout=_CONNECT_SECONDS,
-            # Once psycopg has prepared a statement by itself, a ROLLBACK deallocates all of them, and ours as well.
+            # Otherwise a ROLLBACK deallocates all statements, and ours as well.
             prepare_threshold=None,
         )
         session = cls(connection, seconds)
@@ -57,12 +57,12 @@ class WriteSession:
 
     @property
     def is_lost(self) -> bool:
-        """Returns whether it is of no more use. Whether a commit that was under way then took place is unknown."""
+        """Whether it is of no more use. A commit under way may have taken place."""
         return self._connection.closed
 
     @asynccontextmanager
     async def transaction(self, batches: Sequence[Batch]) -> AsyncIterator[None]:
-        """Begins a transaction that locks the batches' deployments; the block ends it by `commit`. If it raises, all is rolled back.
+        """Locks the batches' deployments; the block ends the transaction by `commit`. If it raises, all is rolled back.
 
         Raises:
             StaleTarget: some were checked against another state of their deployment.
@@ -79,7 +79,7 @@ class WriteSession:
                         await self.run(b"ROLLBACK")
                     raise
         finally:
-            # Broken off in any other way: the conversation may be half finished, and the server rolls back.
+            # The conversation may be half finished, and the server rolls back.
             if self._connection.info.transaction_status != TransactionStatus.IDLE:
                 await self.close()
 
@@ -91,19 +91,19 @@ class WriteSession:
             raise StaleTarget(stale)
 
     async def copy(self, table: str, columns: Sequence[str], lines: bytes) -> None:
-        """Stores lines in the text form of COPY."""
+        """Stores lines in COPY's text form."""
         async with self._connection.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as copy:
             await copy.write(lines)
 
     async def commit(self, script: bytes) -> Rows:
-        """Runs the last statements of a transaction, each with its semicolon, and commits; returns as `run` does."""
-        # The time limit breaks off a wait; after a pause of the whole process it has not been noticed yet.
+        """Runs the last statements, each with its semicolon, and commits; returns as `run`."""
+        # After a pause of the whole process the limit has not been noticed yet.
         if asyncio.get_running_loop().time() > self._deadline:
             raise TimeoutError
         return await self.run(script + b"COMMIT")
 
     async def run(self, script: bytes) -> Rows:
-        """Returns the rows of the last statement that has some. The script is one round trip."""
+        """Returns the rows of the last statement that has some, in one round trip."""
         cursor = await self._connection.execute(script)
         rows: Rows = []
         async for _ in cursor.results():

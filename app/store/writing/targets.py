@@ -1,4 +1,4 @@
-"""Facts about a deployment that its records are checked against, with the version of the row that held them."""
+"""Facts about a deployment that records are checked against, with their row version."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from ..tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A deployment as ingestion sees it. `row_version` changes with every change of its row, whatever it is."""
+    """A deployment as ingestion sees it. `row_version` changes with every change of its row."""
 
     no: int
     id: str
@@ -24,21 +24,21 @@ class Target:
     outputs: OutputFields
     model_revision: str
     is_logged: bool = True
-    """Whether its records are logged; they lie in files otherwise."""
+    """False if its records lie in files."""
     erased: frozenset[bytes] = frozenset()
-    """Digests of the ids of records that were erased on request, as `app.domain.retention.digest_id` gives them."""
+    """Digests of erased ids, as `app.domain.retention.digest_id` gives them."""
     column_key: bytes | None = field(default=None, repr=False)
-    """The key of protected columns; None where there are none, or where it was not asked for."""
+    """Key of protected columns, if there are some and it was asked for."""
     endpoint: Endpoint | None = None
-    """The format in which the model is spoken to, and its mapping; nothing of the endpoint that is secret."""
+    """Format and mapping; nothing secret."""
 
 
 ROW_VERSION = "xmin"
-"""The transaction that wrote the row: Postgres' own version number of it, to be compared for equality only."""
+"""Postgres' own version number of a row, to be compared for equality only."""
 
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
-    """Returns the deployment of that public id, if there is one. Without a sealer, the key of its protected columns is left out.
+    """Returns the deployment; without a sealer, without the key of its protected columns.
 
     Raises:
         SetupError: that key was sealed with another secret key.
@@ -46,7 +46,6 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
     """
     if "\0" in deployment_id or not deployment_id.isprintable():
         return None  # Postgres could not even be asked
-    # A system column, which the table class does not have.
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)
     statement = (
         select(DeploymentRow, DeploymentSchemaRow, version)

@@ -1,4 +1,4 @@
-"""One writer: a connection that comes back by itself, and the handling of its errors."""
+"""One writer: a connection that comes back by itself."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from .payload_writer import write_payload
 from .session import WriteSession
 
 PATIENCE_SECONDS = 5.0
-"""Max seconds that a write waits for Postgres to come back (a restart takes less); while it stays away, each asks once."""
+"""Max seconds that a write waits for Postgres (a restart takes less)."""
 
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
 _ATTEMPTS = 4
 _TRY_AGAIN = {"40P01", "40001", "55P03"}
 _DATA = ("22", "54", "23502")
-"""SQLSTATE codes, or their classes, of errors in the rows: malformed or too large values."""
+"""SQLSTATE codes, or classes, of errors in the rows."""
 
 _NO_PARTITION = "23514"
 
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 class Writer:
-    """Writes groups of batches of one kind, one group at a time. `outages` is for all writers of a process."""
+    """Writes groups of batches of one kind. `outages` is for all writers of a process."""
 
     def __init__(self, url: str, outages: OutageLog) -> None:
         self._url = url
@@ -39,7 +39,7 @@ class Writer:
         self._is_down = False
 
     async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
-        """Returns one outcome per batch, after the durable commit of all of them.
+        """Returns one outcome per batch, after the durable commit of all.
 
         A write whose connection broke is repeated, even if its commit may have taken place: record numbers show it.
 
@@ -109,5 +109,5 @@ def _translate(error: psycopg.Error) -> RowsRefused | Unavailable:
 
 
 def _reason(error: psycopg.Error) -> str:
-    """Returns the server's first line, or psycopg's own words: the other lines of the server quote the rows."""
+    """The server's other lines quote the rows."""
     return error.diag.message_primary or str(error)
