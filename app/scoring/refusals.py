@@ -152,7 +152,7 @@ def _nulls(row: Sequence[object]) -> _Nulls:
 
 
 def _halve(rows: Rows, part: Sequence[int]) -> Iterable[Sequence[int]]:
-    """By the nulls that divide the part best; in two halves where nulls are alike."""
+    """Divides by the nulls that do so best, or in two halves where nulls are alike."""
     nulls = {place: _nulls(rows[place]) for place in part}
     counted = Counter(position for each in nulls.values() for position in each)
     with_any = [place for place in part if nulls[place]]
