@@ -9,9 +9,9 @@ from ..metrics.groups import IntArray
 
 
 def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, parts: IntArray | None = None) -> npt.NDArray[np.bool_]:
-    """Returns which records [N] to keep so that those of a part (without parts: all) were logged at one rate; the same at every call.
+    """Returns which records [N] to keep so that those of a part were logged at one rate.
 
-    `sample_rates` [N] is null for a record where every one is logged.
+    `sample_rates` [N] is null where every record is logged; without `parts`, all are one.
     """
     if sample_rates.null_count == len(sample_rates):
         return np.ones(len(record_nos), dtype=np.bool_)

@@ -32,7 +32,7 @@ _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strength:
-    """Strength of an association, 0 to 1: corrected for chance, the level that chance reaches, and uncorrected."""
+    """Strength of an association, 0 to 1, corrected for chance; chance's level; the uncorrected one."""
 
     corrected: float
     chance_level: float
@@ -175,7 +175,7 @@ class AbsolutePearson:
 
 
 class _Quantity:
-    """Lowest and highest number, and the moments of the distances from the first: these keep digits that a huge mean would cost."""
+    """Lowest, highest, and moments of distances from the first number: these keep digits."""
 
     def __init__(self) -> None:
         self._first: float | None = None

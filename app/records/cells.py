@@ -1,4 +1,4 @@
-"""One column of records, in any form: its distinct values with a code per record, numbers, or JSON texts."""
+"""One column of records: distinct values with codes, numbers, or JSON texts."""
 
 import json
 import math
@@ -73,7 +73,7 @@ class NumberCells:
 
 
 class JsonCells:
-    """A column of JSON texts, as predictions and labels are stored: the text "1" is another value than the number 1."""
+    """A column of JSON texts: "1" and 1 differ."""
 
     def __init__(self, texts: pa.ChunkedArray) -> None:
         self._texts = texts
@@ -124,7 +124,7 @@ def format_value(value: Scalar) -> str:
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns the canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"` another."""
+    """Returns canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"` another."""
     encoded = json_texts.combine_chunks().dictionary_encode()
     texts = pa.array([canonical(parse_value(text)) for text in encoded.dictionary.to_pylist()], pa.string())
     return pa.chunked_array([texts.take(encoded.indices)])

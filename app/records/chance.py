@@ -1,8 +1,7 @@
 """Distribution of the square of an association when one column is shuffled against the other.
 
-Each square is the overlap of two projections, so its mean and variance over all shuffles are known exactly (Kazi-Aoual, Hitier, Sabatier
-and Lebreton 1995, Computational Statistics & Data Analysis 20, 643-656). The level that 95 of 100 shuffles stay below is that of a beta
-distribution with both.
+Its mean and variance over all shuffles are known exactly (Kazi-Aoual, Hitier, Sabatier and Lebreton 1995, Computational Statistics & Data
+Analysis 20, 643-656). The level that 95 of 100 shuffles stay below is that of a beta distribution with both.
 """
 
 from dataclasses import dataclass
@@ -22,10 +21,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Facts of a column that shuffling depends on: the rank of its projection, and the sum of its records' squared leverages.
-
-    The rank is one less than the number of categories, and 1 of a quantity.
-    """
+    """Rank of a column's projection (1 of a quantity, categories less one), and the sum of squared leverages."""
 
     rank: int
     leverage: float
@@ -43,7 +39,7 @@ def shape_of_quantity(squares: float, fourths: float) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """The squared association of two columns over all shuffles of that many records, at least two."""
+    """The squared association over all shuffles of that many records, at least two."""
 
     first: Shape
     second: Shape
@@ -51,7 +47,7 @@ class Shuffled:
 
     @property
     def highest(self) -> int:
-        """The most that the square can be: 1, or of two columns of categories the smaller number of values less one."""
+        """The most that the square can be: 1, or of categories the smaller number of values less one."""
         return min(self.first.rank, self.second.rank)
 
     @property

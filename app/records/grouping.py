@@ -1,4 +1,4 @@
-"""Assigns each record its group of an attribute, or of several together. The test of each group is in `app/domain/groups.py`."""
+"""Assigns each record its group of an attribute, or of several together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -68,7 +68,7 @@ class ListedGroups:
 
 
 def group_records(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray) -> Grouping:
-    """Returns the attribute's groups and each record's place; `values` are float64 for a numeric column, else text.
+    """Returns the groups and each record's place; `values` are float64 for a numeric column, else text.
 
     Raises:
         InvalidInput: `reference` is left out and there are too many other values.
@@ -90,7 +90,7 @@ def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
 
 
 def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
-    """Returns the combinations of several attributes' groups, and per record its combination or NEITHER.
+    """Returns the combinations of groups, and per record its combination or NEITHER.
 
     Raises:
         InvalidInput: there are too many combinations, or two have one label.

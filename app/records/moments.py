@@ -6,7 +6,7 @@ from ..metrics.groups import FloatArray
 
 
 def sum_products(first: FloatArray, second: FloatArray) -> float:
-    """Returns the sum of products, on one thread: BLAS threads cost ten times as much on busy processors."""
+    """Returns the sum of products, on one thread: BLAS threads are slow on busy processors."""
     return float(np.einsum("i,i", first, second))
 
 

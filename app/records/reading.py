@@ -21,7 +21,7 @@ from .strata import Divided, divide
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordColumns:
-    """Stored columns of some records: features and meta fields (numeric ones as float64, others as text), and answers as JSON texts."""
+    """Stored columns: features and meta fields (numeric ones as float64, others as text), answers as JSON texts."""
 
     values: pa.Table
     answers: pa.ChunkedArray
@@ -63,13 +63,7 @@ class RecordTable:
         return next(one for one in self.groupings if one.column.name == feature)
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
-        """Returns the groups of a comparison, and the group of each record, or NEITHER.
-
-        Not cached: all comparisons would not fit into memory.
-
-        Raises:
-            InvalidInput: there are too many combinations, or two have one label.
-        """
+        """Returns the groups of a comparison, and each record's or NEITHER. Not cached, for memory. Raises InvalidInput as `intersect`."""
         if not comparison.features:
             return [], np.full(len(self), NEITHER, dtype=np.int64)
         return intersect([self.grouping(feature) for feature in comparison.features])
@@ -79,7 +73,7 @@ def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -
     """Returns the records as the monitor reads them.
 
     Raises:
-        InvalidInput: an attribute is not a column of the schema, or its `reference` is left out and there are too many other values.
+        InvalidInput: an attribute is no column of the schema, or as `group_records`.
     """
     groupings = []
     for attribute in monitor.attributes:

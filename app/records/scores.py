@@ -1,6 +1,6 @@
-"""Probabilities of the favourable outcome, from the model's answers.
+"""Probabilities of the favourable outcome.
 
-Predictions show which number belongs to the favourable outcome. Where they do not, there are no scores rather than wrong ones.
+Predictions show which number it is. Where they do not, there are no scores rather than wrong ones.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ _ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Probabilities of the favourable outcome [records], NaN for a record without one; `values` is None for the `reason`."""
+    """Probabilities of the favourable outcome [records], NaN for none; `values` is None for the `reason`."""
 
     values: FloatArray | None
     reason: str = ""
@@ -102,7 +102,7 @@ def _read_form(table: FloatArray, reading: Reading) -> FloatArray:
 def _read(table: FloatArray, reading: Reading) -> FloatArray:
     if table.ndim == 1:
         return table if reading.rises else 1 - table
-    # One by one, as for a single record: the cut-off is compared to the last digit.
+    # One by one: the cut-off is compared to the last digit.
     total = reduce(add, (table[:, place] for place in reading.favourable), np.zeros(len(table)))
     scores: FloatArray = np.minimum(total, 1.0)
     return scores
@@ -208,7 +208,7 @@ def _favourable_places(table: FloatArray, places: Sequence[ClassPlace], rule: Ou
     favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]
     if len(favourable) == len(rule.favourable):
         return favourable
-    # A class that was never predicted shows no place; if all classes are listed, the places left by the other side are this side's.
+    # If all classes are listed, the places left by the other side are this side's.
     if len(unfavourable) == len(rule.unfavourable) and table.shape[1] == len(rule.favourable) + len(rule.unfavourable):
         return [place for place in range(table.shape[1]) if place not in unfavourable]
     return None

@@ -15,7 +15,7 @@ from .cells import Codes
 def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
     """Returns the strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
 
-    A column of integers holds places of categories, or MISSING; one of floats quantities, or NaN.
+    Integers are places of categories, or MISSING; floats quantities, or NaN.
     """
     strengths = np.zeros((len(columns), len(columns)))
     for one, other in combinations(range(len(columns)), 2):
