@@ -1,6 +1,6 @@
-"""Erases the records of one person, with what was derived from each, and writes the receipt.
+"""Erases the records of one person, with what was derived, and writes the receipt.
 
-Figures and series stay. Digests of the ids remain, so that a copy still in a spool is refused when it arrives.
+Figures and series stay, and digests of the ids: a copy still in a spool is refused when it arrives.
 """
 
 from datetime import timedelta
@@ -26,7 +26,7 @@ log = structlog.get_logger("evenhand.retention")
 
 
 def perform_erasures(database: Database, *, settled_after: timedelta = SETTLED_AFTER, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
-    """Performs the requested erasures; returns those that finished. Others wait for open writes, or for the end of a hold."""
+    """Performs the requested erasures; returns those that finished. Others wait for open writes, or for a hold."""
     with database.transaction() as session:
         waiting = open_erasures(session, ErasureKind.PERSON)
     finished = []
@@ -50,7 +50,7 @@ def _perform(database: Database, no: int, deployment_no: int, settled_after: tim
             return False
         selector = selector_of(session, no)
         if erasure.state is ErasureState.QUEUED:
-            # Before anything is deleted: a record of these ids that comes in meanwhile is refused, or found below.
+            # Before deletion: a record that comes in meanwhile is refused, or found below.
             remember_ids(session, deployment_no, selector.record_ids)
             begin_erasure(session, no)
             return True

@@ -1,4 +1,4 @@
-"""Erases what is past its deployment's policy: whole months where that is all they hold, the rest in small batches.
+"""Erases what is past its deployment's policy, in whole months where possible.
 
 Every batch is a transaction that looks for a legal hold first; a process that dies leaves nothing half done.
 """
@@ -43,9 +43,9 @@ log = structlog.get_logger("evenhand.retention")
 
 
 def apply_policies(database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
-    """Erases everything past its retention; returns one receipt for each deployment that lost something.
+    """Erases everything past its retention; returns a receipt for each deployment that lost something.
 
-    `places` say where kept answers about records in tables are; those of deleted deployments go, too.
+    `places` have kept answers about records in tables; those of deleted deployments go, too.
     """
     with database.transaction() as session:
         now, applied = current_time(session), policies_to_apply(session)
@@ -131,7 +131,7 @@ class _Ageing:
         before = self._cut_off(self.applied.policy.answers_months)
         if before is None:
             return
-        # Without it, every run would look through all records that outlast their answers.
+        # Without it, every run would look through all records.
         since = self.applied.answers_until
         last = None if since is None else StoredPlace(0, "", since)
 
@@ -220,7 +220,7 @@ def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> Non
         with database.transaction() as session:
             owners = deployments_in(session, month)
         if all(_is_past(ageing.get(no), month) for no in owners):
-            # A month without records has no owner, so `all` is true: it must be past some policy.
+            # Without an owner, `all` is true: it must be past some policy.
             if not month.is_attached or any(_is_past(one, month) for one in ageing.values()):
                 _drop(database, month, ageing)
         elif not month.is_attached:

@@ -15,7 +15,7 @@ log = structlog.get_logger("evenhand.retention")
 
 
 def answers_to_erase(database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]) -> dict[int, tuple[Path, datetime]]:
-    """Returns folders of kept answers and the time before which they are aged, by the first deployment that has the folder.
+    """Returns folders of kept answers and the time of aged ones, by the first deployment that has the folder.
 
     A folder is left alone while one of its deployments is on hold, or keeps answers.
     """

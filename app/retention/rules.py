@@ -21,11 +21,7 @@ MAX_REASON = 1000
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
-    """Returns the policy with the months of its preset where it states none.
-
-    Raises:
-        InvalidInput: a period is out of range, or answers or labels would outlast what they are about.
-    """
+    """Returns the policy with the months of its preset where it states none."""
     months = None if sent.preset is None else sent.preset.months
     policy = replace(
         sent,
@@ -56,11 +52,7 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
 
 
 def check_reason(reason: str) -> str:
-    """Returns the stripped reason.
-
-    Raises:
-        InvalidInput: it is blank, too long, or holds characters that cannot be stored.
-    """
+    """Returns the stripped reason."""
     text = reason.strip()
     problem = "must not be blank" if not text else character_problem(text)
     if len(text) > MAX_REASON:
@@ -71,11 +63,7 @@ def check_reason(reason: str) -> str:
 
 
 def check_selector(session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None) -> RecordSelector:
-    """Returns the selector, each id once, with its value as stored: `column_key` is that of the deployment's protected columns.
-
-    Raises:
-        InvalidInput: it names neither ids nor a meta field, both, too many ids, or a field by which no single person is found.
-    """
+    """Returns the selector, each id once, with its value as stored; `column_key` is that of protected columns."""
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput.of("record_ids", "name either record_ids, or field and value")
     if selector.field is None:
