@@ -1,4 +1,4 @@
-"""Rules about evidence: the detector's alarm opens an alert, and that of the return inside the limit resolves it."""
+"""Rules about evidence: the detector's alarm opens an alert, its return inside the limit resolves it."""
 
 from collections.abc import Sequence
 from functools import partial

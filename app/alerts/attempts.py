@@ -19,10 +19,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undelivered:
-    """The receiver does not have the notification, or did not say so. `reason` is a sentence without secrets.
-
-    `is_refused`: the receiver refused this content, so another notification may succeed.
-    """
+    """The receiver did not confirm. `reason` is without secrets; `is_refused`: it refused this content."""
 
     reason: str
     is_refused: bool = False
@@ -30,6 +27,6 @@ class Undelivered:
 
 
 def pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
-    """Returns the pause after failed attempt number `attempts` (from 1): doubling, at least as long as the receiver asked for."""
+    """Returns the pause after failed attempt number `attempts` (from 1): doubling, at least the receiver's."""
     own = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE_SECONDS)
     return timedelta(seconds=max(own, retry_after_seconds(failure.retry_after, now) or 0.0))

@@ -26,12 +26,9 @@ class CaughtUp:
 
 
 def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False) -> CaughtUp:
-    """Queues for the channel the open alerts of the rules that name it, or of that rule alone; `again` includes alerts sent before.
+    """Queues open alerts of the rules that name the channel, or of that rule; `again` includes alerts sent before.
 
     Doing it twice, also at the same time, sends nothing twice.
-
-    Raises:
-        NotFound: the channel was deleted meanwhile.
     """
     # Order of locks everywhere: alerts of deployments, then channels.
     for deployment_no in concerned_deployments(session, channel, rule_no):

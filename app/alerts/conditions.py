@@ -1,7 +1,4 @@
-"""Applies a rule to an ended check.
-
-A figure without a number, one of too few records, and one carried forward leave an alert as it is.
-"""
+"""Applies a rule to an ended check. Figures without a number, of too few records or carried forward leave an alert."""
 
 from dataclasses import replace
 from datetime import datetime

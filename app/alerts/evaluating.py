@@ -1,6 +1,6 @@
 """Evaluates alerts: after checks, and as time passes.
 
-An ended check is marked evaluated in the transaction that changes its alerts. A lock makes processes take turns for each deployment.
+A check is marked in the transaction that changes its alerts. Processes take turns for each deployment.
 """
 
 from datetime import timedelta
@@ -29,7 +29,7 @@ AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS, RuleKind.ENDPOINT_ERRO
 
 
 def evaluate_ended_checks(database: Database) -> int:
-    """Updates the alerts for all ended checks, a deployment's in the order of spans; returns the number of checks."""
+    """Updates the alerts for ended checks, a deployment's in the order of spans; returns their number."""
     with database.transaction() as session:
         waiting = deployments_with_ended_checks(session)
     done = 0
@@ -52,7 +52,7 @@ def evaluate_ended_checks(database: Database) -> int:
 
 
 def evaluate_passing_time(database: Database) -> None:
-    """Sends reminders, and updates the alerts on missing records and on subjects no longer watched."""
+    """Sends reminders, and updates alerts on missing records and unwatched subjects."""
     with database.transaction() as session:
         concerned = deployments_to_revisit(session)
     for deployment_no in in_turn(concerned):

@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 
 def run_guarded(session: Session, step: Callable[[], None], **about: object) -> None:
-    """Does one step; if a bug breaks it, it is rolled back and logged, and the next check makes up for it."""
+    """Does one step; if a bug breaks it, it is rolled back and logged, for the next check."""
     try:
         with session.begin_nested():
             step()

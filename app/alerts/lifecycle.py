@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 def confirm(
     session: Session, rule: Rule, subject: AlertSubject, facts: Facts, *, alert: Alert | None, check: CheckRun | None
 ) -> Alert | None:
-    """Opens the rule's alert about the subject, or notes that the open `alert` was seen again; None if none was opened."""
+    """Opens the rule's alert about the subject, or notes that `alert` was seen again; None if none was opened."""
     if alert is not None:
         note_seen_again(session, alert, facts, check)
         return None
@@ -71,11 +71,7 @@ def remind(session: Session, deployment_no: int) -> None:
 
 
 def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str | None) -> tuple[Alert, bool]:
-    """Returns the acknowledged alert, and whether this call acknowledged it: the first person counts.
-
-    Raises:
-        Conflict: it is resolved.
-    """
+    """Returns the alert, and whether this call acknowledged it: the first person counts."""
     taken = acknowledge(session, alert, by=by, note=note)
     if taken is None:
         present = get_alert(session, alert.id)
@@ -87,7 +83,7 @@ def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str
 
 
 def record_assignment(session: Session, alert: Alert, assignee: str | None) -> tuple[Alert, bool]:
-    """Returns the assigned alert, and whether this call changed that.
+    """Returns the alert, and whether this call assigned it.
 
     Raises:
         Conflict: it is resolved, and was not assigned to `assignee` before.
@@ -102,12 +98,9 @@ def record_assignment(session: Session, alert: Alert, assignee: str | None) -> t
 
 
 def close_by_hand(session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None = None) -> tuple[Alert, bool]:
-    """Closes an alert of evidence, and the others about the same figure; its evidence begins again with the next hour.
+    """Closes an alert of evidence, and others about the figure; its evidence begins again with the next hour.
 
-    Returns the closed alert, and whether this call closed it: the first person counts.
-
-    Raises:
-        Conflict: it is of another kind, or over for another reason.
+    Returns the alert, and whether this call closed it: the first person counts.
     """
     if alert.kind is not RuleKind.EVIDENCE:
         raise Conflict(f"Alert {alert.id} is of the kind {alert.kind}, which is resolved automatically; only evidence is closed by hand.")
@@ -129,7 +122,7 @@ def close_by_hand(session: Session, alert: Alert, *, by: str, note: str, reason:
 
 
 def settle(session: Session, before: Rule, after: Rule) -> None:
-    """Resolves alerts that the changed rule no longer covers. The caller holds the lock on the deployment's alerts."""
+    """Resolves alerts that the changed rule does not cover. The caller holds the lock on the alerts."""
     condition = after.content.condition
     for alert in unresolved_of_rule(session, after.no):
         if not after.content.enabled:

@@ -23,11 +23,7 @@ class MailServer:
 
 
 def mail_server_of(settings: Settings) -> MailServer | None:
-    """Returns the mail server, or None where none is set.
-
-    Raises:
-        SetupError: its address or the sender cannot be used.
-    """
+    """Returns the mail server, or None where none is set."""
     if settings.smtp_url is None or not settings.smtp_url.get_secret_value():
         return None
     try:

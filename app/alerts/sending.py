@@ -36,11 +36,7 @@ class Sender:
 
     @classmethod
     def of(cls, settings: Settings, sealer: Sealer, egress: Callable[[], EgressPolicy]) -> "Sender":
-        """Returns the sender; `egress` says at every attempt which addresses may be called.
-
-        Raises:
-            SetupError: the mail server cannot be used.
-        """
+        """Returns the sender; `egress` says at every attempt which addresses may be called."""
         return cls(egress, sealer, mail_server_of(settings))
 
     def send(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:

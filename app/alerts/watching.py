@@ -24,7 +24,7 @@ class Watch:
 
 
 def is_watched(subject: AlertSubject, watch: Watch) -> bool:
-    """Returns whether checks can still measure the subject. Missing labels or records do not count: they may come."""
+    """Returns whether checks can still measure the subject. Missing labels or records may come."""
     monitor = watch.monitor
     if monitor is None or subject.data is None:
         return monitor is not None
