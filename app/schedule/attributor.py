@@ -25,7 +25,7 @@ QUEUES: Final[Sequence[Sequence[AttributionTrigger]]] = (
     (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),
     (AttributionTrigger.ALERT,),
 )
-"""Triggers of each thread: an alert does not wait for a slow model."""
+"""An alert does not wait for a slow model."""
 
 ATTRIBUTORS = len(QUEUES)
 
@@ -65,7 +65,7 @@ class Attributor:
             thread.start()
 
     def join(self, seconds: float) -> None:
-        """Releases running attributions for other workers, and waits up to `seconds` for their threads."""
+        """Releases running attributions, and waits up to `seconds` for their threads."""
         # Threads remove theirs meanwhile.
         for held in tuple(self._held):
             held.give_up()
@@ -74,12 +74,7 @@ class Attributor:
             thread.join(max(0.0, deadline - monotonic_seconds()))
 
     def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
-        """Runs the next attribution with one of those triggers; returns whether there was one.
-
-        Raises:
-            LeaseLost: it is no longer this worker's.
-            Unavailable: the database went away.
-        """
+        """Runs the next attribution with one of those triggers; returns whether there was one. Raises LeaseLost and Unavailable."""
         policy = self._policy
         with self._database.transaction() as session:
             end_abandoned(session, max_attempts=policy.max_attempts, problem=INTERRUPTED.format(attempts=policy.max_attempts))

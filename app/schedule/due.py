@@ -19,14 +19,14 @@ MISSED_HOURS_LIMIT = 72
 def queue_due_checks(session: Session, now: datetime) -> int:
     """Queues the checks due at `now` on the database's clock, oldest hour first; returns their number.
 
-    A monitor gets each ended hour or day (UTC) once, from that in which its schedule was switched on, also if calls are concurrent.
+    A monitor gets each ended hour or day (UTC) since its schedule was switched on once, also if calls are concurrent.
     """
     latest = hour_of(now - GRACE) - HOUR
     return queue_scheduled(session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE)
 
 
 def queue_due_attributions(session: Session, now: datetime) -> int:
-    """Queues the attribution of the last ended day (UTC) for each monitor that wants one every night; returns their number.
+    """Queues the last ended day's (UTC) attribution of each monitor that wants one; returns their number.
 
     Concurrent calls queue nothing twice. Missed nights are not made up for.
     """

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 def look_for_evidence(database: Database, places: TablePlaces | None = None) -> None:
-    """Updates the evidence of deployments whose records lie in files at `places`; without places, of those that log them."""
+    """Updates the evidence on records in files at `places`, or else on logged ones."""
     try:
         done = update_evidence(database, grace=GRACE, places=places)
     except (Unavailable, SQLAlchemyError) as error:

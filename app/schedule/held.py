@@ -92,7 +92,7 @@ class LeasedAttribution:
 
 
 class HeldWork:
-    """Holds claimed work until the `with` block ends, at most `limit`; a thread renews the lease."""
+    """Holds claimed work until the `with` block ends, at most `limit`."""
 
     def __init__(self, database: Database, work: LeasedWork, *, lease: timedelta, limit: timedelta) -> None:
         self.work = work
@@ -148,7 +148,7 @@ class HeldWork:
             )
 
     def give_up(self) -> None:
-        """Releases the work to other workers. Code that still works on it here can store nothing any more."""
+        """Releases the work. Code that still works on it can store nothing any more."""
         try:
             with self._database.transaction() as session:
                 self.work.release(session)

@@ -34,10 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
-    """Lists every table and queues the checks of what has changed; returns their number.
-
-    A table that cannot be listed is left as it was: its checks say why.
-    """
+    """Lists every table and queues the checks of what has changed; returns their number."""
     queued = 0
     try:
         with database.transaction() as session:

@@ -46,7 +46,7 @@ def look_for_erasures(database: Database) -> None:
 
 @contextmanager
 def alone(database: Database, lock: int) -> Iterator[bool]:
-    """Yields whether this process alone does the job until the block ends. The lock ends with its connection, too."""
+    """Yields whether this process alone does the job. The lock ends with its connection, too."""
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_alone = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}))
         try:

@@ -1,4 +1,4 @@
-"""A clock that is set back must not stop the schedule: APScheduler waits until moments on the machine's clock."""
+"""A clock that is set back must not stop the schedule: APScheduler waits for moments."""
 
 import threading
 from collections.abc import Callable
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class ClockWatch:
-    """Compares the machine's clock with a monotonic one, and runs the jobs at once when it was set back."""
+    """Compares the machine's clock with a monotonic one."""
 
     def __init__(
         self, scheduler: BaseScheduler, *, now: Callable[[], datetime] = utc_now, elapsed: Callable[[], float] = monotonic_seconds

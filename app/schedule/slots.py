@@ -1,4 +1,4 @@
-"""Slots of a worker: checks that compute at the same time. A check that waits for its model occupies none."""
+"""Slots of a worker: checks that compute at the same time."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ class Slots:
         self._changed = threading.Condition()
 
     def take(self, seconds: float) -> "Slot | None":
-        """Returns a slot; None if within `seconds` none becomes free, or too many checks stay open."""
+        """Returns a slot; None if none becomes free in time, or too many checks stay open."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._free > self._returning and self._room > 0, timeout=seconds):
                 return None
@@ -56,7 +56,7 @@ class Slot:
 
     @contextmanager
     def lend(self, check_stop: Callable[[], None]) -> Iterator[None]:
-        """Lends the slot to other checks until the block ends; `check_stop` raises if the check must stop."""
+        """Lends the slot to other checks; `check_stop` raises if the check must stop."""
         self._is_held = False
         self._slots._give_back(is_over=False, had_slot=True)  # noqa: SLF001 - the two classes belong together
         yield  # the check ends without a slot

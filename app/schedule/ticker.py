@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 
 def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES) -> BackgroundScheduler:
-    """Starts a scheduler that ticks now and every minute, and sends the worker's heartbeat, until shut down."""
+    """Starts a scheduler that ticks now and every minute, and sends heartbeats, until shut down."""
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
     scheduler.add_job(beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
     scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())
@@ -62,7 +62,7 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
 
 
 def tick(database: Database) -> None:
-    """Queues what is due, creates coming partitions, deletes old notifications, adds up counts, seals and prints audit events."""
+    """Queues what is due, creates partitions, deletes old notifications, adds up counts, seals and prints audit events."""
     try:
         with database.transaction() as session:
             now = current_time(session)
@@ -90,7 +90,7 @@ def tick(database: Database) -> None:
 
 
 def _print_events(sealed: Sequence[AuditEvent]) -> None:
-    """Call it after the commit. With copies outside the database, `evenhand audit verify` notices that the end of the chain was removed."""
+    """Call it after the commit. By copies outside the database, `evenhand audit verify` notices a cut end of the chain."""
     for event in sealed:
         try:
             print(audit_line(event), flush=True)  # noqa: T201 - does nothing without a standard output

@@ -68,18 +68,14 @@ log = structlog.get_logger(__name__)
 
 
 class Perform(Protocol):
-    """Performs one check and stores its end, or raises. `waiting` is entered while the model is called: other checks run meanwhile."""
+    """Performs one check and stores its end, or raises. `waiting` is entered while the model is called."""
 
     def __call__(self, check: CheckRun, *, report: Report, waiting: Waiting) -> None:
         """Performs the check."""
 
 
 def run_worker(settings: Settings, stop: threading.Event) -> None:
-    """Runs the worker until `stop` is set; waits for a database that goes away.
-
-    Raises:
-        SetupError: there is no DATABASE_URL, or the secret key, the allow-list or the mail server cannot be used.
-    """
+    """Runs the worker until `stop` is set; waits for a database that goes away."""
     if settings.database_url is None:
         raise SetupError("A worker needs DATABASE_URL.")
     concurrency = settings.worker_concurrency
@@ -107,13 +103,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """Returns a function that gives the rule for addresses that may be called now.
-
-    It depends on the worker's settings and, if these do not say it, on the address at which the newest service listens.
-
-    Raises:
-        SetupError: the allow-list cannot be used.
-    """
+    """Returns a function that gives the rule for addresses now: the worker's settings, else the newest service's address."""
     policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
 
     def egress() -> EgressPolicy:
@@ -126,7 +116,7 @@ def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPoli
 
 
 class Worker:
-    """Runs up to `concurrency` checks at a time, besides those that wait for their model. Each may take at most `limit`."""
+    """Runs up to `concurrency` checks, besides those that wait for their model; each at most `limit`."""
 
     def __init__(
         self,
