@@ -62,11 +62,7 @@ def current_account() -> Account:
 
 
 def unprivileged_account() -> Account:
-    """Returns the account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand` where there is neither.
-
-    Raises:
-        SetupError: there is neither, and none can be created.
-    """
+    """Returns the account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand` if needed."""
     found = next((account for account in map(_find_account, NAMES) if account is not None), None)
     if found is not None:
         return found

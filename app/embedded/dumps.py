@@ -1,4 +1,4 @@
-"""Dumps a database and loads it again, with the wheel's programs: they dump servers up to their version, and load into older ones."""
+"""Dumps a database and loads it again; the wheel's programs dump servers up to their version."""
 
 import contextlib
 import os
@@ -28,11 +28,7 @@ CHUNK_BYTES = 1024 * 1024
 
 
 def dump(url: str, file: Path) -> None:
-    """Writes the whole database at one moment to `file`; blocks nobody.
-
-    Raises:
-        SetupError: pg_dump failed; the message has its last words.
-    """
+    """Writes the whole database at one moment to `file`; blocks nobody."""
     address, environment = _connection(url)
     with tempfile.TemporaryFile() as output:
         command = [client_program("pg_dump"), *DUMPED, "--no-password", f"--file={file}", f"--dbname={address}"]
@@ -42,11 +38,7 @@ def dump(url: str, file: Path) -> None:
 
 
 def tables_in(file: Path) -> frozenset[str]:
-    """Returns the tables whose rows the dump holds.
-
-    Raises:
-        SetupError: it is not a dump, or is damaged.
-    """
+    """Returns the tables whose rows the dump holds."""
     listed = subprocess.run(  # noqa: S603
         [client_program("pg_restore"), "--list", str(file)], capture_output=True, text=True, check=False, env=_plain_environment()
     )
@@ -58,11 +50,7 @@ def tables_in(file: Path) -> frozenset[str]:
 
 
 def rows_in(file: Path, table: str) -> list[str]:
-    """Returns the rows of a small table, one line each as COPY writes them.
-
-    Raises:
-        SetupError: the dump is damaged.
-    """
+    """Returns the rows of a small table, one line each as COPY writes them."""
     command = [client_program("pg_restore"), "--data-only", f"--table={table}", "--file=-", str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_plain_environment())  # noqa: S603
     if ended.returncode != 0:
@@ -72,11 +60,7 @@ def rows_in(file: Path, table: str) -> list[str]:
 
 
 def load(file: Path, url: str, *, first: str) -> None:
-    """Runs the statements `first`, then the dump, in one transaction.
-
-    Raises:
-        SetupError: the dump is damaged or the server refuses it.
-    """
+    """Runs the statements `first`, then the dump, in one transaction."""
     address, environment = _connection(url)
     reading = [client_program("pg_restore"), *LOADED, "--file=-", str(file)]
     writing = [client_program("psql"), "--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse"]

@@ -1,4 +1,4 @@
-"""Locks between processes that share a data folder. The kernel releases them when a process ends."""
+"""Locks between processes that share a data folder. The kernel releases them."""
 
 import contextlib
 import fcntl
@@ -15,11 +15,7 @@ POLL_SECONDS = 0.02
 
 @contextlib.contextmanager
 def one_at_a_time(data_dir: Path) -> Iterator[None]:
-    """Lets only one process at a time start or stop the server of `data_dir`.
-
-    Raises:
-        SetupError: another process has held the lock for too long.
-    """
+    """Lets only one process at a time start or stop the server of `data_dir`."""
     descriptor = _open(data_dir / ".postgres.starting.lock")
     try:
         deadline = time.monotonic() + WAIT_SECONDS

@@ -40,11 +40,7 @@ class Place:
 
 
 def make_folder(data_dir: Path) -> None:
-    """Creates the data folder.
-
-    Raises:
-        SetupError: it cannot be created.
-    """
+    """Creates the data folder."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -52,11 +48,7 @@ def make_folder(data_dir: Path) -> None:
 
 
 def has_data(data_dir: Path) -> bool:
-    """Returns whether a server's data was created. Changes nothing.
-
-    Raises:
-        SetupError: the folder cannot be read.
-    """
+    """Returns whether a server's data was created. Changes nothing."""
     try:
         return data_dir.exists() and _read_location(data_dir.resolve()).exists()
     except OSError as error:
@@ -67,10 +59,7 @@ def settle(data_dir: Path, system_dir: Path) -> Place:
     """Returns the place of the server of `data_dir`, an existing folder; the same at every start.
 
     As root the server runs as another account. If that cannot reach `data_dir`, the data goes to a new folder under `system_dir`, and a
-    pointer file in `data_dir` holds its path.
-
-    Raises:
-        SetupError: the folder cannot be used.
+    pointer file has its path.
     """
     try:
         home = data_dir.resolve()

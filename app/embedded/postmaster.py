@@ -28,10 +28,10 @@ def postmaster_of(data: Path) -> Postmaster | None:
 
 
 def forget_dead(data: Path, socket_dir: Path, port: int) -> None:
-    """Clears the remains of a dead server, so that the next one starts. Call only when `postmaster_of(data)` is None.
+    """Clears the remains of a dead server. Call only when `postmaster_of(data)` is None.
 
     Postgres refuses to start while the process id in the file exists, though it may be another's. The file must stay: by its shared-memory
-    key the next server notices a query that still runs. So our own id is written into it, which the next server ignores as its parent's.
+    key the next server notices a query that still runs. So our id is written into it, which the server ignores as its parent's.
     """
     lines = _read_pid_file(data)
     if lines:

@@ -29,11 +29,7 @@ log = structlog.get_logger()
 
 
 def make_cluster(programs: Path, place: Place, superuser: str) -> None:
-    """Creates an empty cluster: next to `place.data` first, then renamed.
-
-    Raises:
-        SetupError: initdb failed, or the folder cannot be written or handed over.
-    """
+    """Creates an empty cluster: next to `place.data` first, then renamed."""
     fresh = place.data.with_name(f"{place.data.name}.new")
     try:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -50,11 +46,7 @@ def make_cluster(programs: Path, place: Place, superuser: str) -> None:
 
 
 def hand_over(place: Place) -> None:
-    """Gives the data to the server's account (older versions ran as `nobody`). Call only when no server runs on it.
-
-    Raises:
-        SetupError: it cannot be given to the account.
-    """
+    """Gives the data to the server's account (older versions ran as `nobody`). Call only when no server runs on it."""
     if place.data.stat().st_uid == place.account.uid:
         return
     log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
@@ -68,11 +60,7 @@ def hand_over(place: Place) -> None:
 
 
 def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
-    """Starts a server on `place`, ready for connections. Call only when none runs there.
-
-    Raises:
-        SetupError: it ended, or was not ready in time.
-    """
+    """Starts a server on `place`, ready for connections. Call only when none runs there."""
     if place.log.exists() and place.log.stat().st_size > LOG_BYTES:
         place.log.replace(place.log.with_name(f"{place.log.name}.1"))
 

@@ -21,13 +21,7 @@ log = structlog.get_logger()
 
 
 def programs_for(account: Account, system_dir: Path) -> Path:
-    """Returns the `bin` folder that `account` can run.
-
-    A Python in a private home is out of reach for the account that replaces root: the programs are copied once into `system_dir`.
-
-    Raises:
-        SetupError: there are no programs for this machine, or the copy cannot be made.
-    """
+    """Returns the `bin` folder that `account` can run: programs in a private home are copied once into `system_dir`."""
     package = _package_folder()
     install = package / INSTALL
     needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [install / "share" / "postgresql" / "postgres.bki", _libraries(package)]
@@ -48,11 +42,7 @@ def programs_for(account: Account, system_dir: Path) -> Path:
 
 
 def client_program(name: str) -> str:
-    """Returns the path of a client program, which runs as the present account.
-
-    Raises:
-        SetupError: there is none for this machine.
-    """
+    """Returns the path of a client program, which runs as the present account."""
     path = _package_folder() / INSTALL / "bin" / name
     if not path.exists():
         raise SetupError(f"{WHEEL} has no {name} for this machine. Back up and restore with that of a Postgres of the same version.")

@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 class EmbeddedPostgres:
-    """A Postgres for the data in `data_dir`, reached through a socket that only its owner may use.
+    """A Postgres for the data in `data_dir`, on a socket that only its owner may use.
 
     Start it from a thread that lives as long as the server is needed: on Linux the server shuts down when that thread ends.
     """
@@ -40,22 +40,13 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """URL of the server, the same after every restart.
-
-        Raises:
-            SetupError: it was never started, or was stopped.
-        """
+        """URL of the server, the same after every restart."""
         if self._socket_dir is None:
             raise SetupError("The embedded database is not started.")
         return _url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
-        """Returns the URL of a running or new server; without data an empty database is created if `creates` is set. May be called again.
-
-        Raises:
-            SetupError: there is no data and none is to be created, or the folder, the account or the programs do not allow it, or the
-                server does not come up.
-        """
+        """Returns the URL of a running or new server; without data an empty database if `creates` is set. May be called again."""
         if not creates and not has_data(self._data_dir):
             raise SetupError(
                 f"There is no database in {self._data_dir}. Set EVENHAND_DATA_DIR to the data folder of the service, which it prints at "
@@ -108,7 +99,7 @@ class EmbeddedPostgres:
             self._process = None
 
     def _leave_to_others(self) -> None:
-        """Collects the exit status once the last user, maybe another object of this program, has ended our process."""
+        """Collects the exit status once the last user, maybe here, has ended our process."""
         if self._process is not None:
             threading.Thread(target=self._process.wait, name="evenhand-postgres-exit", daemon=True).start()
             self._process = None
@@ -120,11 +111,7 @@ class EmbeddedPostgres:
 
 @contextlib.contextmanager
 def embedded_postgres(data_dir: Path, *, system_dir: Path = SYSTEM_DIR, creates: bool = True) -> Iterator[str]:
-    """Yields the URL of the server, which runs for the length of the block.
-
-    Raises:
-        SetupError: as `EmbeddedPostgres.start`.
-    """
+    """Yields the URL of the server, which runs for the length of the block."""
     server = EmbeddedPostgres(data_dir, system_dir=system_dir)
     try:
         yield server.start(creates=creates)
