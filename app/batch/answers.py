@@ -1,6 +1,6 @@
 """The model's answers to copies of records in files, kept as Parquet.
 
-Each page is a file, written under another name first: a check that ends early has lost nothing.
+A page is a file, named when complete: a check that ends early has lost nothing.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class KeptAnswers:
         self.folder = folder
 
     def read(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Returns the kept answers to copies of these records, one for each draw: record_id, outcome and probability (JSON texts)."""
+        """Returns the kept answers, one for each draw: record_id, outcome and probability (JSON texts)."""
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
@@ -61,11 +61,7 @@ class KeptAnswers:
         return once.select(names).rename_columns([name.removesuffix("_first") for name in names])
 
     def keep(self, key: TargetKey, ids: Sequence[str], draws: Sequence[int], answers: Sequence[Prediction]) -> Path:
-        """Writes answers to copies, of one record and draw each; returns the file.
-
-        Raises:
-            SetupError: the folder cannot be written to.
-        """
+        """Writes answers to copies, of one record and draw each; returns the file."""
         size = len(ids)
         rows = {
             "record_id": list(ids),
@@ -79,11 +75,7 @@ class KeptAnswers:
         return self._write(self._of(key), pa.table(rows, pa.schema(_SCHEMA)))
 
     def merge(self, files: Sequence[Path]) -> None:
-        """Replaces the files by one for each kind of copy.
-
-        Raises:
-            SetupError: the folder cannot be written to.
-        """
+        """Replaces the files by one for each kind of copy."""
         of_folder: dict[Path, list[Path]] = {}
         for file in files:
             of_folder.setdefault(file.parent, []).append(file)

@@ -13,12 +13,7 @@ MAPPING = "delta.columnMapping.mode"
 
 
 def open_delta(location: str, field: str) -> "Dataset":
-    """Returns the table; its fragments have paths below its folder.
-
-    Raises:
-        InvalidInput: there is no Delta table, or its files do not hold its rows as they are.
-        SetupError: the package that reads the log is not installed.
-    """
+    """Returns the table; its fragments have paths below its folder."""
     try:
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few installations have
         from deltalake.exceptions import DeltaError  # noqa: PLC0415

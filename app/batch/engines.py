@@ -1,4 +1,4 @@
-"""Engines that run a task on each piece of a table. A task takes and answers bytes, so it is the same code wherever it runs."""
+"""Engines that run a task on each piece of a table. Tasks take and answer bytes wherever they run."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -67,11 +67,7 @@ class LocalEngine:
 
 
 def open_engine(name: str, spark_url: str = "") -> Engine:
-    """Returns the engine; `spark_url` is the address of a Spark Connect server or of a master.
-
-    Raises:
-        SetupError: there is no such engine, or it needs a package that is not installed.
-    """
+    """Returns the engine; `spark_url` is the address of a Spark Connect server or of a master."""
     if name == EngineName.LOCAL:
         return LocalEngine()
     if name != EngineName.SPARK:

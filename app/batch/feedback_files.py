@@ -24,11 +24,7 @@ ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1
 
 
 class FeedbackFiles:
-    """The feedback table of a deployment, or a part of its files.
-
-    Raises:
-        InvalidInput: the files cannot be read, or a column is missing or of another type.
-    """
+    """The feedback table of a deployment, or a part of its files."""
 
     def __init__(self, table: FeedbackTable, roots: Sequence[Root], part: TablePart = WHOLE) -> None:
         self._columns = table.columns
@@ -42,17 +38,17 @@ class FeedbackFiles:
         return self._join(self._read(later, limit, batch.ids(span)), batch, query, span)
 
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest labels observed in the span whose records were scored before its end, newest first.
+        """Returns the newest labels observed in the span of records scored before its end, newest first.
 
         Columns: feedback_id, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 …. Of several labels of
-        one record, the first of the span counts.
+        one record, the first counts.
         """
         return self._join(self._read(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end))
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
-        """Returns the records with a label that was there within the horizon, with one more column: label (JSON text).
+        """Returns the records with a label within the horizon, and that as one more column: label (JSON text).
 
-        Of several labels, the first counts; one from before the record's hour is none of it.
+        The first counts, from the record's hour on.
         """
         times = pc.min_max(records["logged_at"]).as_py()
         if times["min"] is None:

@@ -53,11 +53,7 @@ class FlagFile:
         return cls(folder / FOLDER / f"{name}.parquet")
 
     def write(self, flags: pa.Table) -> None:
-        """Replaces the file at once.
-
-        Raises:
-            SetupError: the folder cannot be written to.
-        """
+        """Replaces the file at once."""
         unfinished = self.path.with_name(f"_{secrets.token_hex(12)}.unfinished")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

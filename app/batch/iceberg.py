@@ -22,12 +22,7 @@ _NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
 
 def open_iceberg(location: str, field: str) -> "Dataset":
-    """Returns the table's current snapshot; its fragments have paths below its folder.
-
-    Raises:
-        InvalidInput: there is no Iceberg table, or its files do not hold its rows and columns as they are.
-        SetupError: the package that reads the metadata is not installed.
-    """
+    """Returns the table's current snapshot; its fragments have paths below its folder."""
     try:
         from pyiceberg.exceptions import ValidationError  # noqa: PLC0415 - an extra that few installations have
     except ImportError as error:

@@ -30,12 +30,7 @@ class Changes:
 
 
 def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, known: Mapping[str, FileSpan]) -> Changes:
-    """Returns the changes since `known` (by path). A file that cannot be read yet is left for the next listing.
-
-    Raises:
-        InvalidInput: the location is not allowed, or there is no folder.
-        SetupError: the package that reads the table's log is not installed.
-    """
+    """Returns the changes since `known` (by path). A file that cannot be read yet is left for the next listing."""
     listed = {one.path: one for one in list_files(table, roots, side)}
     new: list[FileSpan] = []
     for path, file in listed.items():
@@ -67,7 +62,7 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
 
 
 def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
-    """Returns the oldest and the newest time in a file, from its footer where that has them.
+    """Returns the oldest and the newest time in a file.
 
     Raises:
         OSError, pa.ArrowInvalid: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Where tables may lie: only within folders and prefixes that the operator allows, whatever links lie there."""
+"""Where tables may lie: only where the operator allows, whatever links lie there."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -46,10 +46,7 @@ class ListedFile:
 
 
 def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[FieldProblem]:
-    """Returns why the table cannot be read there. The folder may come later.
-
-    `side` is the deployment's member: `payload` or `feedback`.
-    """
+    """Returns why the table cannot be read there; `side` is `payload` or `feedback`. The folder may come later."""
     if table.format is TableFormat.JDBC:
         return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
     location, field = table.location, f"{side}.location"
@@ -69,21 +66,12 @@ def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Root]
 
 
 def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[ListedFile]:
-    """Returns the table's files by path, without names that begin with `.` or `_`; of a table with a log those of its newest version.
-
-    Raises:
-        InvalidInput: the location is not allowed or not a folder, or holds a link that leads out of the allowed folders.
-    """
+    """Returns the table's files by path, without names that begin with `.` or `_`; of a log its newest version's."""
     return list_table(table, roots, side)[0]
 
 
 def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> tuple[list[ListedFile], "Dataset | None"]:
-    """Returns the files, and of a table with a log the dataset of its library.
-
-    Raises:
-        InvalidInput: as `list_files`, or the log names a file that is not there.
-        SetupError: the package that reads the log is not installed.
-    """
+    """Returns the files, and of a table with a log the dataset of its library."""
     location, field = table.location, f"{side}.location"
     problems = location_problems(table, roots, side)
     if problems:

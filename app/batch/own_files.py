@@ -22,7 +22,7 @@ _KIND = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class OwnPlaces:
-    """The operator's folders for tables, and the one for answers, or None for each table's own."""
+    """The operator's folders for tables, and for answers (None: each table's own)."""
 
     roots: tuple[Root, ...] = ()
     answers: Path | None = None
@@ -38,11 +38,7 @@ NO_PLACES = OwnPlaces()
 
 
 def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) -> Path:
-    """Returns the folder of a deployment's files: below that for answers, or in its table's own.
-
-    Raises:
-        SetupError: there is no folder for answers, and the table lies in an object store, which Evenhand only reads.
-    """
+    """Returns the folder of a deployment's files: below that for answers, or in its table's own."""
     if answers is not None:
         return answers / deployment_id
     if is_in_store(payload.location):
@@ -51,10 +47,7 @@ def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) 
 
 
 def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int]:
-    """Deletes files of answers kept before that time, at most `limit`; returns how many files, and how many answers.
-
-    An answer is newer than its record, so these are about older records.
-    """
+    """Deletes files of answers before that time, at most `limit`; returns how many files and answers."""
     files, rows = 0, 0
     for file in _own_files(folder):
         if files == limit:

@@ -84,11 +84,7 @@ class PayloadForm:
 
 
 class PayloadFiles:
-    """The payload table of a deployment, or a part of its files.
-
-    Raises:
-        InvalidInput: the files cannot be read, or a column is missing or of another type.
-    """
+    """The payload table of a deployment, or a part of its files."""
 
     def __init__(
         self,
@@ -108,7 +104,7 @@ class PayloadFiles:
         self.files.require_columns(named | values, time="scored_at")
 
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
-        """Yields the records of the span in no order, of the `ids` only if given.
+        """Yields the records of the span, of the `ids` if given.
 
         Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON texts), value_0 ….
         """

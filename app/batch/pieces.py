@@ -28,7 +28,7 @@ FOOTERS = 16
 class FilePiece(msgspec.Struct, frozen=True):
     """A row group of a file, and its oldest and newest time by the footer.
 
-    `partition`: pickled values of columns in the path or a log. `is_within`: all rows lie in the span that is asked for.
+    `partition`: pickled values of columns in the path or a log. `is_within`: all rows lie in the span.
     """
 
     file: str
@@ -84,18 +84,14 @@ def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) ->
 
 @dataclass(frozen=True, slots=True)
 class PieceReader:
-    """Reads pieces of a table. Columns of text come as codes: they are counted several times faster."""
+    """Reads pieces of a table. Text comes as codes, which are counted faster."""
 
     schema: pa.Schema
     location: str
     field: str
 
     def read(self, piece: FilePiece, columns: Sequence[str], time: str, span: Span) -> Iterator[pa.Table]:
-        """Yields the piece's rows in the span.
-
-        Raises:
-            InvalidInput: the file changed or vanished, or cannot be read.
-        """
+        """Yields the piece's rows in the span."""
         import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
 
         within = None if piece.is_within else in_span(self.schema, time, span)

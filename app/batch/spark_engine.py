@@ -1,6 +1,6 @@
-"""Works on pieces with the executors of a Spark cluster, which call the same task as `local`.
+"""Works on pieces with the executors of a Spark cluster.
 
-Executors read the files with this package, which is sent to them. They need its dependencies, and the files at the same path.
+They read the files with this package, which is sent to them, and need its dependencies, and the files at the same path.
 """
 
 import secrets
@@ -44,11 +44,7 @@ class Collected:
 
 
 class SparkEngine:
-    """Executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which needs Java here.
-
-    Raises:
-        SetupError: there is no address, or nothing answers there.
-    """
+    """Executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which needs Java here."""
 
     is_apart = True
 
@@ -62,12 +58,7 @@ class SparkEngine:
             raise SetupError(without_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Yields the answers wave by wave. Spark repeats the pieces of an executor that dies.
-
-        Raises:
-            EvenhandError: the error that the task raised.
-            SetupError: Spark gave up.
-        """
+        """Yields the answers wave by wave, or raises the task's error. Spark repeats the pieces of an executor that dies."""
         # Waves, because Spark does not report a job's progress in all kinds of sessions.
         size = max(self.slots * PARTS_A_SLOT, -(-len(pieces) // MOST_WAVES))
         for start in range(0, len(pieces), size):
@@ -83,7 +74,7 @@ class SparkEngine:
                 yield answer
 
     def count_rows(self, folder: Path, columns: Sequence[str]) -> int:
-        """Returns the rows in Parquet files by Spark's own count: what this engine is compared with."""
+        """Returns the rows in Parquet files by Spark's own count, for comparison."""
         counted = open_session(self._url).read.parquet(str(folder)).groupBy(*columns).count().toArrow()
         return int(sum(counted["count"].to_pylist()))
 
@@ -194,6 +185,6 @@ def count_slots(session: SparkSession) -> int:
 
 
 def as_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
-    """Returns the pieces as rows, in several parts for each executor: a slow one holds up little."""
+    """Returns the pieces as rows in several parts for each executor."""
     table = pa.table({"piece": pa.array(pieces, pa.binary())})
     return session.createDataFrame(table).repartition(min(len(pieces), slots * PARTS_A_SLOT))

@@ -36,10 +36,7 @@ def open_session(url: str) -> SparkSession:
 
 
 def leave_lost_session(url: str, session: SparkSession, error: BaseException) -> bool:
-    """Returns whether the session is no more; then `open_session` opens another.
-
-    A Connect server forgets sessions when it restarts, or after an hour without use.
-    """
+    """Returns whether the session is no more: Connect servers forget sessions when they restart, or unused ones."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if not _has_ended(session, url) and not (condition or "").startswith("INVALID_HANDLE"):
         return False

@@ -20,11 +20,7 @@ ARROW_TYPES = {
 
 
 def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
-    """Returns a column in the type of its schema; NaN is a missing value.
-
-    Raises:
-        InvalidInput: the file has values of another type.
-    """
+    """Returns a column in the type of its schema; NaN is a missing value."""
     return _cast_to_type(_plain(values), column)
 
 
@@ -56,11 +52,7 @@ def _is_zero_or_one(array: pa.Array) -> bool:
 
 
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
-    """Returns a feature or meta field: float64 for a numeric column, else text; `coded`: as codes, of which few need converting.
-
-    Raises:
-        InvalidInput: the file has values of another type.
-    """
+    """Returns a feature or meta field: float64 for a numeric column, else text; `coded`: as codes."""
     if coded:
         codes = _one_array(values)
         codes = codes if pa.types.is_dictionary(codes.type) else codes.dictionary_encode()
@@ -75,20 +67,12 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
 
 
 def json_texts(values: pa.ChunkedArray) -> pa.Array:
-    """Returns answers or labels as JSON texts, null where missing or NaN.
-
-    Raises:
-        InvalidInput: they are neither text, numbers nor booleans.
-    """
+    """Returns answers or labels as JSON texts, null where missing or NaN."""
     return json_codes(values).dictionary_decode()
 
 
 def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
-    """Returns `json_texts` as codes.
-
-    Raises:
-        InvalidInput: as `json_texts`.
-    """
+    """Returns `json_texts` as codes."""
     array = _one_array(values)
     codes = array if pa.types.is_dictionary(array.type) else _drop_nan(array).dictionary_encode()
     texts = _json_of_each(codes.dictionary)
@@ -116,11 +100,7 @@ def _json_of_each(array: pa.Array) -> pa.Array:
 
 
 def probability_texts(values: pa.ChunkedArray) -> pa.Array:
-    """Returns probabilities, numbers or lists, as JSON texts.
-
-    Raises:
-        InvalidInput: they are neither.
-    """
+    """Returns probabilities, numbers or lists, as JSON texts."""
     kind = values.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.array([None if one is None else f"[{', '.join(map(repr, one))}]" for one in values.to_pylist()], pa.string())
@@ -130,11 +110,7 @@ def probability_texts(values: pa.ChunkedArray) -> pa.Array:
 
 
 def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
-    """Returns a column's values as a model is sent them.
-
-    Raises:
-        InvalidInput: the file has values of another type.
-    """
+    """Returns a column's values as a model is sent them."""
     return [None if one is None else normalised(one) for one in typed_column(values, column).to_pylist()]
 
 

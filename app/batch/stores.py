@@ -1,4 +1,4 @@
-"""Folders of object stores and of this machine as PyArrow's file systems. A vendor's variables hold the credentials."""
+"""Folders of object stores and of this machine, as PyArrow's file systems."""
 
 import os
 import re

@@ -35,11 +35,7 @@ WHOLE = TablePart()
 
 
 class TableFiles:
-    """The files of a table, or of a part of it, as listed now.
-
-    Raises:
-        InvalidInput: the location is not allowed or is not a folder, or a file is not Parquet.
-    """
+    """The files of a table, or of a part of it, as listed now."""
 
     def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str, part: TablePart) -> None:
         self._field = field
@@ -66,11 +62,7 @@ class TableFiles:
             raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {text_of(error)}") from error
 
     def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
-        """Requires the columns `names` by what they are for; `time` is one of these.
-
-        Raises:
-            InvalidInput: a column is missing, or the one of `time` holds no timestamps with a time zone.
-        """
+        """Requires the columns `names` by what they are for; `time` is one of these."""
         if self._dataset is None:
             return
         for part, name in names.items():
@@ -82,11 +74,7 @@ class TableFiles:
             raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
 
     def read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
-        """Yields the rows whose time lies in the span, of those only what fits `only`.
-
-        Raises:
-            InvalidInput: a file changed or vanished while it was read, or cannot be read.
-        """
+        """Yields the rows whose time lies in the span, of those only what fits `only`."""
         if self._dataset is None:
             return
         within = in_span(self._dataset.schema, time, span)
@@ -106,11 +94,7 @@ class TableFiles:
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
 
     def pieces(self, time: str, span: Span) -> list[FilePiece]:
-        """Returns the pieces that may have rows in the span.
-
-        Raises:
-            InvalidInput: a file cannot be read.
-        """
+        """Returns the pieces that may have rows in the span."""
         try:
             return [] if self._dataset is None else list(find_pieces(self._dataset, time, span))
         except (pa.ArrowInvalid, OSError) as error:
@@ -121,21 +105,13 @@ class TableFiles:
         return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._location, self._field)
 
     def count(self, time: str, span: Span) -> int:
-        """Returns the number of rows in the span, by footers where these say it.
-
-        Raises:
-            InvalidInput: a file cannot be read.
-        """
+        """Returns the number of rows in the span, by footers where these say it."""
         reader, found = self.reader(), self.pieces(time, span)
         read: Iterator[int] = (rows.num_rows for piece in found if not piece.is_within for rows in reader.read(piece, [time], time, span))
         return sum(piece.rows for piece in found if piece.is_within) + sum(read)
 
     def earliest(self, time: str, span: Span) -> datetime | None:
-        """Returns the earliest time within the span.
-
-        Raises:
-            InvalidInput: a file cannot be read.
-        """
+        """Returns the earliest time within the span."""
         found: datetime | None = None
         reader, unknown = self.reader(), span.start
         for piece in sorted(self.pieces(time, span), key=lambda one: one.oldest or unknown):
