@@ -25,7 +25,7 @@ _JSON_NAMES = {type(None): "null", list: "an array", dict: "an object", str: "te
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's answer: its columns, echoed inputs included, and the outputs. Position i is row i."""
+    """A model's answer: its columns and the outputs. Position i is row i."""
 
     fields: list[str]
     rows: list[list[Any]]
@@ -33,11 +33,7 @@ class Answer:
 
 
 def locate(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
-    """Returns the positions of the outputs, all of which must be there.
-
-    Raises:
-        ScoringFailed: a column is missing, or cannot be distinguished from another.
-    """
+    """Returns the positions of the outputs, all of which must be there. Raises ScoringFailed."""
     try:
         found = find_outputs(fields, outputs)
     except OutputsUnclear as error:
@@ -55,11 +51,7 @@ def require_rows(found: int, expected: int) -> None:
 
 
 def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields) -> list[Prediction]:
-    """Returns one prediction per row; `column` gives the values at a position.
-
-    Raises:
-        ScoringFailed: as `locate` and `to_predictions`.
-    """
+    """Returns one prediction per row; `column` gives the values at a position. Raises ScoringFailed."""
     at = locate(fields, outputs)
     return to_predictions(
         column(at.prediction),
@@ -72,11 +64,7 @@ def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]
 def to_predictions(
     predictions: Sequence[object], probabilities: Sequence[object] | None, labels: Sequence[object] | None, outputs: OutputFields
 ) -> list[Prediction]:
-    """Returns one prediction per row from columns of one length.
-
-    Raises:
-        ScoringFailed: a value that is no prediction, probability or label; the message names its row, counted from 1.
-    """
+    """Returns one prediction per row from columns of one length. Raises ScoringFailed."""
     classes = None if outputs.classes is None else Classes(outputs.classes)
     chances = None if probabilities is None else _require_probabilities(probabilities, classes)
     if classes is None or chances is None or not outputs.has_only_probabilities:

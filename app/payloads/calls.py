@@ -21,10 +21,7 @@ _PLACES = re.compile(r"[.\[]")
 
 @dataclass(frozen=True, slots=True)
 class CallColumns:
-    """Features, which a request must have, meta fields, which it may have, and outputs.
-
-    `may_lack_outputs`: a log may hold the prediction alone.
-    """
+    """Features, which a request must have, meta fields, which it may have, and outputs, which a log may lack."""
 
     features: Sequence[Column]
     meta: Sequence[Column]
@@ -54,10 +51,10 @@ class _Refusal:
 
 
 def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> ReadCall:
-    """Returns the records of a call in the first of the formats that fits; columns without a place in the schema are left out.
+    """Returns the records of a call in the first format that fits, without foreign columns.
 
     Raises:
-        InvalidInput: the request is in none of them; the reason is that of the closest format.
+        InvalidInput: the request is in none of them; the reason is the closest format's.
         ScoringFailed: it is, and the answer has no usable prediction for each record.
     """
     names = [column.name for column in columns.features]
@@ -103,7 +100,7 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
 
 
 def fit_booleans(rows: list[list[Any]], fields: Sequence[str], types: Mapping[str, Column]) -> list[list[Any]]:
-    """Returns the rows with 1 and 0 as booleans in columns of that type, as tensors and CSV carry them."""
+    """Returns the rows with 1 and 0 as booleans in such columns."""
     places = [place for place, name in enumerate(fields) if name in types and types[name].sent is FieldType.BOOLEAN]
     if not places:
         return rows

@@ -31,11 +31,7 @@ class Classes:
         return [found[type(one), one] for one in predictions]
 
     def in_order(self, chances: Mapping[object, object]) -> list[object]:
-        """Returns the probabilities of an object, in the order of the classes.
-
-        Raises:
-            ClassesUnclear: the object's members are not the classes.
-        """
+        """Returns the probabilities of an object, in the order of the classes. Raises ClassesUnclear."""
         by_key = {key_of(str(name)): value for name, value in chances.items()}
         # Names of members are text: `true` for true.
         wanted = [key_of(str(one).lower() if isinstance(one, bool) else one) for one in self._listed]
@@ -48,11 +44,7 @@ class Classes:
         return [by_key[key] for key in wanted]
 
     def likeliest(self, chances: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
-        """Returns the first class of the highest probability for each row. A single number is that of the last of two.
-
-        Raises:
-            ClassesUnclear: there are not as many probabilities as classes.
-        """
+        """Returns each row's first class of the highest probability (of one number, of the last of two). Raises ClassesUnclear."""
         count = len(self._listed)
         found: list[Scalar] = []
         for one in chances:

@@ -19,7 +19,7 @@ JSON = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Facts that some formats write into a request: outputs to ask for, and types of columns (without them, those of the values)."""
+    """Outputs to ask for, and types of columns (None: by values), which some formats write."""
 
     outputs: OutputFields | None = None
     types: tuple[FieldType, ...] = ()
@@ -64,11 +64,7 @@ class Codec(ABC):
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
     def write_message(self, columns: Sequence[str], rows: Rows, *, asking: Asking) -> HttpMessage:
-        """Writes the request for a page of rows.
-
-        Raises:
-            PageRefused, ScoringFailed: as `write_request`.
-        """
+        """Writes the request for a page of rows. Raises PageRefused and ScoringFailed."""
         body = self.write_request(columns, rows, asking=asking)
         return HttpMessage(body, self.request_headers(body))
 
@@ -82,28 +78,16 @@ class Codec(ABC):
         return encode_rows(self.forms[0].write_request(columns, rows), rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - most requests name them
-        """Reads a request. `columns` names the columns of a format that does not.
-
-        Raises:
-            InvalidInput: it has another shape; the field is a path in the body.
-        """
+        """Reads a request. `columns` names the columns of a format that does not."""
         return table_of(self.forms[0].read_request(require_object(decode_request(body), "body")))
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes a model's answer with these columns.
-
-        Raises:
-            ScoringFailed: a cell that the format cannot carry.
-        """
+        """Writes a model's answer with these columns. Raises ScoringFailed."""
         return encode_rows(self.forms[0].write_answer(columns, rows), rows)
 
     @abstractmethod
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads all columns of an answer, and one prediction per row, in order.
-
-        Raises:
-            ScoringFailed: anything else than one usable prediction per row, or columns that cannot be distinguished.
-        """
+        """Reads all columns of an answer, and one prediction per row, in order. Raises ScoringFailed."""
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
         """Reads the predictions alone, which may be faster. Raises as `read_answer`."""
@@ -111,22 +95,14 @@ class Codec(ABC):
 
 
 def table_of(asked: AskedRows) -> Table:
-    """Returns the rows that a form read, without meta fields.
-
-    Raises:
-        InvalidInput: the records are not objects of the same members.
-    """
+    """Returns the rows that a form read, without meta fields."""
     if not isinstance(asked, Objects):
         return asked.table
     return read_objects(asked.rows, asked.path)
 
 
 def read_objects(rows: Sequence[object], path: str) -> Table:
-    """Returns objects as a table, columns in the order of the first.
-
-    Raises:
-        InvalidInput: one is not an object, or has other members than the first.
-    """
+    """Returns objects as a table, columns in the order of the first."""
     objects = [require_object(row, f"{path}[{place}]") for place, row in enumerate(rows)]
     names = list(objects[0]) if objects else []
     known = set(names)

@@ -29,11 +29,7 @@ class CsvUnclear(ValueError):
 
 
 def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Returns the rows as CSV; null is empty, an array is JSON in quotes.
-
-    Raises:
-        ScoringFailed: a number is not finite, or text that UTF-8 cannot carry.
-    """
+    """Returns the rows as CSV; null is empty, an array is JSON in quotes. Raises ScoringFailed."""
     listed = list(rows)
     try:
         body = _encoder.encode_lines(listed)
@@ -48,17 +44,13 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
 
 
 def _is_foreign(lines: bytes, rows: int) -> bool:
-    """Returns whether a cell may be written differently in CSV: an escape, a null, an array or an object."""
+    """Returns whether CSV may differ: an escape, a null, an array or an object."""
     # A null may be a number that is not finite.
     return b"\\" in lines or b"null" in lines or b"{" in lines or lines.count(b"[") != rows
 
 
 def read_csv(text: str) -> Iterator[list[Any]]:
-    """Yields the rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text.
-
-    Raises:
-        CsvUnclear: a quote that is not closed, or text after a closing one.
-    """
+    """Yields the rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text. Raises CsvUnclear."""
     if (numbers := _read_numbers(text)) is not None:
         yield from numbers
         return
@@ -103,11 +95,7 @@ def _read_numbers(text: str) -> list[list[Any]] | None:
 
 
 def read_csv_request(body: bytes) -> list[list[Any]]:
-    """Returns the rows of a request.
-
-    Raises:
-        InvalidInput: not CSV in UTF-8.
-    """
+    """Returns the rows of a request."""
     try:
         return list(read_csv(body.decode("utf-8-sig")))
     except UnicodeDecodeError as error:

@@ -90,7 +90,7 @@ class _Answered(msgspec.Struct):
 
 
 class FieldsValuesCodec(LoggedCodec):
-    """Writes `{fields, values}`; reads the same, bare or under `predictions`; echoed inputs and `labels` (names of classes) are ignored."""
+    """Writes `{fields, values}`; reads it bare or under `predictions`, without echoed inputs and `labels` (class names)."""
 
     label = "fields and values"
     shown_request = '{"fields": […], "values": [[…]]}'

@@ -57,11 +57,7 @@ class Form(ABC):
 
     @abstractmethod
     def read_request(self, sent: dict[str, Any]) -> AskedRows:
-        """Reads a request that has the form's member.
-
-        Raises:
-            InvalidInput: it has another shape, or unknown members; the field is a path such as `values[3]`.
-        """
+        """Reads a request that has the form's member."""
 
     @abstractmethod
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:

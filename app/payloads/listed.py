@@ -23,8 +23,7 @@ class _Answer(msgspec.Struct):
 class ListedCodec(Codec):
     """Reads any shape of `predictions`.
 
-    A list without names is the prediction alone; wider lists are refused, because they could be class probabilities, unless the deployment
-    says that they are.
+    A list without names is the prediction; wider lists could be class probabilities, and are refused unless they are said to be.
     """
 
     def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
@@ -32,11 +31,7 @@ class ListedCodec(Codec):
         return named.under(PREDICTIONS, body)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
-        """Returns the elements, a record each, or the columns.
-
-        Raises:
-            ScoringFailed: the answer has another shape.
-        """
+        """Returns the elements, a record each, or the columns. Raises ScoringFailed."""
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
@@ -62,11 +57,7 @@ def objects_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[di
 
 
 def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int, outputs: OutputFields) -> dict[str, list[Any]] | list[Any]:
-    """Returns the columns by name, or the cells of one without a name.
-
-    Raises:
-        ScoringFailed: rows of different columns, or several values without names.
-    """
+    """Returns the columns by name, or the cells of one without a name. Raises ScoringFailed."""
     if isinstance(elements, dict):
         return elements
     require_rows(len(elements), expected_rows)
@@ -92,11 +83,7 @@ def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int,
 
 
 def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> Answer:
-    """Returns the answer of what `read_columns` returned.
-
-    Raises:
-        ScoringFailed: a column of another length, or no usable predictions.
-    """
+    """Returns the answer of what `read_columns` returned. Raises ScoringFailed."""
     predictions = predictions_of_elements(columns, outputs, expected_rows)
     if not isinstance(columns, dict):
         return Answer([outputs.prediction], [[cell] for cell in columns], predictions)
@@ -106,11 +93,7 @@ def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: Outpu
 
 
 def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-    """Returns the predictions of what `read_columns` returned.
-
-    Raises:
-        ScoringFailed: a needed column is missing or of another length, or a value is no output.
-    """
+    """Returns the predictions of what `read_columns` returned. Raises ScoringFailed."""
     if isinstance(columns, dict):
         names = list(columns)
 

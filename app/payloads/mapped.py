@@ -76,11 +76,7 @@ class MappedCodec(Codec):
         return Table("body", "body", list(columns), rows)
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes each answer at its place.
-
-        Raises:
-            ScoringFailed: the mapping has no place for all columns.
-        """
+        """Writes each answer at its place. Raises ScoringFailed."""
         if not self._answers.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's answers have no [*], so an answer holds one record; ask about one record at once.")
         paths = [self._outputs.get(name) or member_path(name) for name in columns]

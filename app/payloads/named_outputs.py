@@ -48,11 +48,7 @@ class NamedRows:
         return None if answer is None else answer.rows
 
     def predictions(self, rows: list[Any], outputs: OutputFields) -> list[Prediction]:
-        """Returns the predictions of rows that were read here.
-
-        Raises:
-            ScoringFailed: a value that is not a prediction, probability or label.
-        """
+        """Returns the predictions of rows that were read here. Raises ScoringFailed."""
         return to_predictions(
             [row.prediction for row in rows],
             [row.probability for row in rows] if self._has_probability else None,

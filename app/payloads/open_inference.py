@@ -94,7 +94,7 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
 
 
 class OpenInferenceBinaryCodec(OpenInferenceCodec):
-    """Writes one tensor a column as bytes after a JSON header, as Triton's binary extension; reads all forms."""
+    """Writes tensors as bytes after a JSON header, as Triton's binary extension; reads all forms."""
 
     label = "Open Inference Protocol v2, binary (Triton)"
     shown_request = "a JSON header with binary_data_size for each tensor, then the tensors' bytes"

@@ -28,11 +28,7 @@ class OutputPositions:
 
 
 def find_outputs(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
-    """Returns the positions of the outputs among `fields`.
-
-    Raises:
-        OutputsUnclear: no column fits the prediction, more than one does, or an output is named twice.
-    """
+    """Returns the positions of the outputs among `fields`. Raises OutputsUnclear."""
     return OutputPositions(
         prediction=_find_prediction(fields, outputs),
         probability=_find_optional(fields, outputs.probability),

@@ -14,10 +14,7 @@ from .tables import kind_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedTable:
-    """One logged pair: position i of every list is the same record.
-
-    Cells are as decoded, in the order of `fields` and `meta_fields`: unchecked, possibly None.
-    """
+    """One logged pair: position i of every list is the same record. Cells are as decoded, possibly None."""
 
     fields: tuple[str, ...]
     rows: list[list[Any]]
@@ -45,11 +42,7 @@ class LoggedCodec(Codec):
 
     @abstractmethod
     def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
-        """Reads a decoded pair; unknown members are ignored.
-
-        Raises:
-            InvalidInput: it has another shape, or parts of different lengths; the field is a path such as `request.values[3]`.
-        """
+        """Reads a decoded pair; unknown members are ignored."""
 
     @abstractmethod
     def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]:

@@ -72,11 +72,7 @@ def codec_of(endpoint: Endpoint) -> Codec:
 
 
 def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
-    """Returns the codec that a caller named; a mapping is that of the endpoint.
-
-    Raises:
-        InvalidInput: there is no such format, or it needs a mapping and the endpoint has none.
-    """
+    """Returns the codec that a caller named; a mapping is that of the endpoint."""
     if name not in _CODECS:
         raise InvalidInput.of("payload_format", f"must be one of {', '.join(_CODECS)}")
     if endpoint is not None and name == endpoint.payload_format:
@@ -97,7 +93,7 @@ def codec_of_form(form: Form | None) -> Codec | None:
 
 
 def logged_codec_of(pair: Mapping[str, Any]) -> LoggedCodec:
-    """Returns the codec of a pair, by its request; the first, which reports the fault, for a pair of no format."""
+    """Returns the codec of a pair, by its request; of no format, the first, which reports the fault."""
     # Answers of several formats look alike.
     form = form_of(pair.get("request"))
     first, *others = LOGGED.values()

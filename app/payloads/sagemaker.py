@@ -24,8 +24,7 @@ _LONGEST_BEGINNING = max(map(len, _PAGES))
 class SagemakerCsvCodec(Codec):
     """Writes CSV without a header, in the order of the features; reads such CSV, or `{"predictions": […]}`.
 
-    Columns of the answer are in the order prediction, probability, label. As many further numbers as there are classes are the
-    probabilities of these.
+    Columns are prediction, probability, label; as many further numbers as classes are the probabilities.
     """
 
     label = "SageMaker CSV (text/csv)"
@@ -89,7 +88,7 @@ class ListedJson(ListedCodec):
 
 
 class SagemakerLinesCodec(ListedCodec):
-    """Writes `{"features": […]}` a line; reads an object or value a line, or `{"predictions": […]}`."""
+    """Writes `{"features": […]}` a line; reads a line each, or `{"predictions": […]}`."""
 
     label = "SageMaker JSON lines (application/jsonlines)"
     shown_request = '{"features": […]}'

@@ -21,11 +21,7 @@ class Table:
 
 
 def read_table(part: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
-    """Reads a decoded object with those two members.
-
-    Raises:
-        InvalidInput: it has another shape, or names a column twice.
-    """
+    """Reads a decoded object with those two members."""
     table = read_repeating_table(part, path, fields=fields, values=values)
     if len(set(table.fields)) < len(table.fields):
         index = next(index for index, name in enumerate(table.fields) if name in table.fields[:index])
@@ -56,20 +52,12 @@ def read_repeating_table(part: object, path: str, *, fields: str = "fields", val
 
 
 def read_matrix(rows: object, path: str, columns: Sequence[str]) -> Table:
-    """Reads rows in the order of `columns`.
-
-    Raises:
-        InvalidInput: not an array of arrays, or one of another length.
-    """
+    """Reads rows in the order of `columns`."""
     return read_repeating_table({"columns": list(columns), path: rows}, "", fields="columns", values=path)
 
 
 def read_by_column(part: object, path: str) -> Table:
-    """Reads a decoded object of columns.
-
-    Raises:
-        InvalidInput: it has another shape, or columns of different lengths.
-    """
+    """Reads a decoded object of columns."""
     found = require_object(part, path)
     count: int | None = None
     for name, cells in found.items():
@@ -89,7 +77,7 @@ def require_length(other: Table, request: Table) -> None:
 
 
 def require_members(part: Mapping[str, Any], path: str, known: frozenset[str], *, next_to: str) -> None:
-    """Raises InvalidInput for an unknown member: a misspelt `meta` must not pass for one left out. `next_to` is for the message."""
+    """Raises InvalidInput for an unknown member, as a misspelt `meta`; `next_to` is for the message."""
     unknown = sorted(part.keys() - known)
     if unknown:
         raise InvalidInput.of(place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}")

@@ -54,7 +54,7 @@ class TensorUnclear(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """One tensor, row by row, null as None. `is_plain`: no null and no number that is not finite."""
+    """One tensor, row by row, null as None. `is_plain`: no null, finite numbers."""
 
     name: str
     datatype: str
@@ -63,11 +63,7 @@ class Tensor:
     is_plain: bool = False
 
     def rows(self) -> list[Any]:
-        """Returns a value for each row, or an array where the tensor is wider than one.
-
-        Raises:
-            TensorUnclear: the shape is not that of the values.
-        """
+        """Returns a value for each row, or an array where the tensor is wider than one. Raises TensorUnclear."""
         if not self.shape or prod(self.shape) != len(self.values):
             raise TensorUnclear(self.name, f"has {len(self.values)} values where its shape is {list(self.shape)}")
         width = prod(self.shape[1:])
@@ -78,7 +74,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Description of a tensor. `binary_size`: its bytes after the JSON; None if the JSON holds the data."""
+    """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
 
     name: str
     datatype: str
@@ -87,11 +83,7 @@ class Head:
 
 
 def read_head(one: object, where: str) -> Head:
-    """Reads a tensor without its data; `where` is its place in the body.
-
-    Raises:
-        TensorUnclear: it has another shape or an unknown datatype.
-    """
+    """Reads a tensor without its data; `where` is its place in the body. Raises TensorUnclear."""
     if not isinstance(one, dict):
         raise TensorUnclear(where, f"must be an object, found {kind_of(one)}")
     name, datatype, shape, parameters = (one.get(member) for member in ("name", "datatype", "shape", "parameters"))
@@ -108,11 +100,7 @@ def read_head(one: object, where: str) -> Head:
 
 
 def flatten(data: object, name: str) -> list[Any]:
-    """Returns tensor data, nested or flat.
-
-    Raises:
-        TensorUnclear: it is no array, or is nested too deeply.
-    """
+    """Returns tensor data, nested or flat. Raises TensorUnclear."""
     for _ in range(_MOST_NESTED):
         if not isinstance(data, list):
             raise TensorUnclear(name, "has no array of data")
@@ -125,11 +113,7 @@ def flatten(data: object, name: str) -> list[Any]:
 
 
 def tensor_of(name: str, cells: Sequence[Any], known: FieldType | None, shape: tuple[int, ...]) -> Tensor:
-    """Returns a tensor of the datatype of the known type, or else of the values.
-
-    Raises:
-        ScoringFailed: one tensor cannot carry values of these kinds.
-    """
+    """Returns a tensor of the datatype of the known type, or else of the values. Raises ScoringFailed."""
     if known is FieldType.STRING:
         # Only texts can be joined: a fourth of the time of a look at each type.
         with suppress(TypeError):
@@ -163,12 +147,7 @@ def _datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> st
 
 
 def pack(tensor: Tensor) -> bytes:
-    """Returns the values' bytes, little-endian.
-
-    Raises:
-        PageRefused: a null, except among floats, where it is NaN.
-        ScoringFailed: a value that the datatype cannot carry.
-    """
+    """Returns the values' bytes, little-endian. Raises PageRefused and ScoringFailed."""
     values = tensor.values
     if tensor.datatype == FP64 and _REAL.issuperset(map(type, values)):
         with suppress(OverflowError):
@@ -203,11 +182,7 @@ def pack(tensor: Tensor) -> bytes:
 
 
 def unpack(head: Head, data: bytes) -> list[Any]:
-    """Returns the values of a tensor's bytes; NaN is null.
-
-    Raises:
-        TensorUnclear: the bytes are not of that datatype.
-    """
+    """Returns the values of a tensor's bytes; NaN is null. Raises TensorUnclear."""
     name, datatype = head.name, head.datatype
     if len(data) != head.binary_size:
         raise TensorUnclear(name, f"has {len(data)} bytes where its {BINARY_SIZE} is {head.binary_size}")
@@ -235,11 +210,7 @@ _KINDS: dict[FieldType, type] = {
 
 
 def unpack_texts(name: str, data: bytes) -> list[str]:
-    """Returns texts that follow their length in four bytes, the lowest first.
-
-    Raises:
-        TensorUnclear: the bytes end within a text, or are not UTF-8.
-    """
+    """Returns texts that follow their length in four bytes, the lowest first. Raises TensorUnclear."""
     found, at = [], 0
     while at < len(data):
         end = at + _LENGTH.size
@@ -262,7 +233,7 @@ def by_column(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str
 
 
 def table_rows(tensors: Sequence[Tensor], refuse: Callable[[TensorUnclear], Exception]) -> list[list[Any]]:
-    """Returns the rows of one-column tensors; raises what `refuse` makes of unreadable ones and different lengths."""
+    """Returns the rows of one-column tensors, or raises what `refuse` makes."""
     columns = []
     for tensor in tensors:
         try:

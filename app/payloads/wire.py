@@ -20,20 +20,12 @@ _T = TypeVar("_T")
 
 
 def encode_rows(document: object, rows: Rows, *, is_plain: bool = False) -> bytes:
-    """Returns `document` with its `rows` as bytes; `is_plain`: only finite numbers.
-
-    Raises:
-        ScoringFailed: a cell is not finite, or text that UTF-8 cannot carry.
-    """
+    """Returns `document` with its `rows` as bytes; `is_plain`: only finite numbers. Raises ScoringFailed."""
     return _encode(_encoder.encode, document, () if is_plain else rows)
 
 
 def encode_row_lines(documents: Sequence[object], rows: Rows) -> bytes:
-    """Returns a line for each document of one row.
-
-    Raises:
-        ScoringFailed: as `encode_rows`.
-    """
+    """Returns a line for each document of one row. Raises ScoringFailed."""
     return _encode(_encoder.encode_lines, documents, rows)
 
 
@@ -52,11 +44,7 @@ def _encode(encode: Callable[[Any], bytes], document: object, rows: Rows) -> byt
 
 
 def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
-    """Returns the answer as `shape`, without a byte order mark; `expected` names the shape in words.
-
-    Raises:
-        ScoringFailed: not JSON, not of that shape, or a number that is not finite.
-    """
+    """Returns the answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
     try:
         # Some servers send a byte order mark, which JSON forbids.
         return msgspec.json.decode(body.removeprefix(BOM), type=shape)
@@ -70,11 +58,7 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
 
 
 def decode_text(body: bytes) -> str:
-    """Returns the answer as text.
-
-    Raises:
-        ScoringFailed: it is not UTF-8.
-    """
+    """Returns the answer as text. Raises ScoringFailed."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -82,11 +66,7 @@ def decode_text(body: bytes) -> str:
 
 
 def decode_lines(body: bytes) -> list[Any]:
-    """Returns the values of JSON lines; empty lines are ignored.
-
-    Raises:
-        ScoringFailed: a line is not JSON.
-    """
+    """Returns the values of JSON lines; empty lines are ignored. Raises ScoringFailed."""
     text = body.removeprefix(BOM)
     try:
         found = _decoder.decode_lines(text)
