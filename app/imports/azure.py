@@ -1,4 +1,4 @@
-"""Blobs of Azure's model data collector: CloudEvents as JSON lines, inputs and outputs apart, joined by id."""
+"""Azure's model data collector: CloudEvents as JSON lines, joined by id."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,7 @@ _INPUTS, _OUTPUTS = ("model_inputs", "inputs"), ("model_outputs", "outputs")
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of complete events, then a refusal for each half alone.
-
-    Raises:
-        InvalidInput: a line is too long.
-    """
+    """Yields the records of complete events, then a refusal for each half alone."""
     reader = LoggedCallReader(subject)
     with open_halves() as halves:
         for file in files:

@@ -1,4 +1,4 @@
-"""BentoML's monitor: a schema file, enough to register a deployment, and a JSON line a record."""
+"""BentoML's monitor: a schema file, and a JSON line a record."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -40,11 +40,7 @@ class BentoSchema:
 
 
 def read_bento_schema(file: InputFile) -> BentoSchema:
-    """Returns the last schema of a file.
-
-    Raises:
-        InvalidInput: it has none, or one with columns that Evenhand cannot store.
-    """
+    """Returns the last schema of a file."""
     lines = [found for _, found in file.json_lines() if not isinstance(found, RowRefused)]
     columns = lines[-1].get("columns") if lines else None
     if not isinstance(columns, list) or not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in columns):
@@ -69,12 +65,9 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
 
 
 def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records; the rows of one request, which follow each other, are numbered after the first.
+    """Yields the records; a request's rows, which follow each other, are numbered after the first.
 
-    BentoML writes its server's time without an offset: without another zone it is taken as UTC.
-
-    Raises:
-        InvalidInput: a line is too long.
+    Times without an offset, as BentoML writes, are UTC without another zone.
     """
     for file in files:
         last, repeated = "", 0

@@ -1,4 +1,4 @@
-"""SageMaker's data capture and ground truth: JSON lines, joined by `inferenceId`, else by `eventId`."""
+"""SageMaker's data capture and ground truth, joined by `inferenceId`, else by `eventId`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,11 +14,7 @@ _CAPTURE, _TRUTH = "captureData", "groundTruthData"
 
 
 def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields records of captures, or labels of ground truth.
-
-    Raises:
-        InvalidInput: a line is too long.
-    """
+    """Yields records of captures, or labels of ground truth."""
     reader = LoggedCallReader(subject)
     for file in files:
         for number, found in file.json_lines():

@@ -1,4 +1,4 @@
-"""SageMaker's bias monitor: its configuration as a fairness monitor, and a check as its file of violations."""
+"""SageMaker's bias monitor: its configuration, and its file of violations."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,8 +22,7 @@ _METHODS: Final = ("pre_training_bias", "post_training_bias")
 class ClarifyChoices:
     """Answers to what an analysis configuration leaves open.
 
-    `thresholds` and `categories` are facets of numeric columns whose one value is a threshold, or a category: Clarify decides that by the
-    data. `unfavourable` are the other labels.
+    `thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify decides by the data.
     """
 
     thresholds: frozenset[str] = frozenset()
@@ -40,11 +39,7 @@ class TranslatedMonitor:
 
 
 class ClarifyConfig:
-    """An analysis configuration.
-
-    Raises:
-        InvalidInput: it is not an object with a label and a facet.
-    """
+    """An analysis configuration."""
 
     def __init__(self, config: object) -> None:
         if not isinstance(config, dict):
@@ -60,11 +55,7 @@ class ClarifyConfig:
     def monitor(
         self, schema: RecordSchema, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices, constraints: object = None
     ) -> TranslatedMonitor:
-        """Returns the monitor; values of the baseline `constraints` become limits.
-
-        Raises:
-            InvalidInput: a facet is no column, or what the configuration leaves open is not answered.
-        """
+        """Returns the monitor; values of the baseline `constraints` become limits."""
         notes: list[str] = []
         favourable, unfavourable = self._outcomes(outputs, problem_type, choices)
         limits = {} if constraints is None else limits_of_baseline(constraints)
@@ -132,11 +123,7 @@ class ClarifyConfig:
 
 
 def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns a check's measurements with the verdict *unfair* as `constraint_violations.json`.
-
-    Raises:
-        InvalidInput: as `ClarifyConfig`.
-    """
+    """Returns a check's measurements with the verdict *unfair* as `constraint_violations.json`."""
     ClarifyConfig(config)
     # Of two names the first is the bias monitor's.
     names = {key: name for name, key in reversed(list(CLARIFY_KEYS.items()))}
@@ -158,11 +145,7 @@ def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> 
 
 
 def monitored_attribute(column: Column, values: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
-    """Returns the attribute that compares a facet's groups; adds a sentence about a threshold to the notes.
-
-    Raises:
-        InvalidInput: the facet has no usable values, or may mean two things.
-    """
+    """Returns the attribute of a facet's groups; adds a note about a threshold."""
     if values is None:
         raise InvalidInput.of(f"{where}.value_or_threshold", "is missing: name the values of the monitored groups")
     if not isinstance(values, list) or not values or not all(isinstance(one, str | int | float | bool) for one in values):

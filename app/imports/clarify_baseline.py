@@ -24,10 +24,7 @@ _RESULTS: Final = ("pre_training_bias_metrics", "post_training_bias_metrics")
 def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, float | None]]]:
     """Returns the limits of each facet's metrics: as far from the ideal as the baseline, on either side.
 
-    Of several values of a facet the widest limits count: a monitor has one for all groups of an attribute.
-
-    Raises:
-        InvalidInput: it is not a JSON object.
+    Of several values of a facet the widest limits count.
     """
     if not isinstance(constraints, dict):
         raise InvalidInput.of("constraints", "must be a JSON object")

@@ -1,4 +1,4 @@
-"""Databricks' inference tables, exported as Parquet or JSON lines: a request and its answer a row."""
+"""Databricks' inference tables: a request and its answer a row."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -12,11 +12,7 @@ _OK: Final = 200
 
 
 def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records of answered calls, under the client's ids where there are.
-
-    Raises:
-        InvalidInput, TooLarge: as `InputFile.rows`.
-    """
+    """Yields the records of answered calls, under the client's ids where there are."""
     reader = LoggedCallReader(subject)
     for file in files:
         for number, row in file.rows():

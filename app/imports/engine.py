@@ -32,7 +32,7 @@ class ImportSink(Protocol):
     """The service that an import sends records to."""
 
     def send(self, body: bytes) -> Receipt:
-        """Stores a native body of historical records; returns the receipt after the durable commit.
+        """Stores a body of historical records; returns the receipt after the durable commit.
 
         Raises:
             InvalidInput: the body as a whole is refused.
@@ -60,12 +60,9 @@ def run_import(
     *,
     notice: Callable[[ImportReport], None] = lambda _: None,
 ) -> ImportReport:
-    """Returns the report of an import; `notice` is called with the report after each batch.
+    """Returns the report of an import; `notice` is called with it after each batch.
 
     Continues where `checkpoint` says: files are read again, but finished rows are not sent again.
-
-    Raises:
-        InvalidInput, TooLarge: a file cannot be read; what was read before is stored.
     """
     report, done = checkpoint.resume()
     digests = {file.name: file.digest for file in files}
@@ -105,8 +102,7 @@ def run_import(
 def encode_record(row: ImportRow, digest: str, kind: LogKind) -> bytes:
     """Returns the native record as JSON; one without an id gets that of its place in the file of that digest.
 
-    Raises:
-        RowRefused: the row has no record, or a value that JSON does not have, such as a duration of Parquet.
+    Raises RowRefused without a record, or for a value that JSON does not have.
     """
     if row.record is None:
         raise RowRefused(row.field, row.reason)

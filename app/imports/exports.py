@@ -54,11 +54,7 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
 
 def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
-    """Writes the rows, whose last columns are the schema's, through to the disk; returns their number. Only the owner may read it.
-
-    Raises:
-        SetupError: the file exists, it cannot be written, or the rows cannot be read to their end.
-    """
+    """Writes the rows, the schema's columns last, through to the disk; returns their number. Only the owner may read it."""
     fixed = rows.schema.names[: len(rows.schema) - len(head.columns)]
     fields = [pa.field(name, field.type) for name, field in zip((*fixed, *head.columns), rows.schema, strict=True)]
     schema = pa.schema(fields, metadata={_HEAD: msgspec.json.encode(head)})
@@ -81,11 +77,7 @@ def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> in
 
 
 def read_head(file: InputFile) -> ExportHead | None:
-    """Returns the head of an export; None for any other file.
-
-    Raises:
-        InvalidInput: the head was changed, or is of another version, or the file is damaged.
-    """
+    """Returns the head of an export; None for any other file."""
     encoded = file.parquet_metadata().get(_HEAD)
     try:
         return None if encoded is None else msgspec.json.decode(encoded, type=ExportHead)
@@ -95,11 +87,7 @@ def read_head(file: InputFile) -> ExportHead | None:
 
 
 def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records.
-
-    Raises:
-        InvalidInput, TooLarge: a file is no export of such records, or cannot be read.
-    """
+    """Yields the records."""
     for file in files:
         head = read_head(file)
         if head is None:

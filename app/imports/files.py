@@ -50,11 +50,7 @@ class InputFile:
 
     @classmethod
     def at(cls, path: Path) -> "InputFile":
-        """Returns the file at a path.
-
-        Raises:
-            InvalidInput: it cannot be read.
-        """
+        """Returns the file at a path."""
         try:
             return cls(str(path), lambda: path.open("rb"), path.stat().st_size)
         except OSError as error:
@@ -73,11 +69,7 @@ class InputFile:
             return None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields line numbers, from 1, and lines.
-
-        Raises:
-            InvalidInput: a line is longer than `MAX_LINE_BYTES`.
-        """
+        """Yields line numbers, from 1, and lines."""
         self.bytes_read = 0
         with self._open() as file:
             number = 0
@@ -90,11 +82,7 @@ class InputFile:
                 yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
     def json_lines(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields the object of each line that is not empty, or the reason that it is none.
-
-        Raises:
-            InvalidInput: as `lines`.
-        """
+        """Yields the object of each line that is not empty, or the reason that it is none."""
         for number, line in self.lines():
             if not line.strip():
                 continue
@@ -111,12 +99,7 @@ class InputFile:
             yield number, found if isinstance(found, dict) else RowRefused("line", "must be a JSON object")
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields row numbers, from 1, and rows of Parquet, or the reason for a damaged value.
-
-        Raises:
-            InvalidInput: the file is damaged, or not Parquet.
-            TooLarge: a row group is too large to be read.
-        """
+        """Yields row numbers, from 1, and rows of Parquet, or the reason for a damaged value."""
         self.bytes_read = 0
         with self._parquet() as table:
             number, total = 0, max(table.rows, 1)
@@ -130,11 +113,7 @@ class InputFile:
                     self.bytes_read = self.size * number // total
 
     def parquet_metadata(self) -> Mapping[bytes, bytes]:
-        """Returns the metadata of Parquet, nothing of another file.
-
-        Raises:
-            InvalidInput: the file is damaged.
-        """
+        """Returns the metadata of Parquet, nothing of another file."""
         if not self.is_parquet:
             return {}
         with self._parquet() as table:
@@ -166,11 +145,7 @@ class InputFile:
         return most
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields rows of Parquet, or objects of JSON lines.
-
-        Raises:
-            InvalidInput, TooLarge: as `parquet_rows` and `lines`.
-        """
+        """Yields rows of Parquet, or objects of JSON lines."""
         return self.parquet_rows() if self.is_parquet else self.json_lines()
 
 

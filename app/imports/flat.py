@@ -30,11 +30,7 @@ Cell = Callable[[Any, Column], Any]
 
 
 class FlatTable:
-    """Columns of one table.
-
-    Raises:
-        InvalidInput: the table lacks a column that every record needs.
-    """
+    """Columns of one table."""
 
     def __init__(self, names: Sequence[str], subject: ImportSubject, file: InputFile) -> None:
         self._subject, self._file = subject, file
@@ -60,11 +56,7 @@ class FlatTable:
                 raise InvalidInput.of(file.name, f"has no column {missing[0]!r:.200}, which is a feature; it has {_listed(names)}")
 
     def record(self, row: Mapping[str, Any], cell: Cell, scalar: Callable[[Any], Any]) -> dict[str, Any]:
-        """Returns the native record of a row; `scalar` reads labels, `cell` the rest.
-
-        Raises:
-            RowRefused: its time cannot be read.
-        """
+        """Returns the native record of a row; `scalar` reads labels, `cell` the rest."""
         features = {column.name: cell(row[column.name], column) for column in self._features}
         found: dict[str, Any] = {"features": features or None}
         if self._meta:
@@ -97,11 +89,7 @@ class FlatTable:
 
 
 def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the rows under the headers.
-
-    Raises:
-        InvalidInput: a file is not CSV, or lacks a column; the field names the file and the line.
-    """
+    """Yields the rows under the headers."""
     for file in files:
         reader = _Numbered(file)
         lines = csv.reader(reader, strict=True)
@@ -126,11 +114,7 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
 
 
 def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the rows.
-
-    Raises:
-        InvalidInput, TooLarge: as `InputFile.parquet_rows`, or a column is missing.
-    """
+    """Yields the rows."""
     for file in files:
         table: FlatTable | None = None
         for number, row in file.parquet_rows():
@@ -142,11 +126,7 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
 
 
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields native records, or objects of columns.
-
-    Raises:
-        InvalidInput: a line is too long.
-    """
+    """Yields native records, or objects of columns."""
     for file in files:
         for number, found in file.json_lines():
             yield _row_of(file, number, partial(_record_of, found, subject, file))

@@ -1,4 +1,4 @@
-"""Joins the halves of calls, in any order; they wait on the disk, so that memory stays flat."""
+"""Joins the halves of calls; they wait on the disk."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Halves:
         )
 
     def match(self, half: Half) -> Half | None:
-        """Returns the other half, which waits no longer; None if this one has to wait. A repeated half is dropped."""
+        """Returns the other half, or None if this one has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
         found = self._database.execute("SELECT body, file, line, time FROM halves WHERE call = ? AND is_request = ?", key).fetchone()
         if found is not None:

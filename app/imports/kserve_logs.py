@@ -14,9 +14,6 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
     """Yields the records of complete calls, then a refusal for each half alone.
 
     The time is that of the file's path, or the given one.
-
-    Raises:
-        InvalidInput, TooLarge: as `InputFile.rows`.
     """
     reader = LoggedCallReader(subject)
     with open_halves() as halves:

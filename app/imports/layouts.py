@@ -66,11 +66,7 @@ _OF_FEEDBACK: Final = frozenset(
 
 
 def find_layout(files: Sequence[InputFile], given: ImportLayout | None, kind: LogKind) -> ImportLayout:
-    """Returns the given layout, else that of the first file; the others must have the same.
-
-    Raises:
-        InvalidInput: the files are of different layouts, or the layout has no labels.
-    """
+    """Returns the given layout, or the first file's; the others must have the same."""
     if not files:
         raise InvalidInput.of("files", "must be at least one")
     found = given or _layout_of(files[0])

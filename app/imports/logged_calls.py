@@ -38,11 +38,7 @@ class LoggedCallReader:
         self._columns = CallColumns(subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True)
 
     def records(self, call: LoggedCall) -> list[dict[str, Any]]:
-        """Returns the records. A call of one row gives it its id, others `{id}-{n}`.
-
-        Raises:
-            RowRefused: no format fits; the reason is that of the closest format.
-        """
+        """Returns the records. A call of one row gives it its id, others `{id}-{n}`."""
         subject = self._subject
         # Of one column any text would be CSV.
         is_json = call.request.lstrip()[:1] in (b"{", b"[")

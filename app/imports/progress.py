@@ -40,7 +40,7 @@ class CheckpointFile(Checkpoint):
         self._file: BinaryIO | None = None
 
     def resume(self) -> tuple[ImportReport, int]:
-        """Returns where the earlier attempt was; rejected rows after its last note are removed, to be written again."""
+        """Returns where the earlier attempt was; removes rejected rows after its last note."""
         report, done, written = ImportReport(), 0, 0
         # Without a readable note it begins again; nothing is stored twice.
         with suppress(OSError, ValueError, KeyError, TypeError):

@@ -29,8 +29,7 @@ class RejectedRow:
 class ImportReport:
     """Numbers of rows: read = accepted + duplicate + rejected.
 
-    A duplicate was stored before, by an import or the model's logging. `rejections` are the first. `earliest` and `latest` are times of
-    sent records, ISO 8601 in UTC.
+    A duplicate was stored before. `rejections` are the first. Times are ISO 8601 in UTC.
     """
 
     read: int = 0

@@ -26,7 +26,7 @@ class ColumnNames:
 class ImportSubject:
     """A deployment as an import sees it, and the importer's choices.
 
-    `at` is the time of records that state none; `zone` that of times without an offset, which are refused without it.
+    `at` is the time of records without one; `zone` that of times without an offset, else refused.
     """
 
     kind: LogKind
@@ -43,9 +43,9 @@ class ImportSubject:
 
 
 class ImportRow(Struct, frozen=True, kw_only=True):
-    """One row: a native record, or the reason for which there is none.
+    """One row: a native record, or the reason for none.
 
-    `line`: number of the line, or of Parquet's row, from 1. `fraction`: share of the traffic that the log holds.
+    `line`: of the text, or Parquet's row, from 1. `fraction`: share of the traffic that the log holds.
     """
 
     file: str

@@ -8,11 +8,7 @@ from .subject import ImportSubject, RowRefused
 
 
 def write_time(value: Any, where: str, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
-    """Returns a stated time as ISO 8601 with its offset; None for an empty cell.
-
-    Raises:
-        RowRefused: it is no time, or has no offset and no zone is given.
-    """
+    """Returns a stated time as ISO 8601 with its offset; None for an empty cell."""
     if value is None or value == "":
         return None
     found = value
