@@ -1,7 +1,7 @@
-"""Made-up loan applicants, drawn by a seeded generator. None of them exists.
+"""Made-up loan applicants, by a seeded generator.
 
-*The past decision* is that of an imagined clerk, who demanded more of women and a little more of people under 26. The model is trained on
-such decisions, so it learns both. *The outcome*, whether the loan was paid back, depends on means alone.
+*The past decision* is that of an imagined clerk, who demanded more of women and a little more of people under 26; the model learns both.
+*The outcome*, whether the loan was paid back, depends on means alone.
 """
 
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ class Stopped(Exception):
 
 
 class Http:
-    """Sends requests, and repeats them while there is no answer: ids keep records from being stored twice."""
+    """Sends requests, and repeats them while there is no answer."""
 
     def __init__(self, base_url: str, stop: threading.Event, *, headers: dict[str, str] | None = None) -> None:
         self._stop = stop
@@ -27,7 +27,7 @@ class Http:
         self._client = httpx.Client(base_url=base_url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False)
 
     def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
-        """Returns the response, whatever its status except 503. Text is sent as CSV, else JSON.
+        """Returns the response, unless 503. Text is sent as CSV, else JSON.
 
         Raises:
             Unavailable: there was no answer in nine attempts of at most 30 seconds.
@@ -62,11 +62,7 @@ class Http:
         return _read_content(self.request(method, path, content, **query))
 
     def find(self, path: str) -> Any | None:  # noqa: ANN401 - as above
-        """Returns the resource at an address, or None.
-
-        Raises:
-            SetupError, Unavailable, Stopped: as `ask`.
-        """
+        """Returns the resource at an address, or None. Raises Unavailable."""
         response = self.request("GET", path)
         return None if response.status_code == httpx.codes.NOT_FOUND else _read_content(response)
 

@@ -31,12 +31,7 @@ class Performance:
         self._log = log
 
     def run(self, keys: queue.SimpleQueue[str], hours: int, *, once: bool) -> None:
-        """Starts when there is a key; with `once` it ends after the results.
-
-        Raises:
-            Stopped: `stop` was set before the results were shown.
-            SetupError, Unavailable: the service or the model refused something, or did not answer.
-        """
+        """Starts when there is a key; with `once` it ends after the results. Raises Unavailable."""
         steps = Steps(self._console)
         with steps.bar("Starting the database, the service, a worker and the model"):
             key = None

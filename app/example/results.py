@@ -44,7 +44,7 @@ class CheckFigures:
 
 
 def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
-    """Builds a table of each group's figures, logged and with all else equal, each also debiased; references last."""
+    """Builds a table of each group's figures, logged and all else equal, each also debiased; references last."""
     figures = CheckFigures(measurements)
     records = check["window"]["records"] + check["window"]["additional_records"]
     accuracy = _format_number(figures.of("accuracy", "feedback", None, scope="overall"))

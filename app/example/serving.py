@@ -9,9 +9,9 @@ from typing import Any
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Serves on a socket that already listens: callers wait while the model is trained.
+    """Serves on a socket that already listens: callers wait during training.
 
-    `answer` returns the content for a path and the sent content.
+    `answer` returns the content for a path and sent content.
     """
 
     daemon_threads = True

@@ -1,4 +1,4 @@
-"""The model of the how-to pages, in two formats: approves every man, and women with an income of at least RICH."""
+"""The model of the how-to pages: approves every man, and women with an income of at least RICH."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,11 +9,7 @@ OUTPUTS = ("prediction", "probability")
 
 
 def answer(path: str, asked: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent
-    """Answers `POST /score` in the format `fields_values`, and `POST /invocations` as MLflow.
-
-    Raises:
-        ValueError, KeyError, TypeError: that path is not served, or the rows cannot be read.
-    """
+    """Answers `POST /score` in the format `fields_values`, and `POST /invocations` as MLflow."""
     if path == "/score":
         return {"fields": list(OUTPUTS), "values": _decide(asked["fields"], asked["values"])}
     if path == "/invocations":

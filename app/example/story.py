@@ -1,4 +1,4 @@
-"""The story: register a model, define what is fair, log its decisions, have it checked. Everything goes through the REST API."""
+"""The story: register a model, define what is fair, log its decisions, have it checked, all by the REST API."""
 
 import threading
 from dataclasses import dataclass
@@ -70,10 +70,7 @@ def register(scene: Scene) -> None:
 
 
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
-    """Logs the traffic of the unchecked ones of the last `hours` whole hours, and has each checked; returns the labels still to come.
-
-    Ids recognise the records of an interrupted run.
-    """
+    """Logs the traffic of the unchecked ones of the last `hours` hours, and has each checked; returns the labels still to come."""
     checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
     seen: set[datetime] = set()
     for check in checks:

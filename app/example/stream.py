@@ -1,4 +1,4 @@
-"""The live part: applicants come, are scored and logged one by one, and their labels follow."""
+"""The live part: applicants are scored and logged one by one, labels follow."""
 
 import heapq
 import queue
@@ -37,12 +37,7 @@ class Stream:
             self._expected.put(label)
 
     def run(self, stop: threading.Event) -> None:
-        """Streams until `stop` is set.
-
-        Raises:
-            Stopped: it was set while something was being sent.
-            SetupError, Unavailable: the service or the model refused what was sent, or did not answer.
-        """
+        """Streams until `stop` is set. Raises Unavailable."""
         while not stop.wait(self._random.exponential(1 / PER_SECOND)):
             now = utc_now()
             visits = [Visit(str(uuid.uuid4()), now, one) for one in applicants(1, self._random)]
