@@ -33,16 +33,14 @@ _TABLE_WORDS = (b'"values"', b'"predictions"', b'"outputs"')
 
 
 def name_model(endpoint: Endpoint) -> str:
-    """Returns the name in messages: the URI of an MLflow model, or host and port. Raises EndpointRefused for a URL that is not allowed."""
+    """Returns the name in messages: an MLflow URI, or host and port. Raises EndpointRefused."""
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 
 class Asker:
-    """Sends pages to one endpoint, within its rate limit and time-out. Errors quote its answers if `quotes`.
+    """Sends pages to one endpoint, within its rate limit and time-out.
 
-    Raises:
-        EndpointRefused: the URL is not an allowed one.
-        ScoringFailed: a header cannot carry the credentials.
+    Errors quote its answers if `quotes`. Raises EndpointRefused and ScoringFailed.
     """
 
     def __init__(self, endpoint: Endpoint, timing: Timing, *, quotes: bool = True) -> None:
@@ -71,7 +69,7 @@ class Asker:
         deadline: float = math.inf,
         attempts: int = MAX_ATTEMPTS,
     ) -> bytes:
-        """Returns the body of the 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
+        """Returns the 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
         Raises:
             PageRefused: the endpoint does not take the page.
@@ -102,7 +100,7 @@ class Asker:
             attempt += 1
 
     def unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
-        """Returns the error for an answer without predictions, with its beginning unless it is a table."""
+        """Returns the error for an answer without predictions, quoting it unless it is a table."""
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
         quoted = "" if any(word in answer for word in _TABLE_WORDS) else self._quote(answer)

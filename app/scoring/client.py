@@ -37,14 +37,10 @@ _T = TypeVar("_T")
 
 
 class ScoringClient:
-    """Scores rows by one endpoint. The rate limit holds over the client's life, connections over one call of `score`.
+    """Scores rows by one endpoint. The rate limit holds over its life, connections over one `score`.
 
-    `columns` are the features in the order of every row, `types` their types; `policy` decides the allowed addresses. An MLflow model is
-    loaded in processes of its own until `close`, unless it is `loaded` already.
-
-    Raises:
-        EndpointRefused: the endpoint's URL or model is not an allowed one.
-        ScoringFailed: its credentials cannot be sent.
+    `columns` are the features in order; `policy` decides the allowed addresses. An MLflow model runs in processes of its own until `close`,
+    unless it is `loaded`. Raises EndpointRefused and ScoringFailed.
     """
 
     def __init__(
@@ -85,12 +81,11 @@ class ScoringClient:
     ) -> list[Prediction]:
         """Returns one prediction per row, in order; equal rows are each sent.
 
-        Blocks; do not call from a running event loop. The callbacks run on the calling thread and should be quick; what they raise ends the
-        scoring.
+        Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise ends the scoring.
 
         Raises:
-            EndpointDown: the endpoint gave no answer to a page, or answered that it cannot now; the other pages are abandoned.
-            ScoringFailed: a page could not be scored for another reason, likewise.
+            EndpointDown: the endpoint gave no answer to a page, or answered that it cannot now.
+            ScoringFailed: a page could not be scored for another reason.
             CheckCancelled: `should_stop` returned true.
         """
         if not rows:
@@ -105,7 +100,7 @@ class ScoringClient:
     def score_each(
         self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, on_scored: OnScored | None = None
     ) -> list[Scored]:
-        """Returns the same, with a refusal in place of each record that the model does not take, as long as it takes any.
+        """Returns the same, with a refusal in place of each record that the model does not take.
 
         Raises:
             PageRefused: the model took no record, or refuses too many to find each of them.

@@ -35,12 +35,7 @@ class ModelKey:
 
 
 class LiveModel:
-    """Scores rows by one endpoint. Belongs to one event loop; `concurrency` bounds the requests of all callers.
-
-    Raises:
-        EndpointRefused: the endpoint's URL is not an allowed one.
-        ScoringFailed: its credentials cannot be sent.
-    """
+    """Scores rows by one endpoint, in one event loop; `concurrency` bounds all requests. Raises EndpointRefused and ScoringFailed."""
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None, resolver: Resolver = resolve) -> None:
         self._key = key
@@ -52,11 +47,7 @@ class LiveModel:
         self._is_retired = False
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """Returns the answer to the rows, in order, by `deadline` on the monotonic clock.
-
-        Raises:
-            ScoringFailed: a page could not be scored in time; the others are abandoned.
-        """
+        """Returns the answer to the rows, in order, by `deadline` on the monotonic clock. Raises ScoringFailed."""
         size = self._key.endpoint.page_size
         starts = range(0, len(rows), size)
         if len(starts) == 1:
@@ -112,11 +103,7 @@ class LiveModels:
 
     @asynccontextmanager
     async def using(self, deployment_no: int, key: ModelKey) -> AsyncIterator[LiveModel]:
-        """Yields the deployment's model until the block ends; one with another key is dropped.
-
-        Raises:
-            ScoringFailed: as `LiveModel`.
-        """
+        """Yields the deployment's model until the block ends; one with another key is dropped. Raises ScoringFailed."""
         found = self._kept.get(deployment_no)
         kept = found if found is not None and found.key == key else _Kept(key, LiveModel(key, self._policy))
         replaced = [found] if found is not None and found is not kept else []

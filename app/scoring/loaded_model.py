@@ -46,11 +46,11 @@ class ModelProcesses(httpx.AsyncBaseTransport):
         self._crashes = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Returns the answer of an idle process. One that ended by itself is replaced once.
+        """Returns an idle process's answer. One that ended by itself is replaced once.
 
         Raises:
             EndpointDown: another one ended by itself.
-            ScoringFailed: the model cannot be loaded; EndpointRefused among them.
+            ScoringFailed: the model cannot be loaded.
         """
         while True:
             child = self._idle.pop() if self._idle else _Child(self._uri, check_files(self._uri, self._prefixes))
@@ -146,7 +146,7 @@ class _Child:
 
 
 class LoadedHere(httpx.AsyncBaseTransport):
-    """The model in this process, an executor's, loaded once for all objects with the same `turn`."""
+    """The model in this process, an executor's, loaded once for each `turn`."""
 
     most_at_once = 1
 
@@ -156,11 +156,7 @@ class LoadedHere(httpx.AsyncBaseTransport):
         self._turn = turn
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Returns the model's answer.
-
-        Raises:
-            ScoringFailed: the model cannot be loaded; EndpointRefused among them.
-        """
+        """Returns the model's answer. Raises ScoringFailed."""
         try:
             model = _load_here(self._uri, self._prefixes, self._turn)
         except ModelNotLoaded as error:

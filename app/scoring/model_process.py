@@ -1,6 +1,6 @@
-"""Loads an MLflow model and answers pages in MLflow's format: over pipes as a program, or where it is imported.
+"""Loads an MLflow model and answers pages in its format: over pipes as a program, or where it is imported.
 
-As a program it is started by its file, so that a model's code finds nothing of this package.
+Started by its file: a model's code finds nothing of this package.
 """
 
 import json
@@ -48,11 +48,7 @@ class ModelNotLoaded(Exception):
 
 
 def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few installations have
-    """Returns the model.
-
-    Raises:
-        ModelNotLoaded: MLflow is not installed, there is no registry or model, or the model's own code failed.
-    """
+    """Returns the model. Raises ModelNotLoaded."""
     try:
         import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
@@ -88,7 +84,7 @@ def _names_registry(found: str) -> bool:
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above
-    """Returns the answer of MLflow's scoring server: predictions, or status 400 with what the model's code raised."""
+    """Returns predictions, or status 400 with what the model's code raised."""
     try:
         (split,) = json.loads(page).values()
         try:
@@ -134,7 +130,7 @@ def _write_answer(pipe: BinaryIO, answer: PageAnswer) -> None:
 
 
 def main(uri: str) -> None:
-    """Answers the pages on standard input until it ends. What the model prints is dropped: it may hold people's data."""
+    """Answers the pages on standard input. What the model prints is dropped: it may hold people's data."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

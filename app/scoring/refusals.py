@@ -1,7 +1,6 @@
 """Finds the records that a model does not take: a refused page is sent again in parts.
 
-A server that checks types refuses a page for one null in an integer column. Records are divided by the places of their nulls, or else
-halved.
+They are divided by the places of their nulls, or else halved.
 """
 
 import asyncio
@@ -15,13 +14,10 @@ from ..errors import PageRefused
 from ..payloads.wire import Rows
 
 MOST_CALLS = 400
-"""Max refused calls of a check for the search, besides one for each page that was answered as a whole.
-
-Beyond it the refusal counts for the whole check.
-"""
+"""Max refused calls of a check, besides one for each page answered as a whole; beyond it the refusal counts for the check."""
 
 MOST_CALLS_UNANSWERED = 40
-"""Max of these calls until a record is answered: enough to find the last good half of the largest page."""
+"""The same until a record is answered: enough to find the last good half of the largest page."""
 
 _ENOUGH_TO_INFER = 3
 """Min records with the same nulls for which three decide, unless one was answered."""
@@ -61,11 +57,7 @@ class RefusalSearch:
         return self._is_answered
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
-        """Returns the result for each row; `turn` lets one page at a time be searched.
-
-        Raises:
-            PageRefused: refused records cannot be found within the calls left.
-        """
+        """Returns the result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
         known: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         others: list[int] = []
