@@ -42,11 +42,7 @@ def channel_page(session: Session, *, after_no: int, limit: int) -> list[Channel
 
 
 def create_channel(session: Session, channel_id: str, content: ChannelContent, sealer: Sealer) -> Channel:
-    """Stores a new channel.
-
-    Raises:
-        Conflict: another request made one of that id meanwhile.
-    """
+    """Stores a new channel."""
     values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(session, content, sealer)}
     insertion = insert_if_absent(AlertChannelRow).values(values).on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
     if session.scalar(insertion.returning(AlertChannelRow.no)) is None:
@@ -55,11 +51,7 @@ def create_channel(session: Session, channel_id: str, content: ChannelContent, s
 
 
 def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
-    """Gives the channel other content. A secret that is left out stays.
-
-    Raises:
-        Conflict: it would be of another kind.
-    """
+    """Gives the channel other content. A secret that is left out stays."""
     if content.kind is not channel.kind:
         raise Conflict(f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose another id.")
     values = _open_values(content)

@@ -24,11 +24,7 @@ class AlertComment:
 
 
 def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, text: str, most: int) -> tuple[AlertComment, bool]:
-    """Returns the comment of that id, and whether this call stored it.
-
-    Raises:
-        Conflict: another comment has the id, or the alert has `most` comments.
-    """
+    """Returns the comment of that id, and whether this call stored it."""
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
     once = insert(AlertCommentRow).values(values).on_conflict_do_nothing(index_elements=[AlertCommentRow.alert_no, AlertCommentRow.id])
     is_new = session.scalar(once.returning(AlertCommentRow.no)) is not None

@@ -29,7 +29,7 @@ def try_lock_alerts(session: Session, deployment_no: int) -> bool:
 
 
 def hold_deployment(session: Session, deployment_no: int) -> bool:
-    """Keeps the deployment from being deleted until the transaction ends; False if it is gone, or going.
+    """Keeps the deployment from being deleted; False if it is gone, or going.
 
     Lock a check's row before: so does the deletion of a deployment.
     """
@@ -80,11 +80,7 @@ def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
 
 
 def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent, *, most: int) -> Rule:
-    """Stores the rule; its version grows only if the content differs. The channels must exist.
-
-    Raises:
-        Conflict: the deployment has `most` rules, and this would be one more.
-    """
+    """Stores the rule; its version grows only if the content differs. The channels must exist."""
     # Another order is no change.
     content = replace(content, channels=tuple(sorted(content.channels)))
     before = find_rule(session, deployment_no, rule_id)

@@ -68,7 +68,7 @@ def alerts_between(
 ) -> list[Alert]:
     """Returns the deployment's alerts that were unresolved in the span, newest first, at most `MOST_BETWEEN`.
 
-    With `checks` also those opened by a check whose span ends in `checks` (half-open), maybe long after the records.
+    With `checks` also those opened by a check whose span ends in `checks` (half-open).
     """
     still = AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= span.start)
     wanted = (AlertRow.opened_at < span.end) & still
@@ -135,7 +135,7 @@ def note_reminder(session: Session, alert: Alert) -> Alert | None:
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
-    """Acknowledges the alert, and assigns it to the person unless it is assigned; None if it was acknowledged or resolved before."""
+    """Acknowledges the alert, assigned to the person unless it is assigned; None if too late."""
     values = {
         "acknowledged_at": func.now(),
         "acknowledged_by": by,
@@ -191,7 +191,7 @@ def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
 
 
 def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[Alert]:
-    """Returns the unresolved alerts of the same rules and groups on the other data: balanced for payload, and the reverse."""
+    """Returns unresolved alerts of the same rules and groups on the other data (balanced or payload)."""
     other = {DataSet.PAYLOAD: DataSet.BALANCED, DataSet.BALANCED: DataSet.PAYLOAD}
     wanted = [
         (one.rule_no, _digest_of(replace(one.subject, data=other[one.subject.data])))

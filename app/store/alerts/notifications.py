@@ -49,10 +49,9 @@ _NEXT = text("""
 """)
 """The next notification to send.
 
-Only the head of each channel's queue is looked at, so nothing overtakes within a channel and a dead channel holds up no other. One refused
-for its content leaves the queue, with all later ones of its alert. A test is in no queue. One channel is sent one at a time.
-
-`claimable_at` is repeated because Postgres checks it again on a row that changed before it could be locked.
+Only the head of each channel's queue is looked at, so a dead channel holds up no other. One refused for its content leaves the queue, with
+all later ones of its alert. A test is in no queue. One channel is sent one at a time. `claimable_at` is repeated because Postgres checks it
+again on a row that changed before it could be locked.
 """
 
 
@@ -66,7 +65,7 @@ class ClaimedNotification:
 
 
 def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
-    """Queues one notification for each channel of the rule, in the transaction that changes the alert; returns how many."""
+    """Queues a notification for each channel, in the transaction that changes the alert; returns how many."""
     channels = select(AlertChannelRow.no).join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
     # A channel that is being deleted must not be written to.
     present = channels.where(AlertRuleChannelRow.rule_no == alert.rule_no).with_for_update(read=True, key_share=True, of=AlertChannelRow)
@@ -110,7 +109,7 @@ def end_pauses(session: Session, channel: Channel) -> None:
 
 
 def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
-    """Takes the next notification, or one whose sender went silent, for the holder of `token` (new for each claim)."""
+    """Takes the next notification, or one whose sender went silent; `token` is new for each claim."""
     no = session.scalar(_NEXT)
     if no is None:
         return None
@@ -134,7 +133,7 @@ def record_failed(session: Session, claimed: ClaimedNotification, *, error: str,
 
 
 def forget_old(session: Session, *, kept: timedelta) -> int:
-    """Deletes ended notifications older than `kept`, unless their alert is open, a few at a time; returns how many."""
+    """Deletes ended notifications older than `kept`, unless their alert is open, a few at a time."""
     is_open = exists().where(AlertRow.no == NotificationRow.alert_no, AlertRow.resolved_at.is_(None))
     # Postgres may run a subquery again for each row: minutes for a thousand.
     oldest = select(NotificationRow.no).where(~is_open).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE).cte("oldest")

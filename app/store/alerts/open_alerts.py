@@ -1,6 +1,6 @@
-"""Open alerts that were not sent to a channel: added or named later, or out of reach.
+"""Open alerts that were not sent to a channel.
 
-An alert counts as sent if a notification was queued for the channel and not given up.
+Sent: a notification was queued for it and not given up.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
 
 
 def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
-    """Returns the deployments with open alerts of rules (or that rule) that name the channel, in order."""
+    """Returns deployments with open alerts of rules (or that rule) that name the channel, in order."""
     statement = select(AlertRow.deployment_no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
     return list(session.scalars(statement.distinct().order_by(AlertRow.deployment_no)))
 
@@ -94,7 +94,7 @@ def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
 
 
 def lock_open_alerts(session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool) -> Sequence[Alert]:
-    """Locks open alerts of rules that name the channel, oldest first; `with_sent` also those sent before."""
+    """Locks open alerts of rules that name the channel, oldest first; `with_sent`: all."""
     not_sent = () if with_sent else (~_SENT,)
     statement = select(AlertRow.no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no), *not_sent).order_by(AlertRow.no)
     nos = session.scalars(statement.with_for_update(key_share=True, of=AlertRow)).all()

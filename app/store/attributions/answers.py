@@ -14,7 +14,7 @@ _KEEP = text("""
 
 
 def read_answers(session: Session, attribution_no: int, part: int, *, question: bytes) -> bytes | None:
-    """Returns the outcomes of that part, one byte each; None if it was not answered, or asked something else."""
+    """Returns that part's outcomes, one byte each; None if not answered, or asked otherwise."""
     key = (AttributionAnswerRow.attribution_no == attribution_no, AttributionAnswerRow.part == part)
     return session.scalar(select(AttributionAnswerRow.outcomes).where(*key, AttributionAnswerRow.question == question))
 

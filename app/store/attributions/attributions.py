@@ -35,7 +35,7 @@ _QUEUE_NIGHTLY = text("""
 
 
 def lock_requests(session: Session, deployment_no: int) -> None:
-    """Makes requests for the deployment take turns until the transaction ends; records may be logged."""
+    """Requests for the deployment take turns until the transaction ends; records may be logged."""
     session.execute(select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(key_share=True))
 
 
@@ -65,7 +65,7 @@ def find_waiting(
 ) -> AttributionRun | None:
     """Returns the requested attribution of the same window and limits that no worker has begun.
 
-    `extends`: the window goes up to now, so one that begins with it is extended to its end.
+    `extends`: the window goes up to now, so one is extended to its end.
     """
     waits = [
         AttributionRow.deployment_no == deployment_no,
@@ -105,11 +105,7 @@ def attributions_page(
 
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
-    """Cancels a waiting attribution at once; asks the worker of a running one to stop before its next page.
-
-    Raises:
-        Conflict: the attribution is over.
-    """
+    """Cancels a waiting attribution; a running one stops before its next page. Raises Conflict if it is over."""
     running = AttributionRow.state == AttributionState.RUNNING
     values = {
         "cancel_requested": True,
@@ -126,10 +122,10 @@ def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
 
 
 def delete_attribution(session: Session, run: AttributionRun) -> None:
-    """Deletes an ended attribution. A deleted night is not attributed again.
+    """Deletes an ended attribution; a deleted night is not attributed again.
 
     Raises:
-        Conflict: the attribution is not over, or belongs to an alert, with which it is deleted.
+        Conflict: it is not over, or belongs to an alert, with which it is deleted.
     """
     if run.trigger is AttributionTrigger.ALERT:
         raise Conflict(f"Attribution {run.id} explains an alert and is deleted with it.")
@@ -148,7 +144,7 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
 def newest_of_gaps(
     session: Session, deployment_no: int, *, state: AttributionState | None = None, before: datetime | None = None
 ) -> AttributionRun | None:
-    """Returns the newest attribution that is not for an alert, in that state, whose window begins before that moment."""
+    """Returns the newest attribution, not for an alert, in that state, of a window that begins before that moment."""
     wanted = [AttributionRow.deployment_no == deployment_no, AttributionRow.trigger != AttributionTrigger.ALERT]
     if state is not None:
         wanted.append(AttributionRow.state == state)

@@ -49,7 +49,7 @@ def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
 
 
 def claim_attribution(session: Session, *, token: str, lease: timedelta, triggers: Sequence[AttributionTrigger]) -> AttributionRun | None:
-    """Claims the next attribution with one of those triggers, or one whose worker went silent; `token` is new for each claim."""
+    """Claims the next attribution, or one whose worker went silent; `token` is new for each claim."""
     try:
         # A collision must not undo what the transaction did before.
         with session.begin_nested():
@@ -87,11 +87,7 @@ def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> N
 
 
 def finish_attribution(session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int) -> None:
-    """Ends the attribution with its result.
-
-    Raises:
-        LeaseLost: the attribution is no longer this worker's; roll everything back.
-    """
+    """Ends the attribution with its result. If it raises LeaseLost, roll everything back."""
     found = {"result": encode_result(result), "asked_rows": asked_rows}
     _write(session, run, {"state": AttributionState.DONE, "finished_at": func.now(), **found, **_UNLEASED})
 
@@ -107,7 +103,7 @@ def stop_attribution(session: Session, run: AttributionRun) -> None:
 
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
-    """Puts the attribution back into the queue; the attempt does not count. One to be cancelled ends. Raises LeaseLost."""
+    """Puts the attribution back, the attempt not counted, or ends one to be cancelled. Raises LeaseLost."""
     # The row as it is now: a cancellation may have come since.
     cancelled = AttributionRow.cancel_requested
     values = {

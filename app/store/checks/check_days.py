@@ -1,6 +1,6 @@
-"""Checks step by step, from days added up once they were over, else from the checks themselves.
+"""Checks step by step, from days added up once they were over, else from the checks.
 
-A change of a check takes its day back in the same transaction, by a trigger, until `app/checks/ended_days.py` adds it up again.
+A trigger takes a day back in the transaction that changes a check, until `app/checks/ended_days.py` adds it up again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,9 @@ DAY = timedelta(days=1)
 
 
 class CheckStep(NamedTuple):
-    """Checks that ended in one step: how many without figures, with one reason, and how many topped up.
+    """Checks that ended in one step: without figures, with one reason, and topped up.
 
-    `logged` are the records of hours that begin on the clock; None where no check counted them.
+    `logged` are records of hours that begin on the clock; None where no check counted them.
     """
 
     start: datetime
@@ -40,7 +40,7 @@ class VersionChange(NamedTuple):
 
 
 class EndedChecks(NamedTuple):
-    """Checks that ended in one step. The lists name the first succeeded check, and each of another version than the one before it."""
+    """Checks that ended in one step. Lists name the first success, and each of another version."""
 
     step: CheckStep
     version_ats: Sequence[datetime] | None
@@ -142,7 +142,7 @@ def ended_checks(session: Session, deployment_no: int, span: Span, step: timedel
 
 
 class WaitingDays(NamedTuple):
-    """Ended days that are not added up: how many, of how many deployments, the oldest wait, the first change."""
+    """Ended days that are not added up: days, deployments, oldest wait, first change."""
 
     days: int
     deployments: int
@@ -157,7 +157,7 @@ def waiting_days(session: Session, *, today: datetime) -> WaitingDays:
 
 
 def take_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:
-    """Locks one day, over by `today`, whose checks did not change since `before`.
+    """Locks one day, over by `today`, unchanged since `before`.
 
     Skips locked days: this transaction must not wait for another lock.
     """
@@ -213,7 +213,7 @@ def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
 
 
 def whole_days(span: Span) -> Span:
-    """Returns the time from the first to the last midnight (UTC) of the span; in a part of a day, the end is before the start."""
+    """Returns the first to the last midnight (UTC) of the span; in a part of a day, the end is before the start."""
     return Span(start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY)
 
 

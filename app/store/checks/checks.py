@@ -52,10 +52,9 @@ def current_time(session: Session) -> datetime:
 
 
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
-    """Queues the unchecked hours from `earliest` to `latest` (starts of hours), and the days that end in them; returns how many.
+    """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how many.
 
-    Each deployment's begin after its last scheduled one, and not before its schedule was switched on. They become claimable `grace` after
-    their end.
+    Each deployment's begin after its last scheduled one, since its schedule was switched on. They become claimable `grace` after their end.
     """
     return len(session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all())
 
@@ -63,7 +62,7 @@ def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, g
 def queue_requested(
     session: Session, deployment_no: int, *, span: Span, trigger: Trigger, requested_by: str, batch: str | None = None
 ) -> CheckRun:
-    """Queues a requested check of `span` (REQUEST: for now; RANGE: for that span, or that batch of records)."""
+    """Queues a requested check (REQUEST: for now; RANGE: for that span or batch)."""
     values = {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
@@ -83,7 +82,7 @@ def queue_requested(
 
 
 def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
-    """Extends the check for now that began its span at `start` to this moment, unless a worker has begun it."""
+    """Extends the check for now from `start` to this moment, unless a worker has begun it."""
     waits = (
         CheckRow.deployment_no == deployment_no,
         CheckRow.trigger == Trigger.REQUEST,
@@ -119,7 +118,7 @@ def page(
     before_no: int | None = None,
     ends_in: Span | None = None,
 ) -> list[CheckRun]:
-    """Returns at most `limit` checks before `before_no`, newest first; with `ends_in` those that end after its start, up to its end."""
+    """Returns at most `limit` checks before `before_no`, newest first; with `ends_in` those that end in (start, end]."""
     statement = run_rows().where(CheckRow.deployment_no == deployment_no).order_by(CheckRow.no.desc()).limit(limit)
     if state is not None:
         statement = statement.where(CheckRow.state == state)
@@ -150,11 +149,7 @@ def under_way(session: Session, deployment_no: int) -> CheckRun | None:
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
-    """Cancels a waiting check at once; asks the worker of a running one to stop at its next page.
-
-    Raises:
-        Conflict: the check is over.
-    """
+    """Cancels a waiting check; a running one stops at its next page. Raises Conflict if it is over."""
     running = CheckRow.state == CheckState.RUNNING
     values = {
         "cancel_requested": True,

@@ -1,4 +1,4 @@
-"""SHA-256 digests of checks and configurations, computed in the database: a year has a million measurements."""
+"""SHA-256 digests of checks and configurations, computed in the database."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ _CONFIGURATION = """
 
 
 def digest_checks(session: Session, deployment_no: int, span: Span) -> Sequence[tuple[str, str]]:
-    """Returns id and digest of each ended check whose span ends after the start and up to the end, in order."""
+    """Returns id and digest of each ended check that ends in (start, end], in order."""
     values = {"no": deployment_no, "start": span.start, "end": span.end}
     return [(row[0], row[1]) for row in session.execute(text(_CHECKS), values)]
 

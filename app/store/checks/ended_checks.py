@@ -1,4 +1,4 @@
-"""Ended checks whose alerts are to be decided. Checks of requested ranges are about the past and left out."""
+"""Ended checks whose alerts are to be decided, without requested ranges."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,7 +39,7 @@ def deployments_with_ended_checks(session: Session) -> list[int]:
 
 
 def take_ended_check(session: Session, deployment_no: int) -> int | None:
-    """Returns the ended check whose span ends first, and notes it as decided; None also if another transaction writes to it."""
+    """Returns the ended check whose span ends first, and notes it as decided; None if locked."""
     no: int | None = session.scalar(_NEXT_DUE, {"deployment_no": deployment_no})
     if no is None:
         return None
@@ -77,7 +77,7 @@ def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -
 def earlier_verdicts(
     session: Session, check: CheckRun, subject: AlertSubject, scope: Scope, *, verdicts: Sequence[str], limit: int
 ) -> list[tuple[datetime, str]]:
-    """Returns moments and verdicts of that figure in earlier hours, newest first; only those verdicts, of each hour's last check."""
+    """Returns moments and those verdicts of that figure in earlier hours, newest first, of each hour's last check."""
     wanted = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
@@ -101,7 +101,7 @@ def earlier_verdicts(
 def newest_ends(session: Session, check: CheckRun, *, of_endpoint: bool, limit: int) -> list[CheckRun]:
     """Returns the ends of this check and those around it, newest hour first; of an hour the last one.
 
-    `of_endpoint`: only ends that say something of the model's endpoint.
+    `of_endpoint`: only ends about the model's endpoint.
     """
     went_through: ColumnElement[bool] = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA))
     failed: ColumnElement[bool] = CheckRow.state == CheckState.FAILED

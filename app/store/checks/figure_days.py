@@ -28,7 +28,7 @@ _JOIN = f"""
 
 
 def join_day(session: Session, deployment_no: int, at: datetime) -> None:
-    """Joins the figures of the day (UTC) of checks that end at that moment. Called wherever measurements are stored."""
+    """Joins the figures of the day (UTC) of checks that end then. Called wherever measurements are stored."""
     first = ORIGIN + (at - _LEAST - ORIGIN) // DAY * DAY
     scopes = [scope.value for scope in DRAWN_SCOPES]
     values = {"deployment_no": deployment_no, "first": first, "last": first + DAY, "scopes": scopes}

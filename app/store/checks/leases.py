@@ -41,11 +41,10 @@ _NEXT = text("""
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
 """)
-"""The next check: requested ones first, then the oldest scheduled hour, hours whose files came later, ranges.
+"""The next check: requested ones, the oldest scheduled hour, hours whose files came later, ranges.
 
-Only the head of each deployment's queue is looked at, locked or not, so that no check overtakes another. A check whose worker went silent
-comes before all: its deployment waits for it. `claimable_at` is repeated because Postgres checks it again on a row that changed before it
-could be locked.
+Only the head of each deployment's queue is looked at, so that no check overtakes another. A check whose worker went silent comes first: its
+deployment waits. `claimable_at` is repeated because Postgres checks it again on a row that changed before it could be locked.
 """
 
 _END_ABANDONED = text("""
@@ -72,9 +71,9 @@ class VersionsUsed:
 
 
 def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
-    """Leases the next check to the holder of `token` (new for each claim).
+    """Leases the next check; `token` is new for each claim.
 
-    Taking over a silent worker's check counts as an attempt; without one left, it ends.
+    Taking over a silent worker's check is an attempt; without one left, it ends.
     """
     alerted = [trigger.value for trigger in policy.alerted_triggers]
     session.execute(_END_ABANDONED, {"reason": policy.interrupted_reason, "most": policy.max_attempts, "alerted": alerted})
@@ -147,7 +146,7 @@ def finish(
 
 
 def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure, retry_after: timedelta | None, alerts_due: bool) -> None:
-    """Ends the attempt, to be tried again after `retry_after`, or for good if None. Raises LeaseLost."""
+    """Ends the attempt, to be tried again after `retry_after` (None: never). Raises LeaseLost."""
     values = {
         "state": CheckState.FAILED,
         "reason": reason,

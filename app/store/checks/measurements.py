@@ -49,7 +49,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class HourTable:
-    """Count table of an hour, or the sum of several hours of a day from `hour` on, without records added from earlier ones."""
+    """Count table of an hour, or of several of a day from `hour` on, without records of earlier ones."""
 
     hour: datetime
     data: DataSet
@@ -154,7 +154,7 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
 def hour_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
     """Returns at most `most` tables of checked whole hours, of the newest check of each, oldest first.
 
-    Other spans overlap hours, and hours counted under other outcomes may mean the opposite: both are left out.
+    Other spans overlap hours; other outcomes may mean the opposite.
     """
     values = _wanted_values(deployment_no, wanted, outcomes)
     return [HourTable.read(row) for row in _read_hours(session, values, [Stretch(wanted.since, wanted.until)], most)]

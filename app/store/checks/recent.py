@@ -1,4 +1,4 @@
-"""The newest checks of a deployment, and one metric of every group in each, in two statements."""
+"""The newest checks of a deployment, and one metric of every group in each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from ...domain.checks import DataSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentCheck:
-    """A check with figures. `measured_at` is the end of the measured span, before any carrying forward.
+    """A check with figures. `measured_at` is the end of the measured span.
 
-    `unseen` are its attributes that the model does not see. `is_topped_up`: it has records of earlier hours.
+    `unseen` are attributes that the model does not see. `is_topped_up`: it has records of earlier hours.
     """
 
     no: int
@@ -71,7 +71,7 @@ _FIGURES = text("""
 
 
 def recent_checks(session: Session, deployment_no: int, *, most: int, until: datetime | None = None) -> list[RecentCheck]:
-    """Returns at most `most` of the newest checks with figures, newest first, one for each end; with `until` those that end by then."""
+    """Returns at most `most` newest checks with figures, newest first, one for each end, up to `until`."""
     rows = session.execute(_CHECKS, {"deployment_no": deployment_no, "most": most, "until": until})
     return [RecentCheck(**row) for row in rows.mappings()]
 

@@ -128,7 +128,7 @@ def measurements_of(session: Session, check_no: int, *, metrics: Collection[str]
 
 
 def headline_measurements_of(session: Session, check_no: int) -> list[Measurement]:
-    """Returns the headlines: of each comparison the group furthest out, logged and counterfactual."""
+    """Returns each comparison's group furthest out, logged and counterfactual."""
     chosen = (MeasurementRow.check_no == check_no, is_of_scope(Scope.WORST))
     rows = select(MeasurementRow).where(*chosen, MeasurementRow.data.in_((DataSet.PAYLOAD, DataSet.BALANCED)))
     return [measurement_from(row) for row in session.scalars(rows.order_by(MeasurementRow.no))]
@@ -158,7 +158,7 @@ def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
-    """Returns the succeeded check, no requested range, whose span ends last, at or before `moment`."""
+    """Returns the success, no requested range, that ends last, at or before `moment`."""
     row = session.scalars(
         select(CheckRow)
         .where(
@@ -174,7 +174,7 @@ def newest_success_before(session: Session, deployment_no: int, moment: datetime
 
 
 def origin_of(session: Session, check: EarlierCheck) -> EarlierCheck | None:
-    """Returns the check that measured these figures: itself, or the one that it carries forward; None if deleted."""
+    """Returns the check that measured these figures, maybe itself; None if deleted."""
     origin = check.window.get("carried_from")
     if origin is None:
         return check

@@ -14,7 +14,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesKey:
-    """One metric on one data set of one attribute (None: of all records), of times half-open. `worst` is asked for alone."""
+    """One metric on one data set of one attribute (None: all records), half-open. `worst` is asked for alone."""
 
     metric: str
     data: DataSet
@@ -29,7 +29,7 @@ StoredPoint: TypeAlias = tuple[
 ]
 """check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition.
 
-A class would cost as much as the read. Its time is the end of its check's span.
+A class would cost as much as the read.
 """
 
 
@@ -52,7 +52,7 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """Numbers of records in a check's span, and of added earlier ones (none where figures were carried forward)."""
+    """Records in a check's span, and added earlier ones (none where carried forward)."""
 
     span_start: datetime
     span_end: datetime
@@ -116,7 +116,7 @@ def ended_runs(session: Session, deployment_no: int, since: datetime | None, unt
 
 
 def span_counts(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[SpanCount]:
-    """Returns the counts of checks within an hour, from its start, that end in [since, until); of each hour the longest."""
+    """Returns the counts of checks within an hour, from its start, that end in [since, until); each hour's longest."""
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # Of one hour the last one stays.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())

@@ -1,6 +1,6 @@
 """Figures of a time, joined step by step in the database.
 
-A step ends with its last moment: a check that ends at midnight is about the day before. Each step keeps the checks of its extremes.
+A check that ends at midnight is about the day before. Each step keeps the checks of its extremes.
 """
 
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ class FiguresWanted:
 class FigureStep(NamedTuple):
     """Figures of one group and definition in one step. Carried ones count in `carried` only.
 
-    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others. An end of the intervals is None
-    where one is unbounded, or there is none. `n` are the records of the last.
+    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others. An end of the intervals is None if
+    unbounded or absent. `n` are the records of the last.
     """
 
     attribute: str | None
@@ -141,7 +141,7 @@ def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
 
 
 def revision_before(session: Session, deployment_no: int, end: datetime) -> tuple[str | None, datetime] | None:
-    """Returns the model revision before the one in use at `end`, and the end of its last succeeded check."""
+    """Returns the model revision before that at `end`, and the end of its last success."""
     found = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
     return None if found is None else (cast("str | None", found[0]), cast("datetime", found[1]))
 

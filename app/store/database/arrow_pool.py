@@ -1,4 +1,4 @@
-"""Connections of ADBC that are used again: opening one takes as long as reading an hour of records."""
+"""Connections of ADBC that are used again: opening one is slow."""
 
 import threading
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ MAX_IDLE = 2
 
 
 class ArrowPool:
-    """Connections of one process to one database. Safe for threads; after `close()` it opens new ones."""
+    """Connections to one database. Safe for threads; after `close()` it opens new ones."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -28,11 +28,7 @@ class ArrowPool:
 
     @contextmanager
     def transaction(self) -> Iterator["dbapi.Connection"]:
-        """Yields a connection in a new transaction, and ends it without a commit.
-
-        Raises:
-            adbc_driver_manager.Error: Postgres does not answer.
-        """
+        """Yields a connection in a new transaction, and ends it without a commit. Raises adbc_driver_manager.Error."""
         root, connection = self._begin()
         try:
             yield connection

@@ -24,11 +24,7 @@ _REFUSED = frozenset({"42501", "25006"})
 
 
 def parse_url(url: str) -> URL:
-    """Returns the address for SQLAlchemy's psycopg dialect.
-
-    Raises:
-        SetupError: it is not the address of a Postgres.
-    """
+    """Returns the address for SQLAlchemy's psycopg dialect."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:  # a port that is not a number
@@ -82,11 +78,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """Yields a session; commits when the block ends, rolls back when it raises.
-
-        Raises:
-            Unavailable: Postgres does not answer, or went away meanwhile.
-        """
+        """Yields a session; commits when the block ends, rolls back when it raises. Raises Unavailable."""
         try:
             with self._sessions.begin() as session:
                 yield session
@@ -101,8 +93,7 @@ class Database:
     def operator_connection(self) -> Iterator[Connection]:
         """Runs one transaction of an operator's command: an error names the address, without its password, and the cause.
 
-        Raises:
-            Unavailable: Postgres does not answer, does not let us in, or refuses a statement.
+        Raises Unavailable.
         """
         try:
             with self.engine.begin() as connection:

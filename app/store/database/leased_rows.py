@@ -1,7 +1,7 @@
 """Protocol for rows that one process at a time works on.
 
-A claim gives the row a new token and moves its `claimable_at` into the future. A holder that dies stops moving it, so the row becomes
-claimable again, and the next token keeps the old holder from writing. All times are the database's.
+A claim gives the row a new token and moves `claimable_at` into the future. If its holder dies, the row becomes claimable again; the next
+token keeps the old holder from writing. All times are the database's.
 """
 
 from dataclasses import dataclass

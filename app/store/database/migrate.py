@@ -25,7 +25,7 @@ OLDEST_COMMIT = "7ba08965"
 LOCK_SECONDS = 0.3
 """Max wait of a migration for one table.
 
-All who come after it wait as long, so it gives way before Postgres looks for a deadlock (after a second) and ends a reader.
+All who come after it wait as long, and after a second Postgres would look for a deadlock and end a reader.
 """
 
 FIRST_PAUSE_SECONDS = 1.0
@@ -54,9 +54,9 @@ class _TablesInUse(Exception):
 
 
 def upgrade(database: Database) -> None:
-    """Applies what is missing, each migration in its own transaction: it gives way to those who use its tables, and tries again.
+    """Applies what is missing, each migration in its own transaction: it gives way to users of its tables, and tries again.
 
-    A second process waits for the first. A new database gets all in one transaction.
+    A second process waits for the first.
 
     Raises:
         Unavailable: the database cannot be reached, or does not let us change its schema.
@@ -108,7 +108,7 @@ def _apply_next(database: Database) -> bool:
 
 
 def require_no_months_in_files(connection: Connection, *, locked: bool = False) -> None:
-    """Requires that no month of records is in files, which nothing reads any more; `locked`: until the transaction ends.
+    """Requires that no month of records is in files; `locked`: until the transaction ends.
 
     Raises:
         SetupError: some are: the files of commit 7ba08965 hold the only copy.

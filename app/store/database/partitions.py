@@ -27,9 +27,9 @@ def ensure_coming_months(session: Session, now: datetime) -> None:
 
 
 def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
-    """Creates the partitions of (year, month) pairs, where absent.
+    """Creates the partitions of (year, month) pairs.
 
-    A table is attached after it was made: that does not stop readers and writers of the others.
+    Attaching a finished table stops no readers and writers of the others.
     """
     existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
     for year, month in sorted(set(months)):

@@ -1,4 +1,4 @@
-"""A streaming replica that answers readers, as long as it has everything that was committed before they asked."""
+"""A streaming replica that answers readers while it has everything committed before."""
 
 import time
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ log = structlog.get_logger("evenhand.database")
 
 
 class Replica:
-    """Reads from the replica at `url`, or from the primary. Safe for threads; `close()` it at the end."""
+    """Reads from the replica at `url`, or the primary. Safe for threads; `close()` it."""
 
     def __init__(self, url: str, primary: Database) -> None:
         self._database = Database(url)
@@ -39,11 +39,7 @@ class Replica:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """Yields a session that only reads: of the replica if it has all that the primary has committed, else of the primary.
-
-        Raises:
-            Unavailable: the chosen database went away meanwhile, or neither answers.
-        """
+        """Yields a session that only reads, of the replica if it is up to date. Raises Unavailable."""
         chosen = self._primary if monotonic_seconds() < self._asked_again_at else self._choose()
         with chosen.transaction() as session:
             yield session

@@ -80,7 +80,7 @@ def begin_sealing(session: Session) -> None:
 def wait_for_sealing(session: Session) -> None:
     """Returns when every transaction that may have sealed with an earlier key has ended.
 
-    Others read the key after this lock, so they seal with the new one.
+    Others read the key after this lock.
     """
     session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SEALING})
 

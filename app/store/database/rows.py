@@ -22,7 +22,7 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
 
 
 def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    """Returns the values as Postgres writes an array, for `%(nos)s::int[]`: a list takes psycopg five times as long."""
+    """Returns the values as Postgres writes an array, for `%(nos)s::int[]`: much faster than a list."""
     return "{" + ",".join(map(_member, values)) + "}"
 
 

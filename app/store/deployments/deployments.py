@@ -58,10 +58,7 @@ _COLUMN_KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class _Secrets:
-    """Secrets of an endpoint, before sealing: the credentials as they are, or all as JSON after a NUL, which no secret holds.
-
-    `tls` has PEM texts.
-    """
+    """Secrets of an endpoint, before sealing: the credentials, or all as JSON after a NUL, which no secret holds."""
 
     secret: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -93,11 +90,7 @@ class Deployments:
         self._sealer = sealer
 
     def create(self, deployment_id: str, definition: Definition) -> tuple[Deployment, bool]:
-        """Stores the deployment; returns it, and whether it is new: repetition changes nothing.
-
-        Raises:
-            Conflict: the id is taken by a deployment of other content.
-        """
+        """Stores the deployment; returns it, and whether it is new. Raises Conflict for other content."""
         values = {
             **self._values(definition),
             **self._new_column_key(definition),
@@ -150,11 +143,7 @@ class Deployments:
         ]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
-        """Gives the deployment other content; other columns make a new schema version, and stored records keep theirs.
-
-        Raises:
-            Conflict: the columns have changed as often as versions can be counted.
-        """
+        """Gives the deployment other content; other columns make a new schema version, and stored records keep theirs."""
         before = definition_of(deployment)
         if before == definition:
             return deployment
@@ -189,22 +178,14 @@ class Deployments:
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
     def verify_sealer(self) -> None:
-        """Requires that stored secrets can be read with this installation's key (one is tried).
-
-        Raises:
-            SetupError: they were stored with another key.
-        """
+        """Requires that stored secrets can be read with this installation's key (one is tried)."""
         for column in (DeploymentRow.credentials, DeploymentRow.column_key):
             sealed = self._session.scalar(select(column).where(column.is_not(None)).limit(1))
             if sealed is not None:
                 self._sealer.unseal(sealed)
 
     def column_keys(self, numbers: Collection[int]) -> dict[int, bytes]:
-        """Returns the keys of protected columns of those that have one.
-
-        Raises:
-            SetupError: one was stored with another secret key.
-        """
+        """Returns the keys of protected columns of those that have one."""
         found = select(DeploymentRow.no, DeploymentRow.column_key).where(DeploymentRow.no.in_(numbers))
         rows = self._session.execute(found.where(DeploymentRow.column_key.is_not(None)))
         return {no: self._sealer.unseal(sealed) for no, sealed in rows if sealed is not None}

@@ -18,7 +18,7 @@ PAYLOAD, FEEDBACK = "payload", "feedback"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSpan:
-    """A listed file: path below the table's folder, size, time of change, partition, oldest and newest row (None without rows)."""
+    """A listed file: path below the folder, size, change, partition, oldest and newest row (None without rows)."""
 
     path: str
     bytes: int
@@ -149,7 +149,7 @@ def paths_within(session: Session, deployment_no: int, side: str, span: Span) ->
 
 
 def hold_listing(session: Session, deployment_no: int) -> bool:
-    """Locks the listing; False where another transaction has it, or the deployment is being deleted."""
+    """Locks the listing; False if it is locked, or the deployment is being deleted."""
     held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(skip_locked=True, key_share=True)
     return session.scalar(held) is not None
 
@@ -164,7 +164,7 @@ def store_listing(session: Session, deployment_no: int, side: str, *, new: Itera
 
 
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
-    """Queues each checked hour or day again that rows of these files may change, unless it waits; returns how many."""
+    """Queues each checked hour or day that these files may change, unless it waits; returns how many."""
     with_rows = [one for one in changed if one.oldest is not None]
     oldest, newest = [one.oldest for one in with_rows], [one.newest for one in with_rows]
     values = {"no": deployment_no, "oldest": oldest, "newest": newest, "is_feedback": side == FEEDBACK}

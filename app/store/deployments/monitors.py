@@ -49,8 +49,8 @@ def page_of_monitors(session: Session, *, after_no: int, limit: int, only_no: in
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
     """Stores the configuration and returns it with its version.
 
-    The version grows if the content differs, `attribution` and `names` aside. A monitor that is made again counts on from the last used
-    version, so that a version never means two things.
+    The version grows if the content differs, `attribution` and `names` aside, and counts on after a deletion, so that it never means two
+    things.
     """
     of_checks = select(func.max(CheckRow.monitor_version)).where(CheckRow.deployment_no == deployment_no).scalar_subquery()
     of_evidence = select(func.max(EvidenceEraRow.monitor_version)).where(EvidenceEraRow.deployment_no == deployment_no).scalar_subquery()

@@ -1,7 +1,7 @@
-"""Hours to which something was added after their end: imports, waiting labels, checks of whole hours.
+"""Hours to which something was added after their end.
 
-Record numbers cannot find these: processes reserve them in blocks. So each transaction that may add to a past hour notes the hour. Live
-records need no note: an hour is counted only when no such write can be open.
+Record numbers cannot find these: processes reserve them in blocks. So each transaction that may add to a past hour notes it. An hour is
+counted only when no live write can be open.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from .eras import Era
 
 @dataclass(frozen=True, slots=True)
 class ChangedHours:
-    """Notes of changed hours: numbers of the rows, and the hour of each row. `hours` has each hour once, ascending."""
+    """Notes of changed hours, a number and an hour each. `hours` has each once, ascending."""
 
     nos: Sequence[int]
     of: Sequence[datetime]
@@ -36,7 +36,7 @@ def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[dat
 
 
 def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) -> ChangedHours:
-    """Returns the first `most` notes that the present era is to count, by hour. Drops those of erased records."""
+    """Returns the first `most` notes for the present era, by hour. Drops those of erased records."""
     if era.counted_until is not None:
         # What was erased cannot be counted again: the counts stay.
         session.execute(

@@ -39,7 +39,7 @@ _ERA = tuple(getattr(EvidenceEraRow, name) for name in Era.__dataclass_fields__ 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedDeployment:
-    """Facts for counting. `schemas` are all versions of its columns, the present one last; tables are None without files."""
+    """Facts for counting. `schemas` are all versions, the present one last; tables are None without files."""
 
     no: int
     id: str
@@ -69,8 +69,8 @@ def lock_evidence(session: Session, deployment_no: int) -> None:
 def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
     """Returns the deployments with a monitor that have changed hours, uncounted hours before `latest`, or figures due.
 
-    `in_files`: those whose records lie in files, else the others. One whose hours cannot be counted is left out until its era changes,
-    unless its records lie in files, which may become readable.
+    `in_files`: those in files, else the others. One with a problem is left out until its era changes, unless its records lie in files,
+    which may become readable.
     """
     of_present = (
         EvidenceEraRow.deployment_no == MonitorRow.deployment_no,

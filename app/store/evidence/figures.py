@@ -31,7 +31,7 @@ class FigureKey:
 class KnownFigure:
     """A figure, counted from its first hour to `until`. A stale one is to be computed again.
 
-    `definition` is what it compares; None if stored before definitions were. Hours before `starts_at` do not count.
+    `definition` is None if stored before definitions were. Hours before `starts_at` do not count.
     """
 
     no: int
@@ -78,7 +78,7 @@ _KNOWN = tuple(
 
 
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
-    """Returns the era's present figures without their states, which take kilobytes each, in order."""
+    """Returns the era's present figures in order, without their states (kilobytes each)."""
     present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.execute(select(*_KNOWN).where(*present).order_by(EvidenceFigureRow.no))
     return [
@@ -193,7 +193,7 @@ def mark_stale(session: Session, nos: Collection[int]) -> None:
 
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
     """Stores states of figures, which are then not stale."""
-    # One value for all states: rows take Postgres three times as long, and of an array the driver writes two characters a byte.
+    # One value for all states is three times as fast as rows; an array takes two characters a byte.
     if reached:
         sizes = [len(one.state) for one in reached]
         session.execute(

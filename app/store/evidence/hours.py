@@ -39,7 +39,7 @@ def replace_hours(
 ) -> bool:
     """Replaces the counts of the span's hours on that data set; returns whether they differ.
 
-    `starts` has each comparison's first hour that counts; counts of earlier hours and other comparisons stay.
+    `starts` has each comparison's first hour that counts; others stay.
     """
     of_span = (
         EvidenceHourRow.era_no == era_no,

@@ -13,7 +13,7 @@ from ...domain.checks import DataSet
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
-    """A time of unfairness: its most likely first hour, when there was enough evidence, and its end.
+    """A time of unfairness: most likely first hour, enough evidence, and its end.
 
     `resolved_at` and `fair_since` are set where evidence has ended it, `closed_at` where a person has.
     """
@@ -50,7 +50,7 @@ class FigureSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceCounts:
-    """Number of comparisons with records in each state, in the present era.
+    """Comparisons with records in each state, in the present era.
 
     `unfair_since` is the earliest most likely start. Hours before `counted_until` are counted.
     """

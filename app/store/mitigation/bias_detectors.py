@@ -85,7 +85,7 @@ def model_of(session: Session, deployment_no: int, *, attribute: str, version: i
 
 
 def detector_page(session: Session, deployment_no: int, *, limit: int, before_version: int | None = None) -> list[list[DetectorVersion]]:
-    """Returns at most `limit` trainings before that version, newest first; each by attributes, all together first."""
+    """Returns at most `limit` trainings before that version, newest first; all attributes together first."""
     versions = select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
     if before_version is not None:
         versions = versions.where(BiasDetectorRow.version < before_version)

@@ -70,11 +70,7 @@ def profile_of(session: Session, deployment_no: int, version: int) -> Profile:
 
 
 def store_profile(session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]) -> Profile:
-    """Stores a profile as the next version, unless another process's newest will do; returns the one that counts.
-
-    Raises:
-        NotFound: the deployment was deleted meanwhile.
-    """
+    """Stores a profile as the next version, unless another process's newest will do; returns the one that counts."""
     present = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(read=True, key_share=True)
     if session.scalar(present) is None:
         raise NotFound("deployment", f"number {deployment_no}")

@@ -1,4 +1,4 @@
-"""Figures of an overview: that by which a deployment is judged, and its trend. Each function is one statement."""
+"""Figures of an overview, and trends. Each function is one statement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,7 @@ from .overview import LAST_HOUR, OF_SERIES
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """The reference of a comparison, and both sides' records with an outcome, without copies.
-
-    `reference_favourable` counts favourable outcomes. A member is None if the metric does not store it.
-    """
+    """The reference of a comparison, and both sides' records with an outcome, without copies; None if not stored."""
 
     reference: str | None
     monitored_records: int | None
@@ -187,10 +184,7 @@ def listed_details(session: Session, figures: Mapping[int, int | None], *, now: 
 
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
-    """Returns the newest `points` of each series, oldest first, one for each end.
-
-    Points of another definition than the newest one's are left out.
-    """
+    """Returns the newest `points` of each series, oldest first, of the newest definition."""
     wanted = {
         "deployment_nos": [key.deployment_no for key in keys],
         "metrics": [key.metric for key in keys],

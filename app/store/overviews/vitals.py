@@ -18,11 +18,11 @@ from ..tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, Recor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """Counts of the moment. `queue_age_seconds`: how long the longest waiting check has been claimable, else 0.
+    """Counts of the moment.
 
-    `notification_age_seconds`: age of the oldest one not delivered, else 0. `newest_record_age_seconds`: infinite without a record in the
-    last two hours. `check_delay_seconds`: time since the end of the oldest unchecked scheduled hour, else 0. `months_ahead`: months after
-    this one with a partition.
+    `queue_age_seconds`: how long the longest waiting check has been claimable, else 0. `notification_age_seconds`: of the oldest not
+    delivered, else 0. `newest_record_age_seconds`: infinite beyond two hours. `check_delay_seconds`: since the end of the oldest unchecked
+    scheduled hour, else 0. `months_ahead`: with a partition.
     """
 
     deployments: int
@@ -64,9 +64,6 @@ def vitals(session: Session, now: datetime) -> Vitals:
 
 
 def is_migrated(session: Session) -> bool:
-    """Returns whether this version can work with the schema: its own, or a later one.
-
-    Later versions only add to it until no process of this one is left.
-    """
+    """Returns whether this version can work with the schema: its own, or a later one, which only adds to it."""
     revision = revision_of(session.connection())
     return revision == newest_revision() or (revision is not None and is_newer(revision))

@@ -30,7 +30,7 @@ class Activity:
 class ActivityFilter:
     """Filter of changes; an absent member lets all through.
 
-    `deployment_no` is of one deployment, `deployment_id` of every one that ever had that id. `without_action` is left out.
+    `deployment_no` is of one deployment, `deployment_id` of every one that ever had that id.
     """
 
     deployment_no: int | None = None

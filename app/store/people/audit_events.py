@@ -57,7 +57,7 @@ class AuditFilter:
 
 @contextmanager
 def originating(origin: ChangeOrigin) -> Iterator[None]:
-    """Makes `origin` the source of events that are inserted in this context, also by threads that the request starts."""
+    """Makes `origin` the source of events in this context and threads that the request starts."""
     token = _origin.set(origin)
     try:
         yield
@@ -81,7 +81,7 @@ def insert_event(
     details: Mapping[str, Any],
     address: str = "",
 ) -> None:
-    """Inserts one event in the transaction. `details` holds names, counts and ids only. `address` serves without an origin.
+    """Inserts one event in the transaction. `details` holds names, counts and ids only.
 
     Raises:
         Unavailable: the event cannot be stored, so the transaction must not be committed.
@@ -139,10 +139,7 @@ def unsealed_since(session: Session) -> tuple[int, datetime | None]:
 
 
 def seal_events(session: Session) -> list[AuditEvent]:
-    """Appends unsealed events to the chain, oldest first, and returns them; nothing while another transaction seals.
-
-    An event that is committed late is sealed later.
-    """
+    """Appends unsealed events to the chain, oldest first; none while another transaction seals."""
     if not session.scalar(_SEALER_LOCK):
         return []
     last = session.execute(select(AuditEventRow.position, AuditEventRow.hash).order_by(AuditEventRow.position.desc().nulls_last())).first()

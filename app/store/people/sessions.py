@@ -60,7 +60,7 @@ def end(session: Session, token_hash: bytes) -> None:
 
 
 def id_token_of(session: Session, token_hash: bytes) -> bytes | None:
-    """Returns the issuer's token, encrypted; None where the session is over or was not begun at an issuer."""
+    """Returns the issuer's token, encrypted; None if the session is over or not an issuer's."""
     return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == token_hash))
 
 

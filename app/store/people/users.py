@@ -27,11 +27,7 @@ class User:
 
 
 def add(session: Session, name: str, *, password_hash: str, role: str, deployment_no: int | None) -> User:
-    """Stores a new user.
-
-    Raises:
-        Conflict: the name is taken.
-    """
+    """Stores a new user."""
     values = {"name": name, "password_hash": password_hash, "role": role, "deployment_no": deployment_no}
     added = insert(UserRow).values(values).on_conflict_do_nothing(index_elements=[UserRow.name]).returning(UserRow.no)
     if session.scalar(added) is None:

@@ -49,7 +49,7 @@ _FOLD = text("""
 def fold_arrivals(session: Session) -> None:
     """Replaces the rows of each hour, source and kind by their sum, and deletes old hours.
 
-    Readers see the same numbers before and after. Does nothing while another process does it.
+    Readers see the same numbers. Does nothing while another process does it.
     """
     if not session.scalar(_IS_ALONE):
         return

@@ -90,9 +90,9 @@ def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:
 
 
 def expire_halves(session: Session, *, before: datetime, most: int, most_bytes: int) -> list[ExpiredHalves]:
-    """Deletes halves received before that time, and each deployment's beyond the newest `most` or `most_bytes` bytes.
+    """Deletes halves before that time, and each deployment's beyond the newest `most` or `most_bytes` bytes.
 
-    Returns their numbers, without those of stored records.
+    Returns numbers, without those of stored records.
     """
     rows = session.execute(_EXPIRE, {"before": before, "most": most, "most_bytes": most_bytes})
     return [ExpiredHalves(no, hour, source, side, count) for no, hour, source, side, count in rows]

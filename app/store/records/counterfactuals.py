@@ -41,9 +41,9 @@ def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, i
 def stored_outcomes(
     reader: ArrowReader, target_no: int, bounds: tuple[int, int], *, with_probabilities: bool, only: Sequence[int] | None = None
 ) -> pa.Table:
-    """Returns the stored answers for records within the bounds, both included, or of them `only` those; one row a draw.
+    """Returns the stored answers for records within the bounds, both included, or `only` those; one row a draw.
 
-    Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if it is wanted.
+    Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if wanted.
     """
     first_record_no, last_record_no = bounds
     listed = "" if only is None else " AND record_no = ANY($4::text::bigint[])"

@@ -35,9 +35,9 @@ _FOLD = text("""
 
 
 def fold_counts(session: Session) -> None:
-    """Replaces the rows of each past minute by their sum, and deletes those shown no more.
+    """Replaces the rows of each past minute by their sum, and deletes old ones.
 
-    Readers see the same numbers before and after. Does nothing while another process does it.
+    Readers see the same numbers. Does nothing while another process does it.
     """
     if not session.scalar(_IS_ALONE):
         return

@@ -38,7 +38,7 @@ WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed' OR flagged_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlaggedFilter:
-    """Filter of flags, of one model revision that was asked again; an absent member lets all through. Times are half-open."""
+    """Filter of flags, of one model revision that was asked again. Times are half-open."""
 
     model_revision: str
     attribute: str | None = None
@@ -83,10 +83,7 @@ class FlaggedPayload:
 
 
 def store_flagged(session: Session, deployment_no: int, check_no: int, records: Sequence[FlaggedRecord]) -> None:
-    """Writes the flags of a check, one for each record and attribute.
-
-    A `changed` one replaces a `likely` one, never the reverse for one model revision.
-    """
+    """Writes the flags of a check, one for each record and attribute; no `likely` one replaces a `changed` one of a model revision."""
     if not records:
         return
     session.execute(text(_STAGE))

@@ -37,7 +37,7 @@ def versions_of_month(reader: ArrowReader, kind: LogKind, deployment_no: int, mo
 def rows_of_month(
     reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span, schema: RecordSchema
 ) -> AbstractContextManager[pa.RecordBatchReader]:
-    """Yields the month's records of that schema, oldest first; the last columns are its features and meta fields."""
+    """Yields the month's records of that schema, oldest first; features and meta fields last."""
     values = "".join(
         f", ({source}->>{position})::{_TYPES[column.type]}"
         for source, columns in (("features", schema.features), ("meta", schema.meta))

@@ -40,10 +40,7 @@ class NotStored:
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
     """Returns how many records of the current schema version have each combination.
 
-    Columns: records, outcome (JSON text of the label or prediction), probability (JSON text) if it is wanted, value_0 ….
-
-    Raises:
-        InvalidInput: there are more than `MOST_ROWS` combinations.
+    Columns: records, outcome (JSON text of the label or prediction), probability (JSON text) if wanted, value_0 ….
     """
     probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
     columns = [
@@ -65,7 +62,7 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
 
 
 def sample_period(reader: ArrowReader, query: WindowQuery, span: Span, *, one_in: int) -> pa.Table:
-    """Returns about one record in `one_in`, evenly spread, always the same: outcome (JSON text), value_0 …."""
+    """Returns about one record in `one_in`, evenly spread: outcome (JSON text), value_0 …."""
     return reader.table(
         f"""SELECT coalesce(label, prediction)::text AS outcome {query.values("features", "meta")}
             {_IN_PERIOD} AND schema_version = $4 AND mod(hashint8(record_no)::bigint, $5) = 0 ORDER BY logged_at, record_no""",
@@ -96,7 +93,7 @@ def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> 
 
 
 def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
-    """Returns how many records of the hours that begin in the span were not stored, while counts are kept."""
+    """Returns how many records of hours that begin in the span were not stored."""
     found = (
         session.execute(
             text(

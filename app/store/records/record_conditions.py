@@ -46,9 +46,8 @@ class GroupTest:
 class RecordFilter:
     """Filter of records; an absent member lets all through. Times are half-open.
 
-    A record passes `groups` by all tests of one of them. `oldest` is the last record that may be read. `outcome` is favourable,
-    unfavourable or unclassified, and `changed` gained, lost, any or none, under the copies of `targets`. `debiased` leaves what mitigation
-    changed; `without_flags` what no check flagged.
+    A record passes `groups` by all tests of one. `oldest` is the last record that may be read. `changed` is gained, lost, any or none,
+    under the copies of `targets`. `debiased` leaves what mitigation changed; `without_flags` what no check flagged.
     """
 
     since: datetime | None = None

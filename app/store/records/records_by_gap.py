@@ -36,7 +36,7 @@ class RecordsByGap:
 
 
 def find_by_gap(session: Session, deployment_no: int, wanted: RecordFilter, *, after: GapPlace | None, limit: int) -> RecordsByGap:
-    """Returns at most `limit` records after that position, from as many as one request looks through."""
+    """Returns at most `limit` records after that position; looks through a bounded number."""
     if after is not None and after.gap is None:
         return _find_without_flags(session, deployment_no, wanted, RecordPlace(after.logged_at, after.record_no), limit)
     flagged = _find_flagged(session, deployment_no, wanted, after, limit)

@@ -12,7 +12,7 @@ from ...domain.values import Scalar
 
 @dataclass(frozen=True, slots=True)
 class SampledRecord:
-    """One payload record; columns are in the order of the schema; the outcome is the decoded label, or the prediction."""
+    """One payload record; columns are in the order of the schema; the outcome is the label, or the prediction."""
 
     logged_at: datetime
     features: Sequence[Scalar | None]
@@ -53,9 +53,9 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class NewestValues:
-    """Values of the newest records: outcomes, and each requested column in order.
+    """Values of the newest records: outcomes, and each requested column.
 
-    `records` are those looked at, `records_of_version` those of the columns' schema version.
+    `records` are those looked at, `records_of_version` those of the schema version.
     """
 
     records: int

@@ -27,7 +27,7 @@ SCANNED_WITH_COPIES = 5_000
 class StoredRecord:
     """One payload record; columns are in the order of `schema_version`.
 
-    `sample_rate` is the share of records that is logged there; None: all.
+    `sample_rate`: share that is logged there; None: all.
     """
 
     record_no: int
@@ -64,7 +64,7 @@ class StoredCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRecords:
-    """Records, newest first. `looked_through_to` is where the request stopped before the end.
+    """Records, newest first. `looked_through_to` is where the request stopped early.
 
     `is_cut`: a page has no room for more records.
     """
@@ -82,7 +82,7 @@ _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 
 
 def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, after: RecordPlace | None, limit: int) -> FoundRecords:
-    """Returns at most `limit` records after that position, newest first, from as many as one request looks through."""
+    """Returns at most `limit` records after that position, newest first; looks through a bounded number."""
     statement = bound_statement(deployment_no, wanted, after)
     stop = _stop_within(session, statement, wanted)
     add_filters(statement, wanted)
@@ -122,7 +122,7 @@ class RecordCount:
 
 
 def count_records(session: Session, deployment_no: int, wanted: RecordFilter, *, most: int) -> RecordCount:
-    """Returns how many records pass, at most `most`, among as many of the newest as one request looks through."""
+    """Returns how many records pass, at most `most`, among a bounded number of the newest."""
     statement = bound_statement(deployment_no, wanted, None)
     is_cut = _stop_within(session, statement, wanted) is not None
     add_filters(statement, wanted)
@@ -160,7 +160,7 @@ def shown_record(record: StoredRecord) -> StoredRecord:
 def nth_newest(
     session: Session, deployment_no: int, version: int | None, *, before: datetime, since: datetime, count: int
 ) -> RecordPlace | None:
-    """Returns the position of the `count`th newest record logged in [since, before) under the schema version."""
+    """Returns the position of the `count`th newest record in [since, before) under the schema version."""
     statement = bound_statement(deployment_no, RecordFilter(since=since, until=before, version=version), None)
     return _place(session, statement, count)
 
@@ -181,7 +181,7 @@ def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:
 
 
 def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> list[StoredCopy]:
-    """Returns the answers to copies of these records into these targets, by record, target and draw."""
+    """Returns the answers to copies by record, target and draw."""
     rows = session.execute(
         text(
             "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"

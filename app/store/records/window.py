@@ -22,8 +22,7 @@ VALUE_PREFIX = "value_"
 _IN_SPAN = "FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4"
 _NEWEST_PAYLOAD = f"{_IN_SPAN} ORDER BY logged_at DESC, record_no DESC LIMIT $5"
 
-# OFFSET 0 keeps the lookup by the whole key: with statistics from before a bulk load, a plain join may read all of a deployment's records
-# for every label.
+# OFFSET 0 keeps the lookup by the whole key: with old statistics, a plain join may read all records for every label.
 _NEWEST_FEEDBACK = """
     FROM feedback_records f
     LEFT JOIN LATERAL (SELECT * FROM payload_records r WHERE r.deployment_no = f.deployment_no
@@ -59,8 +58,8 @@ class WindowQuery:
         return "".join(f", {sql[name]} AS {VALUE_PREFIX}{no}" for no, name in enumerate(self.columns))
 
 
-# Minutes hold no schema version: while the deployment has its first, or has not been changed since some time before the span, every record
-# has the present one. Erased records stay in the minutes.
+# Minutes hold no schema version, so only for a deployment with its first, or unchanged since before the span. Erased records stay in the
+# minutes.
 _COUNT = f"""
 SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())} seconds'
              AND ($2 = 1 OR (SELECT updated_at FROM deployments WHERE no = $1) < $3 - interval '{int(_MARGIN.total_seconds())} seconds')
@@ -72,7 +71,7 @@ SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())}
 
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
-    """Returns the number of records in the span under the current schema version, recent ones by `record_counts`."""
+    """Returns the number of records in the span under the current schema version."""
     first = minute_of(span.start)
     first = first if first == span.start else first + timedelta(minutes=1)
     parameters: list[Parameter] = [query.deployment_no, query.schema.version, span.start, span.end, first, minute_of(span.end)]
@@ -83,7 +82,7 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
     """Returns the newest records in the span, newest first.
 
     Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the label or prediction),
-    probability (JSON text or NULL) if it is wanted, value_0 ….
+    probability (JSON text or NULL) if wanted, value_0 ….
     """
     probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
@@ -103,7 +102,7 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
     """Returns the newest labels that became usable in the span, newest first, without those whose record is gone.
 
     Columns: feedback_no, feedback_id, record_no (NULL: own features), model_revision (of the prediction), sample_rate (NULL: 1), label and
-    predicted (JSON texts; predicted is NULL before the model is asked), probability (JSON text or NULL) if it is wanted, value_0 ….
+    predicted (JSON texts; predicted is NULL before the model is asked), probability (JSON text or NULL) if wanted, value_0 ….
     """
     probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
@@ -164,7 +163,7 @@ def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequen
 def match_pending_feedback(session: Session, deployment_no: int) -> None:
     """Joins waiting labels to records that have arrived.
 
-    `usable_at` becomes the moment the later half was logged, whenever this runs. The records' hours are noted as changed.
+    `usable_at` becomes the moment the later half was logged. The records' hours are noted as changed.
     """
     session.execute(
         text(

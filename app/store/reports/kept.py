@@ -18,11 +18,7 @@ _OPEN = (KeptReportState.QUEUED.value, KeptReportState.RUNNING.value)
 
 
 def request_report(session: Session, deployment_no: int, span: Span, wanted: Mapping[str, Any], *, by: str, most_open: int) -> KeptReport:
-    """Queues a requested report, or returns a waiting one of the same period and sheets. The caller holds the deployment's lock.
-
-    Raises:
-        Conflict: `most_open` reports of the deployment wait already.
-    """
+    """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
     is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
     waiting = session.scalars(select(KeptReportRow).where(*is_open).execution_options(populate_existing=True)).all()
     for row in waiting:
@@ -56,11 +52,7 @@ def claim_report(session: Session, *, token: str, lease: timedelta) -> KeptRepor
 
 
 def keep_report(session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str) -> KeptReport:
-    """Ends the report as ready, with its files by form.
-
-    Raises:
-        LeaseLost: another worker may own it; roll everything back.
-    """
+    """Ends the report as ready. If it raises LeaseLost, roll everything back."""
     _end(session, report, state=KeptReportState.READY.value, seal=seal, chain_head=chain_head, reason=None)
     session.execute(insert(KeptReportFileRow), [{"report_no": report.no, "form": form, "content": file} for form, file in files.items()])
     return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))

@@ -35,11 +35,7 @@ def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> Repo
 
 
 def put_schedule(session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent, *, most: int) -> ReportSchedule:
-    """Stores the schedule; its version grows only if the content differs. The channels must exist.
-
-    Raises:
-        Conflict: the deployment has `most` schedules, and this would be one more.
-    """
+    """Stores the schedule; its version grows only if the content differs. The channels must exist."""
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
         return before
@@ -77,10 +73,7 @@ def delete_schedule(session: Session, schedule: ReportSchedule) -> None:
 
 
 def queue_due_reports(session: Session, *, settling: timedelta) -> int:
-    """Queues a report of each period that ended at least `settling` ago and has none, oldest first; returns how many.
-
-    Concurrent calls queue nothing twice.
-    """
+    """Queues reports of periods that ended `settling` ago and have none, oldest first; concurrent calls queue nothing twice."""
     now = session.execute(select(func.now())).scalar_one()
     newest = select(func.max(KeptReportRow.span_end)).where(KeptReportRow.schedule_no == ReportScheduleRow.no).scalar_subquery()
     queued = 0

@@ -26,11 +26,7 @@ from ..tables import ErasureRow
 def request_erasure(
     session: Session, deployment_no: int, deployment_id: str, *, erasure_id: str, selector: RecordSelector, by: str
 ) -> tuple[Erasure, bool]:
-    """Queues the erasure of a person's records; returns it, and whether it is new.
-
-    Raises:
-        Conflict: another request has the id.
-    """
+    """Queues the erasure of a person's records; returns it, and whether it is new."""
     hashed = hash_request(deployment_id, selector.document())
     values = {
         **_fresh(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),

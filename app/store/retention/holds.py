@@ -20,10 +20,7 @@ def holds_of(session: Session, deployment_no: int, *, limit: int) -> list[LegalH
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
-    """Places a hold, or changes the reason of the one in force.
-
-    From the commit on no batch of an erasure begins: each locks the deployment's row first.
-    """
+    """Places a hold, or changes its reason. From the commit on no batch of an erasure begins: each locks the deployment's row first."""
     changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
     if session.scalar(changed.values(reason=reason).returning(LegalHoldRow.no)) is None:
         session.execute(insert(LegalHoldRow).values(deployment_no=deployment_no, reason=reason, placed_by=by))
@@ -43,7 +40,7 @@ _IS_FREE = text(
 
 
 def may_erase(session: Session, deployment_no: int) -> bool:
-    """Returns whether the deployment is there and not on hold, and locks that until the transaction ends. Writers do not wait."""
+    """Returns whether the deployment is there and not on hold, locked until the transaction ends. Writers do not wait."""
     # Placing a hold takes the same lock; writers of records take FOR KEY SHARE.
     session.execute(text("SELECT FROM deployments WHERE no = :no FOR NO KEY UPDATE"), {"no": deployment_no})
     # The first statement's view of the holds is older than the lock.

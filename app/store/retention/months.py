@@ -1,4 +1,4 @@
-"""Months of payload records: taking one out of the log without holding up writers, and dropping it."""
+"""Months of payload records: detached without holding up writers, and dropped."""
 
 import re
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> i
 
 
 def detach_month(database: Database, month: LogMonth) -> None:
-    """Takes the month out of the log. Waits for transactions that may read it; nobody waits for it.
+    """Takes the month out of the log. Waits for its readers; nobody waits for it.
 
     Raises:
         DBAPIError: it was broken off; the next call finishes it.

@@ -28,7 +28,7 @@ def policy_of(session: Session, deployment_no: int) -> RetentionPolicy:
 
 
 def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
-    """Stores the policy as the next version unless it is the same; returns the one that counts. The deployment is locked."""
+    """Stores the policy as the next version unless it is the same. The deployment is locked."""
     stored = policy_of(session, deployment_no)
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored

@@ -1,4 +1,4 @@
-"""Every table by what it holds of single records, and the deletion of a record with what was derived from it.
+"""Every table by what it holds of single records, and their deletion.
 
 A table that is not declared here fails `tests/architecture/test_record_traces.py`.
 """
@@ -130,14 +130,14 @@ _RECORDS: Final = """DELETE FROM payload_records r
 
 
 def erase_aged(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, with_records: bool) -> dict[str, int]:
-    """Deletes these records with everything but their labels, or without `with_records` only what was derived; returns counts by table."""
+    """Deletes these records with all but their labels, or without `with_records` what was derived; returns counts by table."""
     note_erased_hours(session, deployment_no, [place.logged_at for place in places])
     statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
     return _delete(session, statements, _parameters(deployment_no, places))
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
-    """Deletes at most `limit` labels that became usable before that time, or wait since then; returns counts."""
+    """Deletes at most `limit` labels that became usable, or wait, since before that time; returns counts."""
     # Each has an index of its own.
     for aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(
@@ -157,7 +157,7 @@ def erase_answers(session: Session, deployment_no: int, places: Sequence[StoredP
 
 
 def erase_people(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, ids: Sequence[str]) -> dict[str, int]:
-    """Deletes these records, everything derived from them, and labels and calls of the ids; returns counts by table.
+    """Deletes these records, everything derived, and labels and calls of the ids; returns counts by table.
 
     Digests of the ids stay. The deployment's row is written, so that every process reads them before its next write.
     """

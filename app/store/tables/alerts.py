@@ -53,9 +53,9 @@ class AlertRuleChannelRow(Row):
 
 
 class AlertRow(Row):
-    """One alert. `subject` is a digest of data, metric, attribute, group, because names may be longer than an index takes.
+    """One alert. `subject` is a digest: names may be longer than an index takes.
 
-    The unique index opens an alert once. An alert outlives its rule, whose id and name it keeps. `change` says why its figure changed.
+    The unique index opens an alert once. It outlives its rule, whose id and name it keeps. `change` says why its figure changed.
     """
 
     __tablename__ = "alerts"

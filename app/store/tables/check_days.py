@@ -12,8 +12,8 @@ from .base import Json, Row
 class CheckDayRow(Row):
     """One day (UTC) with ended checks. The members from `failed` on, and its rows in `table_days`, hold if `is_kept`.
 
-    A trigger of `checks` takes `is_kept` back in every transaction that changes an ended check, also that of an earlier release. The row is
-    locked before a day is added up, so such a transaction is over, or takes the sums back.
+    A trigger of `checks` takes `is_kept` back in every transaction that changes an ended check. The row is locked before a day is added up,
+    so such a transaction is over, or takes the sums back.
     """
 
     __tablename__ = "check_days"
@@ -33,7 +33,7 @@ class CheckDayRow(Row):
 
 
 class TableDayRow(Row):
-    """Sum of the count tables of `hours` consecutive hours of a day from `hour` on that were counted alike.
+    """Sum of the count tables of `hours` hours of a day from `hour` on that were counted alike.
 
     Of each hour the newest check with these outcomes counts, and its own records.
     """

@@ -13,10 +13,10 @@ class CheckRow(Row):
     """One check.
 
     `claimable_at` is when a worker may take it; NULL once it is over. `lease_token` names its owner until `lease_until`. The unique indexes
-    make double runs impossible: one scheduled check per deployment and hour, one running per deployment.
+    prevent double runs: one scheduled check per deployment and hour, one running per deployment.
 
-    `batch` is its value of the table's partition; NULL: a span of time. `traceparent` is the request's place in a trace. `failure` is the
-    kind of `reason`. `alerts_due` is set in the transaction that ends the check, and taken back in the one that decides its alerts.
+    `batch` is its partition; NULL: a span of time. `failure` is the kind of `reason`. `alerts_due` is set in the transaction that ends the
+    check, and taken back in the one that decides its alerts.
     """
 
     __tablename__ = "checks"

@@ -11,8 +11,7 @@ from .base import Json, Row
 class CopyTargetRow(Row):
     """One kind of copy: `feature` set to `target`, scored by `model_revision`.
 
-    `target` is a value's canonical text, or `[lo, hi]` with `draws` and `seed`. Its number comes from the sequence before the model is
-    asked; the row is written with the outcomes.
+    `target` is a value's canonical text, or `[lo, hi]` with `draws` and `seed`. Its number is taken before the model is asked.
     """
 
     __tablename__ = "copy_targets"

@@ -10,11 +10,11 @@ from .base import Json, Row
 
 
 class EvidenceEraRow(Row):
-    """Evidence with one model revision; another one, or a monitor that changes every figure, begins another era.
+    """Evidence with one model revision, until another one or a monitor that changes every figure.
 
-    `monitor_version` is the last one counted by. Hours count from `starts_at` on (NULL: all), are counted before `counted_until`, their
-    labels before `labels_until`. `problem` says why nothing can be counted. `figures_due`: an update has begun and not ended. `alerts_due`
-    is set in the transaction that changes a state, and taken back in the one that decides its alerts.
+    `monitor_version` is the last one counted by. Hours count from `starts_at` on (NULL: all), are counted before `counted_until`, labels
+    before `labels_until`. `problem` says why nothing can be counted. `figures_due`: an update has not ended. `alerts_due` is set in the
+    transaction that changes a state, and taken back in the one that decides its alerts.
     """
 
     __tablename__ = "evidence_eras"
@@ -37,7 +37,7 @@ class EvidenceEraRow(Row):
 
 
 class EvidenceHourRow(Row):
-    """Counts of one hour's records, of one comparison on one data set; hours without records have no row.
+    """Counts of one hour's records, of one comparison on one data set; none without records.
 
     `cells` are lists that begin with a group's label and role. `check_no`: of balanced data, the check of the table.
     """
@@ -65,9 +65,8 @@ class EvidenceLateLabelRow(Row):
 class EvidenceFigureRow(Row):
     """State of one figure after the hours before `until`; `first_hour` is its first with records.
 
-    `definition` is what it compares, NULL if stored before definitions were. Hours count from `starts_at` on (NULL: all); from `ended_at`
-    on, the monitor compares something else. A stale state is to be computed again from the first hour. `summary` has a `LimitSummary` of
-    each limit.
+    `definition` is what it compares (NULL: unknown). Hours count from `starts_at` on (NULL: all); from `ended_at` on, the monitor compares
+    something else. A stale state is to be computed again. `summary` has a `LimitSummary` of each limit.
     """
 
     __tablename__ = "evidence_figures"
@@ -112,8 +111,8 @@ class EvidenceClosureRow(Row):
 class ChangedHourRow(Row):
     """An hour to which something was added after its end; several rows may be of one hour.
 
-    `era_no` is NULL for the present era; another era counts the hour if its model revision is used again. No foreign key to the deployment:
-    a writer that locks a label first could wait for its deletion without end. Deleting a deployment deletes these rows, too.
+    `era_no` is NULL for the present era; another one counts the hour if its model revision is used again. No foreign key to the deployment:
+    a writer that locks a label first could wait for its deletion without end.
     """
 
     __tablename__ = "changed_hours"

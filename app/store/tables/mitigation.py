@@ -54,8 +54,7 @@ class BiasDetectorRow(Row):
 class FlaggedRecordRow(Row):
     """A payload record whose outcome would be another with a reference value of the attribute (`kind` changed), or probably (likely).
 
-    Scores are probabilities of the favourable outcome: its own, and as a reference record; `gap` is their distance, 0 where the model gives
-    none.
+    Scores are probabilities of the favourable outcome: its own, and as a reference record; `gap` is their distance, or 0.
     """
 
     __tablename__ = "flagged_records"

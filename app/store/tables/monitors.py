@@ -10,10 +10,10 @@ from .base import Row
 
 
 class MonitorRow(Row):
-    """One monitor; `schedule` is a column because the tick asks for it.
+    """One monitor; `schedule` is a column for the tick.
 
-    `scheduled_since`: hours before the schedule was switched on are not checked. `attribution` is done every night since `nightly_since`;
-    NULL: nothing is. No version counts them.
+    Hours before `scheduled_since` are not checked. `attribution` is done every night since `nightly_since`; NULL: nothing is. No version
+    counts them.
     """
 
     __tablename__ = "monitors"

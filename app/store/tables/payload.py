@@ -1,8 +1,7 @@
 """Logged scoring records.
 
-`payload_keys` holds every id once, because records live in monthly partitions, whose indexes contain the month. No foreign key points to
-the deployment (it would cost a quarter of the write): the write locks the deployment's row, and deleting a deployment deletes these rows
-first.
+`payload_keys` holds every id once, because a partition's index contains the month. No foreign key points to the deployment (a quarter of
+the write): the write locks its row, and its deletion deletes these rows first.
 """
 
 from datetime import datetime
@@ -33,8 +32,7 @@ class PayloadKeyRow(Row):
 class PayloadRecordRow(Row):
     """One scoring record. `features` and `meta` are arrays in the order of `schema_version`.
 
-    `debiased` is the debiased endpoint's version of the answer. `sample_rate` is the share of records that is logged there: it represents
-    1/sample_rate records; NULL: all are logged.
+    `debiased` is the debiased endpoint's answer. It represents 1/`sample_rate` records; NULL: all are logged.
     """
 
     __tablename__ = "payload_records"
@@ -77,8 +75,8 @@ class RecordCountRow(Row):
 class FeedbackRecordRow(Row):
     """One ground-truth label.
 
-    `usable_at` is when both halves of the pair were there (NULL: no payload record yet); windows are read on it. Without a payload record,
-    `predicted*` hold what the model said of the features, once a check has asked.
+    `usable_at` is when both halves of the pair were there (NULL: no payload record yet). Without a payload record, `predicted*` hold what
+    the model said of the features.
     """
 
     __tablename__ = "feedback_records"

@@ -45,8 +45,8 @@ class LegalHoldRow(Row):
 class ErasureRow(Row):
     """One erasure, which outlives the deployment. `id` is unique within a deployment's id.
 
-    `selector` names whose records go and is itself erased at the end; `scope` says it without a value of a person. `counts` has the erased
-    rows by table, raised in the transaction that erases them.
+    `selector` names whose records go and is erased at the end; `scope` says it without a value of a person. `counts` is raised in the
+    transaction that erases.
     """
 
     __tablename__ = "erasures"

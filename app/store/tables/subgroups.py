@@ -12,8 +12,7 @@ from .base import Json, Row
 class SubgroupScanRow(Row):
     """One scan. `claimable_at` is when a worker may take it; NULL once it is over.
 
-    The unique index keeps one scan of a deployment open. `bins` divide the features; `result` has the numbers and the group, which scans of
-    commit 7ba08965 lack.
+    The unique index keeps one scan of a deployment open. `bins` divide the features; scans of commit 7ba08965 lack the group in `result`.
     """
 
     __tablename__ = "subgroup_scans"

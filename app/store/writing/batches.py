@@ -14,9 +14,8 @@ class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
     """Checked payload records of one deployment.
 
     `keys` and `records` are COPY lines in the columns of `payload_writer`, in one order; `numbers` are record numbers, ascending.
-    `scored_at_sent[i]`: the client stated the time, so a stored record of the same id with another time is a conflict. `row_version` is
-    that of the deployment's row under which the records were checked. `hours` are those of historical records, `minutes` the number of each
-    counted minute.
+    `scored_at_sent[i]`: the client stated the time, so another stored time is a conflict. `row_version`: the deployment's row under which
+    they were checked. `hours` are those of historical records, `minutes` the number of each counted minute.
     """
 
     deployment_no: int

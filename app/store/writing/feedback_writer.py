@@ -44,12 +44,7 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 
 
 async def write_feedback(session: WriteSession, batches: Sequence[FeedbackBatch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch, after one durable commit. The batches are all historical, or none is.
-
-    Raises:
-        StaleTarget: some were checked against another state of their deployment; nothing was written.
-        TimeoutError, psycopg.Error: as `write_payload`.
-    """
+    """Returns one outcome per batch, after one durable commit; all are historical, or none is. Raises as `write_payload`."""
     columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
     await session.run(_STAGE)
     async with session.transaction(batches):

@@ -23,11 +23,7 @@ class RecordNumbers:
         self._refill: asyncio.Task[None] | None = None
 
     async def take(self, count: int) -> list[int] | range:
-        """Returns `count` ascending numbers.
-
-        Raises:
-            Unavailable: more must be reserved, and the database does not answer.
-        """
+        """Returns `count` ascending numbers. Raises Unavailable."""
         while self._left < count:
             # Shared: a caller that gives up must not take it from others.
             await asyncio.shield(self._start_refill())

@@ -30,8 +30,8 @@ _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records 
 
 _ALL_COLUMNS = ", ".join((*RECORD_COLUMNS, "logged_at"))
 
-# By ids, so that two writes never wait for each other; of an id that comes twice the first is taken. A stored number is ours, from an
-# attempt whose commit was not confirmed: it is not counted again. The record of a taken id may be past its retention.
+# By ids, so that writes never wait for each other; of an id that comes twice the first is taken. A stored number is ours, from an attempt
+# whose commit was not confirmed: it is not counted again. The record of a taken id may be past its retention.
 _MERGE = f"""
 INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at)
 SELECT DISTINCT ON (deployment_no, record_id) deployment_no, record_id, record_no, logged_at

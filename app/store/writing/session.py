@@ -62,11 +62,9 @@ class WriteSession:
 
     @asynccontextmanager
     async def transaction(self, batches: Sequence[Batch]) -> AsyncIterator[None]:
-        """Locks the batches' deployments; the block ends the transaction by `commit`. If it raises, all is rolled back.
+        """Locks the batches' deployments; the block ends the transaction by `commit`.
 
-        Raises:
-            StaleTarget: some were checked against another state of their deployment.
-            TimeoutError: it took too long.
+        If it raises, all is rolled back. Raises StaleTarget and TimeoutError.
         """
         self._deadline = asyncio.get_running_loop().time() + self._seconds
         try:
