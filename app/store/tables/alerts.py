@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, UniqueConstraint, func, text
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import DeploymentNo, Int64, Row, RowNo, ShortRowNo, StoredAt, UniqueText
 
 
 class AlertChannelRow(Row):
@@ -14,14 +14,14 @@ class AlertChannelRow(Row):
 
     __tablename__ = "alert_channels"
 
-    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
+    no: Mapped[ShortRowNo]
+    id: Mapped[UniqueText]
     name: Mapped[str]
     kind: Mapped[str]
     config: Mapped[dict[str, Any]]
     secret: Mapped[bytes | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
+    updated_at: Mapped[StoredAt]
 
 
 class AlertRuleRow(Row):
@@ -30,15 +30,15 @@ class AlertRuleRow(Row):
     __tablename__ = "alert_rules"
     __table_args__ = (UniqueConstraint("deployment_no", "id", name="alert_rules_deployment_no_id_key"),)
 
-    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    no: Mapped[ShortRowNo]
     id: Mapped[str]
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    deployment_no: Mapped[DeploymentNo]
     version: Mapped[int]
     kind: Mapped[str]
     config: Mapped[dict[str, Any]]
     enabled: Mapped[bool]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
+    updated_at: Mapped[StoredAt]
 
 
 class AlertRuleChannelRow(Row):
@@ -46,10 +46,8 @@ class AlertRuleChannelRow(Row):
 
     __tablename__ = "alert_rule_channels"
 
-    rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    channel_no: Mapped[int] = mapped_column(
-        ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
-    )
+    rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"), primary_key=True)
+    channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)
 
 
 class AlertRow(Row):
@@ -65,9 +63,9 @@ class AlertRow(Row):
         Index("alerts_open_idx", "deployment_no", postgresql_where=text("resolved_at IS NULL")),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    no: Mapped[RowNo]
+    id: Mapped[UniqueText]
+    deployment_no: Mapped[DeploymentNo]
     rule_no: Mapped[int | None] = mapped_column(ForeignKey("alert_rules.no", ondelete="SET NULL"))
     rule_id: Mapped[str]
     rule_name: Mapped[str]
@@ -79,9 +77,9 @@ class AlertRow(Row):
     data: Mapped[str | None]
     facts: Mapped[dict[str, Any]]
     opened_at: Mapped[datetime]
-    opened_check_no: Mapped[int | None] = mapped_column(BigInteger)
+    opened_check_no: Mapped[Int64 | None]
     last_seen_at: Mapped[datetime]
-    last_check_no: Mapped[int | None] = mapped_column(BigInteger)
+    last_check_no: Mapped[Int64 | None]
     reminded_at: Mapped[datetime | None]
     acknowledged_at: Mapped[datetime | None]
     acknowledged_by: Mapped[str | None]
@@ -102,12 +100,12 @@ class AlertCommentRow(Row):
     __tablename__ = "alert_comments"
     __table_args__ = (UniqueConstraint("alert_no", "id", name="alert_comments_alert_no_id_key"),)
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    no: Mapped[RowNo]
     alert_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
     id: Mapped[str]
     author: Mapped[str]
     text: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
 
 
 class NotificationRow(Row):
@@ -124,8 +122,8 @@ class NotificationRow(Row):
         Index("notifications_alert_no_idx", "alert_no"),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
+    no: Mapped[RowNo]
+    id: Mapped[UniqueText]
     channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"))
     alert_no: Mapped[int | None] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
     event: Mapped[str]
@@ -135,5 +133,5 @@ class NotificationRow(Row):
     claimable_at: Mapped[datetime | None]
     lease_token: Mapped[str | None]
     last_error: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     sent_at: Mapped[datetime | None]

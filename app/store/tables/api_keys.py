@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Identity, func
+from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import Row, ShortRowNo, StoredAt, UniqueText
 
 
 class ApiKeyRow(Row):
@@ -16,13 +16,13 @@ class ApiKeyRow(Row):
 
     __tablename__ = "api_keys"
 
-    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
+    no: Mapped[ShortRowNo]
+    id: Mapped[UniqueText]
     name: Mapped[str]
     role: Mapped[str]
     deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
     secret_hash: Mapped[bytes]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     revoked_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]

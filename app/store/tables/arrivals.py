@@ -1,11 +1,8 @@
 """Records that arrived, and those not stored, by hour and source."""
 
-from datetime import datetime
-
-from sqlalchemy import BigInteger, ForeignKey, Identity, Integer
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import DeploymentKey, Int64, Row, RowNo, TextKey, TimeKey
 
 
 class ArrivalRow(Row):
@@ -16,12 +13,12 @@ class ArrivalRow(Row):
 
     __tablename__ = "arrivals"
 
-    deployment_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    hour: Mapped[datetime] = mapped_column(primary_key=True)
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    hour: Mapped[TimeKey]
+    no: Mapped[RowNo]
     source: Mapped[str]
     kind: Mapped[str]
-    records: Mapped[int] = mapped_column(BigInteger)
+    records: Mapped[Int64]
 
 
 class RejectionCountRow(Row):
@@ -29,10 +26,10 @@ class RejectionCountRow(Row):
 
     __tablename__ = "rejection_counts"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
-    hour: Mapped[datetime] = mapped_column(primary_key=True)
-    source: Mapped[str] = mapped_column(primary_key=True)
-    kind: Mapped[str] = mapped_column(primary_key=True)
-    reason: Mapped[str] = mapped_column(primary_key=True)
-    field: Mapped[str] = mapped_column(primary_key=True)
-    records: Mapped[int] = mapped_column(BigInteger)
+    deployment_no: Mapped[DeploymentKey]
+    hour: Mapped[TimeKey]
+    source: Mapped[TextKey]
+    kind: Mapped[TextKey]
+    reason: Mapped[TextKey]
+    field: Mapped[TextKey]
+    records: Mapped[Int64]

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func, text
+from sqlalchemy import BigInteger, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import DeploymentNo, Int64, Row, RowNo, StoredAt, UniqueText
 
 
 class AttributionRow(Row):
@@ -31,9 +31,9 @@ class AttributionRow(Row):
         Index("attributions_deployment_no_no_idx", "deployment_no", "no"),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    no: Mapped[RowNo]
+    id: Mapped[UniqueText]
+    deployment_no: Mapped[DeploymentNo]
     trigger: Mapped[str]
     state: Mapped[str]
     span_start: Mapped[datetime]
@@ -43,9 +43,9 @@ class AttributionRow(Row):
     pairs: Mapped[int | None]
     max_rows: Mapped[int | None]
     comparisons: Mapped[list[Any] | None]
-    planned_rows: Mapped[int | None] = mapped_column(BigInteger)
-    planned_requests: Mapped[int | None] = mapped_column(BigInteger)
-    asked_rows: Mapped[int | None] = mapped_column(BigInteger)
+    planned_rows: Mapped[Int64 | None]
+    planned_requests: Mapped[Int64 | None]
+    asked_rows: Mapped[Int64 | None]
     result: Mapped[dict[str, Any] | None]
     problem: Mapped[str | None]
     attempts: Mapped[int]
@@ -54,7 +54,7 @@ class AttributionRow(Row):
     lease_token: Mapped[str | None]
     progress: Mapped[dict[str, Any] | None]
     created_by: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
 

@@ -1,12 +1,11 @@
 """Audit events. A trigger refuses to change or delete them; only sealing fills position and hash, once."""
 
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, func, text
+from sqlalchemy import BigInteger, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import Row, RowNo, StoredAt
 
 
 class AuditEventRow(Row):
@@ -18,8 +17,8 @@ class AuditEventRow(Row):
         Index("audit_events_unsealed_idx", "no", postgresql_where=text("position IS NULL")),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    at: Mapped[datetime] = mapped_column(server_default=func.now())
+    no: Mapped[RowNo]
+    at: Mapped[StoredAt]
     actor: Mapped[str]
     action: Mapped[str]
     outcome: Mapped[str]

@@ -1,11 +1,11 @@
 """The declarative base of every Row class."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from sqlalchemy import DateTime, MetaData
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, MetaData, SmallInteger, func
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, mapped_column
 
 CONSTRAINT_NAMES = {
     "ix": "%(table_name)s_%(column_0_N_name)s_idx",
@@ -17,6 +17,21 @@ CONSTRAINT_NAMES = {
 
 Json = JSONB(none_as_null=True)
 """An absent value is SQL's NULL, never JSON's null."""
+
+Int16: TypeAlias = Annotated[int, mapped_column(SmallInteger)]
+Int64: TypeAlias = Annotated[int, mapped_column(BigInteger)]
+JsonValue: TypeAlias = Annotated[Any, mapped_column(Json)]
+UniqueText: TypeAlias = Annotated[str, mapped_column(unique=True)]
+StoredAt: TypeAlias = Annotated[datetime, mapped_column(server_default=func.now())]
+
+RowNo: TypeAlias = Annotated[int, mapped_column(BigInteger, Identity(always=True), primary_key=True)]
+ShortRowNo: TypeAlias = Annotated[int, mapped_column(Identity(always=True), primary_key=True)]
+TextKey: TypeAlias = Annotated[str, mapped_column(primary_key=True)]
+BytesKey: TypeAlias = Annotated[bytes, mapped_column(primary_key=True)]
+TimeKey: TypeAlias = Annotated[datetime, mapped_column(primary_key=True)]
+
+DeploymentNo: TypeAlias = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))]
+DeploymentKey: TypeAlias = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)]
 
 
 class Row(DeclarativeBase):

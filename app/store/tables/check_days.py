@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, DateTime, ForeignKey, ForeignKeyConstraint, Identity, Index, Integer, String, func, text
+from sqlalchemy import ARRAY, DateTime, ForeignKeyConstraint, Index, Integer, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Json, Row
+from .base import DeploymentKey, Int64, Row, RowNo, StoredAt, TimeKey
 
 
 class CheckDayRow(Row):
@@ -19,14 +19,14 @@ class CheckDayRow(Row):
     __tablename__ = "check_days"
     __table_args__ = (Index("check_days_changed_idx", "changed_at", postgresql_where=text("NOT is_kept")),)
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    day: Mapped[datetime] = mapped_column(primary_key=True)
+    deployment_no: Mapped[DeploymentKey]
+    day: Mapped[TimeKey]
     is_kept: Mapped[bool] = mapped_column(server_default=text("false"))
-    changed_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    changed_at: Mapped[StoredAt]
     failed: Mapped[int | None]
     reason: Mapped[str | None]
     topped_up: Mapped[int | None]
-    logged: Mapped[int | None] = mapped_column(BigInteger)
+    logged: Mapped[Int64 | None]
     changed_version_at: Mapped[list[datetime] | None] = mapped_column(ARRAY(DateTime(timezone=True)))
     revisions: Mapped[list[str | None] | None] = mapped_column(ARRAY(String))
     monitors: Mapped[list[int | None] | None] = mapped_column(ARRAY(Integer))
@@ -45,13 +45,13 @@ class TableDayRow(Row):
         Index("table_days_day_idx", "deployment_no", "day"),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    no: Mapped[RowNo]
     deployment_no: Mapped[int]
     day: Mapped[datetime]
     data: Mapped[str]
     attribute: Mapped[str]
-    favourable: Mapped[list[Any]] = mapped_column(Json)
-    unfavourable: Mapped[list[Any]] = mapped_column(Json)
+    favourable: Mapped[list[Any]]
+    unfavourable: Mapped[list[Any]]
     hour: Mapped[datetime]
     hours: Mapped[int]
     cells: Mapped[dict[str, Any]]

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, Double, ForeignKey, Identity, Index, SmallInteger, func, text
+from sqlalchemy import ARRAY, BigInteger, Double, ForeignKey, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Json, Row
+from .base import DeploymentNo, Int16, Int64, JsonValue, Row, RowNo, StoredAt, TextKey, UniqueText
 
 
 class CheckRow(Row):
@@ -31,9 +31,9 @@ class CheckRow(Row):
         Index("checks_alerts_due_idx", "deployment_no", "no", postgresql_where=text("alerts_due")),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    no: Mapped[RowNo]
+    id: Mapped[UniqueText]
+    deployment_no: Mapped[DeploymentNo]
     trigger: Mapped[str]
     state: Mapped[str]
     span_start: Mapped[datetime]
@@ -53,7 +53,7 @@ class CheckRow(Row):
     model_revision: Mapped[str | None]
     created_by: Mapped[str]
     traceparent: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
 
@@ -66,10 +66,10 @@ class CheckTableRow(Row):
 
     __tablename__ = "check_tables"
 
-    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    data: Mapped[str] = mapped_column(primary_key=True)
-    attribute: Mapped[str] = mapped_column(primary_key=True)
-    part: Mapped[str] = mapped_column(primary_key=True)
+    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), primary_key=True)
+    data: Mapped[TextKey]
+    attribute: Mapped[TextKey]
+    part: Mapped[TextKey]
     cells: Mapped[dict[str, Any]]
 
 
@@ -82,7 +82,7 @@ class MeasurementRow(Row):
         Index("measurements_attribute_idx", "deployment_no", "metric", "data", "attribute", "at"),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    no: Mapped[RowNo]
     check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
     deployment_no: Mapped[int]
     at: Mapped[datetime]
@@ -96,7 +96,7 @@ class MeasurementRow(Row):
     lower: Mapped[float | None]
     upper: Mapped[float | None]
     interval_method: Mapped[str | None]
-    n: Mapped[int] = mapped_column(BigInteger)
+    n: Mapped[Int64]
     verdict: Mapped[str | None]
     lower_limit: Mapped[float | None]
     upper_limit: Mapped[float | None]
@@ -105,7 +105,7 @@ class MeasurementRow(Row):
     worst_of: Mapped[int | None]
     chosen_lower: Mapped[float | None]
     chosen_upper: Mapped[float | None]
-    details: Mapped[Any] = mapped_column(Json)
+    details: Mapped[JsonValue]
 
 
 class FigureDayRow(Row):
@@ -117,7 +117,7 @@ class FigureDayRow(Row):
         Index("figure_days_day_idx", "deployment_no", "day"),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    no: Mapped[RowNo]
     deployment_no: Mapped[int]
     day: Mapped[datetime]
     metric: Mapped[str]
@@ -125,7 +125,7 @@ class FigureDayRow(Row):
     scope: Mapped[str]
     attribute: Mapped[str | None]
     group: Mapped[str | None]
-    definition: Mapped[int] = mapped_column(SmallInteger)
+    definition: Mapped[Int16]
     last_at: Mapped[datetime]
     figures: Mapped[int]
     carried: Mapped[int]
@@ -139,7 +139,7 @@ class FigureDayRow(Row):
     highest: Mapped[list[float] | None] = mapped_column(ARRAY(Double))
     lower: Mapped[float | None]
     upper: Mapped[float | None]
-    n: Mapped[int] = mapped_column(BigInteger)
+    n: Mapped[Int64]
     lower_limit: Mapped[float | None]
     upper_limit: Mapped[float | None]
     reason: Mapped[str | None]

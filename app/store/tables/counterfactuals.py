@@ -1,11 +1,9 @@
 """The model's answers to perturbed copies, reused by every later check."""
 
-from typing import Any
-
-from sqlalchemy import BigInteger, ForeignKey, Identity, Integer, SmallInteger, UniqueConstraint
+from sqlalchemy import BigInteger, Identity, SmallInteger, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Json, Row
+from .base import DeploymentNo, Int16, Int64, JsonValue, Row
 
 
 class CopyTargetRow(Row):
@@ -22,13 +20,13 @@ class CopyTargetRow(Row):
     )
 
     no: Mapped[int] = mapped_column(Identity(), primary_key=True)
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    deployment_no: Mapped[DeploymentNo]
     model_revision: Mapped[str]
-    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    schema_version: Mapped[Int16]
     feature: Mapped[str]
     target: Mapped[str]
-    draws: Mapped[int] = mapped_column(SmallInteger)
-    seed: Mapped[int] = mapped_column(BigInteger)
+    draws: Mapped[Int16]
+    seed: Mapped[Int64]
 
 
 class CounterfactualRow(Row):
@@ -36,9 +34,9 @@ class CounterfactualRow(Row):
 
     __tablename__ = "counterfactuals"
 
-    target_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    draw: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    prediction: Mapped[Any] = mapped_column(Json)
-    probability: Mapped[Any | None] = mapped_column(Json)
-    label: Mapped[Any | None] = mapped_column(Json)
+    target_no: Mapped[int] = mapped_column(primary_key=True)
+    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    draw: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    prediction: Mapped[JsonValue]
+    probability: Mapped[JsonValue | None]
+    label: Mapped[JsonValue | None]

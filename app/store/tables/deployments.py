@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Identity, SmallInteger, func
+from sqlalchemy import SmallInteger
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import DeploymentKey, Int16, Row, ShortRowNo, StoredAt, UniqueText
 
 
 class DeploymentRow(Row):
@@ -17,12 +17,12 @@ class DeploymentRow(Row):
 
     __tablename__ = "deployments"
 
-    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
+    no: Mapped[ShortRowNo]
+    id: Mapped[UniqueText]
     name: Mapped[str]
     problem_type: Mapped[str]
     outputs: Mapped[dict[str, Any]]
-    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    schema_version: Mapped[Int16]
     model_revision: Mapped[str]
     endpoint: Mapped[dict[str, Any] | None]
     credentials: Mapped[bytes | None]
@@ -30,8 +30,8 @@ class DeploymentRow(Row):
     owner: Mapped[str | None]
     purpose: Mapped[str | None]
     record_tables: Mapped[dict[str, Any] | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
+    updated_at: Mapped[StoredAt]
 
 
 class EndpointFailureRow(Row):
@@ -39,10 +39,10 @@ class EndpointFailureRow(Row):
 
     __tablename__ = "endpoint_failures"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
+    deployment_no: Mapped[DeploymentKey]
     failures: Mapped[int]
     reason: Mapped[str]
-    failed_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    failed_at: Mapped[StoredAt]
     open_until: Mapped[datetime | None]
 
 
@@ -51,7 +51,7 @@ class DeploymentSchemaRow(Row):
 
     __tablename__ = "deployment_schemas"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
+    deployment_no: Mapped[DeploymentKey]
     version: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
     features: Mapped[list[Any]]
     meta: Mapped[list[Any]]

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, LargeBinary, UniqueConstraint, func, text
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Json, Row
+from .base import BytesKey, DeploymentNo, Int64, Row, RowNo, StoredAt, TextKey, TimeKey, UniqueText
 
 
 class EvidenceEraRow(Row):
@@ -23,8 +23,8 @@ class EvidenceEraRow(Row):
         Index("evidence_eras_alerts_due_idx", "deployment_no", postgresql_where=text("alerts_due")),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    no: Mapped[RowNo]
+    deployment_no: Mapped[DeploymentNo]
     monitor_version: Mapped[int]
     model_revision: Mapped[str]
     starts_at: Mapped[datetime | None]
@@ -33,7 +33,7 @@ class EvidenceEraRow(Row):
     problem: Mapped[str | None]
     figures_due: Mapped[bool] = mapped_column(server_default=text("true"))
     alerts_due: Mapped[bool]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
 
 
 class EvidenceHourRow(Row):
@@ -45,11 +45,11 @@ class EvidenceHourRow(Row):
     __tablename__ = "evidence_hours"
 
     era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
-    data: Mapped[str] = mapped_column(primary_key=True)
-    attribute: Mapped[str] = mapped_column(primary_key=True)
-    hour: Mapped[datetime] = mapped_column(primary_key=True)
-    cells: Mapped[list[Any]] = mapped_column(Json)
-    check_no: Mapped[int | None] = mapped_column(BigInteger)
+    data: Mapped[TextKey]
+    attribute: Mapped[TextKey]
+    hour: Mapped[TimeKey]
+    cells: Mapped[list[Any]]
+    check_no: Mapped[Int64 | None]
 
 
 class EvidenceLateLabelRow(Row):
@@ -58,8 +58,8 @@ class EvidenceLateLabelRow(Row):
     __tablename__ = "evidence_late_labels"
 
     era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
-    hour: Mapped[datetime] = mapped_column(primary_key=True)
-    labels: Mapped[int] = mapped_column(BigInteger)
+    hour: Mapped[TimeKey]
+    labels: Mapped[Int64]
 
 
 class EvidenceFigureRow(Row):
@@ -72,21 +72,21 @@ class EvidenceFigureRow(Row):
     __tablename__ = "evidence_figures"
     __table_args__ = (Index("evidence_figures_era_no_no_idx", "era_no", "no"),)
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
+    no: Mapped[RowNo]
+    id: Mapped[UniqueText]
     era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"))
     data: Mapped[str]
     attribute: Mapped[str]
     group: Mapped[str]
     metric: Mapped[str]
-    definition: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    definition: Mapped[dict[str, Any] | None]
     starts_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
     first_hour: Mapped[datetime]
     until: Mapped[datetime]
     is_stale: Mapped[bool]
-    state: Mapped[bytes] = mapped_column(LargeBinary)
-    summary: Mapped[list[Any]] = mapped_column(Json)
+    state: Mapped[bytes]
+    summary: Mapped[list[Any]]
 
 
 class EvidenceClosureRow(Row):
@@ -97,7 +97,7 @@ class EvidenceClosureRow(Row):
 
     __tablename__ = "evidence_closures"
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    no: Mapped[RowNo]
     era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), index=True)
     data: Mapped[str]
     attribute: Mapped[str]
@@ -118,10 +118,10 @@ class ChangedHourRow(Row):
     __tablename__ = "changed_hours"
     __table_args__ = (Index("changed_hours_deployment_no_no_idx", "deployment_no", "no"),)
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    no: Mapped[RowNo]
     deployment_no: Mapped[int]
     hour: Mapped[datetime]
-    era_no: Mapped[int | None] = mapped_column(BigInteger)
+    era_no: Mapped[Int64 | None]
 
 
 class EvidencePersonRow(Row):
@@ -130,6 +130,6 @@ class EvidencePersonRow(Row):
     __tablename__ = "evidence_people"
 
     era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
-    person: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    person: Mapped[BytesKey]
     logged_at: Mapped[datetime]
-    record_no: Mapped[int] = mapped_column(BigInteger)
+    record_no: Mapped[Int64]

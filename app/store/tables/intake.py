@@ -2,10 +2,9 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped
 
-from .base import Row
+from .base import DeploymentKey, Int64, Row, TextKey, TimeKey
 
 
 class CallHalfRow(Row):
@@ -13,9 +12,9 @@ class CallHalfRow(Row):
 
     __tablename__ = "call_halves"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
-    call_id: Mapped[str] = mapped_column(primary_key=True)
-    side: Mapped[str] = mapped_column(primary_key=True)
+    deployment_no: Mapped[DeploymentKey]
+    call_id: Mapped[TextKey]
+    side: Mapped[TextKey]
     source: Mapped[str]
     received_at: Mapped[datetime]
     stated_at: Mapped[datetime | None]
@@ -29,9 +28,9 @@ class IntakeCountRow(Row):
 
     __tablename__ = "intake_counts"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
-    hour: Mapped[datetime] = mapped_column(primary_key=True)
-    source: Mapped[str] = mapped_column(primary_key=True)
-    outcome: Mapped[str] = mapped_column(primary_key=True)
-    count: Mapped[int] = mapped_column(BigInteger)
+    deployment_no: Mapped[DeploymentKey]
+    hour: Mapped[TimeKey]
+    source: Mapped[TextKey]
+    outcome: Mapped[TextKey]
+    count: Mapped[Int64]
     reason: Mapped[str | None]

@@ -1,11 +1,8 @@
 """Limits of API keys, and their use. No foreign keys, so that a write waits for nobody; ids of keys are never used again."""
 
-from datetime import datetime
+from sqlalchemy.orm import Mapped
 
-from sqlalchemy import BigInteger, func
-from sqlalchemy.orm import Mapped, mapped_column
-
-from .base import Row
+from .base import Int64, Row, StoredAt, TextKey
 
 
 class KeyLimitsRow(Row):
@@ -13,10 +10,10 @@ class KeyLimitsRow(Row):
 
     __tablename__ = "key_limits"
 
-    key_id: Mapped[str] = mapped_column(primary_key=True)
+    key_id: Mapped[TextKey]
     requests_per_second: Mapped[float | None]
     records_per_second: Mapped[float | None]
-    max_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    max_bytes: Mapped[Int64 | None]
 
 
 class KeyUseRow(Row):
@@ -24,10 +21,10 @@ class KeyUseRow(Row):
 
     __tablename__ = "key_use"
 
-    key_id: Mapped[str] = mapped_column(primary_key=True)
-    requests: Mapped[int] = mapped_column(BigInteger)
-    records: Mapped[int] = mapped_column(BigInteger)
-    bytes: Mapped[int] = mapped_column(BigInteger)
-    refused: Mapped[int] = mapped_column(BigInteger)
-    first_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    last_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    key_id: Mapped[TextKey]
+    requests: Mapped[Int64]
+    records: Mapped[Int64]
+    bytes: Mapped[Int64]
+    refused: Mapped[Int64]
+    first_at: Mapped[StoredAt]
+    last_at: Mapped[StoredAt]

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Index
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import Index
+from sqlalchemy.orm import Mapped
 
-from .base import Row
+from .base import DeploymentKey, Int64, Row, TextKey
 
 
 class ListedFileRow(Row):
@@ -17,11 +17,11 @@ class ListedFileRow(Row):
     __tablename__ = "listed_files"
     __table_args__ = (Index("listed_files_newest_idx", "deployment_no", "side", "newest"),)
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    side: Mapped[str] = mapped_column(primary_key=True)
-    path: Mapped[str] = mapped_column(primary_key=True)
-    bytes: Mapped[int] = mapped_column(BigInteger)
-    modified_ns: Mapped[int] = mapped_column(BigInteger)
+    deployment_no: Mapped[DeploymentKey]
+    side: Mapped[TextKey]
+    path: Mapped[TextKey]
+    bytes: Mapped[Int64]
+    modified_ns: Mapped[Int64]
     batch: Mapped[str | None]
     oldest: Mapped[datetime | None]
     newest: Mapped[datetime | None]

@@ -1,11 +1,8 @@
 """Records that Evenhand did not get, as senders count them."""
 
-from datetime import datetime
+from sqlalchemy.orm import Mapped
 
-from sqlalchemy import BigInteger, ForeignKey
-from sqlalchemy.orm import Mapped, mapped_column
-
-from .base import Row
+from .base import DeploymentKey, Int64, Row, TextKey, TimeKey
 
 
 class MissingRecordRow(Row):
@@ -13,9 +10,9 @@ class MissingRecordRow(Row):
 
     __tablename__ = "missing_records"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
-    hour: Mapped[datetime] = mapped_column(primary_key=True)
-    sender: Mapped[str] = mapped_column(primary_key=True)
-    not_received: Mapped[int] = mapped_column(BigInteger)
-    left_out: Mapped[int] = mapped_column(BigInteger)
+    deployment_no: Mapped[DeploymentKey]
+    hour: Mapped[TimeKey]
+    sender: Mapped[TextKey]
+    not_received: Mapped[Int64]
+    left_out: Mapped[Int64]
     sample_rate: Mapped[float]

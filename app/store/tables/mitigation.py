@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, func, text
+from sqlalchemy import BigInteger, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import DeploymentKey, Row, StoredAt, TextKey
 
 
 class MitigationSettingsRow(Row):
@@ -14,10 +14,10 @@ class MitigationSettingsRow(Row):
 
     __tablename__ = "mitigation_settings"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    deployment_no: Mapped[DeploymentKey]
     version: Mapped[int]
     settings: Mapped[dict[str, Any]]
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[StoredAt]
 
 
 class MitigationProfileRow(Row):
@@ -25,8 +25,8 @@ class MitigationProfileRow(Row):
 
     __tablename__ = "mitigation_profiles"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    deployment_no: Mapped[DeploymentKey]
+    version: Mapped[int] = mapped_column(primary_key=True)
     basis: Mapped[str]
     fitted_at: Mapped[datetime]
     profile: Mapped[dict[str, Any]]
@@ -39,16 +39,16 @@ class BiasDetectorRow(Row):
     """
 
     __tablename__ = "bias_detectors"
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    attribute: Mapped[str] = mapped_column(primary_key=True)
+    deployment_no: Mapped[DeploymentKey]
+    version: Mapped[int] = mapped_column(primary_key=True)
+    attribute: Mapped[TextKey]
     check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
     basis: Mapped[str]
     trained_at: Mapped[datetime]
     training: Mapped[dict[str, Any]]
     quality: Mapped[dict[str, Any] | None]
     reason: Mapped[str | None]
-    model: Mapped[bytes | None] = mapped_column(LargeBinary)
+    model: Mapped[bytes | None]
 
 
 class FlaggedRecordRow(Row):
@@ -60,9 +60,9 @@ class FlaggedRecordRow(Row):
     __tablename__ = "flagged_records"
     __table_args__ = (Index("flagged_records_gap_idx", "deployment_no", text("gap DESC"), "record_no", "attribute"),)
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    attribute: Mapped[str] = mapped_column(primary_key=True)
+    deployment_no: Mapped[DeploymentKey]
+    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    attribute: Mapped[TextKey]
     logged_at: Mapped[datetime]
     model_revision: Mapped[str]
     group: Mapped[str]

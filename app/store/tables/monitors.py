@@ -3,10 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, func
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped
 
-from .base import Row
+from .base import DeploymentKey, Row, StoredAt
 
 
 class MonitorRow(Row):
@@ -18,12 +17,12 @@ class MonitorRow(Row):
 
     __tablename__ = "monitors"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    deployment_no: Mapped[DeploymentKey]
     version: Mapped[int]
     schedule: Mapped[str]
     config: Mapped[dict[str, Any]]
-    scheduled_since: Mapped[datetime] = mapped_column(server_default=func.now())
+    scheduled_since: Mapped[StoredAt]
     attribution: Mapped[dict[str, Any] | None]
     nightly_since: Mapped[datetime | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
+    updated_at: Mapped[StoredAt]

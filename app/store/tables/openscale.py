@@ -1,12 +1,11 @@
 """Facts that the OpenScale SDK must find again, read by its face's own SQL."""
 
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, func
+from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import Row, StoredAt, TextKey
 
 
 class OpenScaleFactRow(Row):
@@ -18,11 +17,11 @@ class OpenScaleFactRow(Row):
 
     __tablename__ = "openscale_facts"
 
-    kind: Mapped[str] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[TextKey]
+    id: Mapped[TextKey]
     deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
     entity: Mapped[dict[str, Any]]
     secrets: Mapped[bytes | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     created_by: Mapped[str]
-    modified_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    modified_at: Mapped[StoredAt]

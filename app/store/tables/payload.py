@@ -7,10 +7,10 @@ the write): the write locks its row, and its deletion deletes these rows first.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, Integer, PrimaryKeyConstraint, Sequence, SmallInteger, func, text
+from sqlalchemy import Index, PrimaryKeyConstraint, Sequence, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Json, Row
+from .base import Int16, Int64, JsonValue, Row, RowNo, StoredAt, TextKey, TimeKey
 
 RECORD_NO_BLOCK = 1000
 """Record numbers that one `nextval` reserves, from its number on."""
@@ -23,10 +23,10 @@ class PayloadKeyRow(Row):
 
     __tablename__ = "payload_keys"
 
-    deployment_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    record_id: Mapped[str] = mapped_column(primary_key=True)
-    record_no: Mapped[int] = mapped_column(BigInteger)
-    logged_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    record_id: Mapped[TextKey]
+    record_no: Mapped[Int64]
+    logged_at: Mapped[StoredAt]
 
 
 class PayloadRecordRow(Row):
@@ -42,17 +42,17 @@ class PayloadRecordRow(Row):
     )
 
     deployment_no: Mapped[int]
-    logged_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    record_no: Mapped[int] = mapped_column(BigInteger)
+    logged_at: Mapped[StoredAt]
+    record_no: Mapped[Int64]
     record_id: Mapped[str]
-    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    schema_version: Mapped[Int16]
     model_revision: Mapped[str]
     scored_at: Mapped[datetime]
     features: Mapped[list[Any]]
     meta: Mapped[list[Any] | None]
-    prediction: Mapped[Any] = mapped_column(Json)
-    probability: Mapped[Any | None] = mapped_column(Json)
-    label: Mapped[Any | None] = mapped_column(Json)
+    prediction: Mapped[JsonValue]
+    probability: Mapped[JsonValue | None]
+    label: Mapped[JsonValue | None]
     debiased: Mapped[dict[str, Any] | None]
     sample_rate: Mapped[float | None]
 
@@ -66,9 +66,9 @@ class RecordCountRow(Row):
 
     __tablename__ = "record_counts"
 
-    minute: Mapped[datetime] = mapped_column(primary_key=True)
-    deployment_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    minute: Mapped[TimeKey]
+    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    no: Mapped[RowNo]
     records: Mapped[int]
 
 
@@ -85,18 +85,18 @@ class FeedbackRecordRow(Row):
         Index("feedback_records_pending_idx", "deployment_no", "feedback_no", postgresql_where=text("usable_at IS NULL")),
     )
 
-    deployment_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    feedback_id: Mapped[str] = mapped_column(primary_key=True)
-    feedback_no: Mapped[int] = mapped_column(BigInteger)
-    logged_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    feedback_id: Mapped[TextKey]
+    feedback_no: Mapped[Int64]
+    logged_at: Mapped[StoredAt]
+    schema_version: Mapped[Int16]
     features: Mapped[list[Any] | None]
     meta: Mapped[list[Any] | None]
-    label: Mapped[Any] = mapped_column(Json)
-    record_no: Mapped[int | None] = mapped_column(BigInteger)
+    label: Mapped[JsonValue]
+    record_no: Mapped[Int64 | None]
     record_logged_at: Mapped[datetime | None]
     usable_at: Mapped[datetime | None]
-    predicted: Mapped[Any | None] = mapped_column(Json)
-    predicted_label: Mapped[Any | None] = mapped_column(Json)
-    predicted_probability: Mapped[Any | None] = mapped_column(Json)
+    predicted: Mapped[JsonValue | None]
+    predicted_label: Mapped[JsonValue | None]
+    predicted_probability: Mapped[JsonValue | None]
     predicted_revision: Mapped[str | None]

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, UniqueConstraint, func
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import BytesKey, Row, RowNo, ShortRowNo, StoredAt, UniqueText
 
 
 class UserRow(Row):
@@ -15,12 +15,12 @@ class UserRow(Row):
     __tablename__ = "users"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)
 
-    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(unique=True)
+    no: Mapped[ShortRowNo]
+    name: Mapped[UniqueText]
     password_hash: Mapped[str | None]
     role: Mapped[str]
     deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     disabled_at: Mapped[datetime | None]
     issuer: Mapped[str | None]
     subject: Mapped[str | None]
@@ -34,10 +34,10 @@ class SessionRow(Row):
 
     __tablename__ = "sessions"
 
-    token_hash: Mapped[bytes] = mapped_column(primary_key=True)
+    token_hash: Mapped[BytesKey]
     user_no: Mapped[int | None] = mapped_column(ForeignKey("users.no", ondelete="CASCADE"), index=True)
     key_no: Mapped[int | None] = mapped_column(ForeignKey("api_keys.no", ondelete="CASCADE"), index=True)
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     expires_at: Mapped[datetime] = mapped_column(index=True)
     id_token: Mapped[bytes | None]
 
@@ -47,7 +47,7 @@ class UsedLogInRow(Row):
 
     __tablename__ = "used_log_ins"
 
-    state_hash: Mapped[bytes] = mapped_column(primary_key=True)
+    state_hash: Mapped[BytesKey]
     expires_at: Mapped[datetime]
 
 
@@ -57,8 +57,8 @@ class ActivityRow(Row):
     __tablename__ = "activities"
     __table_args__ = (Index("activities_deployment_no_no_idx", "deployment_no", "no"),)
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    at: Mapped[datetime] = mapped_column(server_default=func.now())
+    no: Mapped[RowNo]
+    at: Mapped[StoredAt]
     actor: Mapped[str]
     action: Mapped[str]
     deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))

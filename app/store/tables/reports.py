@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, UniqueConstraint, func, text
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import DeploymentNo, Row, RowNo, ShortRowNo, StoredAt, TextKey, UniqueText
 
 
 class ReportScheduleRow(Row):
@@ -15,17 +15,17 @@ class ReportScheduleRow(Row):
     __tablename__ = "report_schedules"
     __table_args__ = (UniqueConstraint("deployment_no", "id", name="report_schedules_deployment_no_id_key"),)
 
-    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    no: Mapped[ShortRowNo]
     id: Mapped[str]
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    deployment_no: Mapped[DeploymentNo]
     version: Mapped[int]
     name: Mapped[str]
     rhythm: Mapped[str]
     wanted: Mapped[dict[str, Any]]
     enabled: Mapped[bool]
     since: Mapped[datetime]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
+    updated_at: Mapped[StoredAt]
 
 
 class ReportScheduleChannelRow(Row):
@@ -33,10 +33,8 @@ class ReportScheduleChannelRow(Row):
 
     __tablename__ = "report_schedule_channels"
 
-    schedule_no: Mapped[int] = mapped_column(ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    channel_no: Mapped[int] = mapped_column(
-        ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
-    )
+    schedule_no: Mapped[int] = mapped_column(ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True)
+    channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)
 
 
 class KeptReportRow(Row):
@@ -52,9 +50,9 @@ class KeptReportRow(Row):
         Index("kept_reports_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    no: Mapped[RowNo]
+    id: Mapped[UniqueText]
+    deployment_no: Mapped[DeploymentNo]
     schedule_no: Mapped[int | None] = mapped_column(ForeignKey("report_schedules.no", ondelete="SET NULL"))
     schedule_id: Mapped[str | None]
     span_start: Mapped[datetime]
@@ -65,7 +63,7 @@ class KeptReportRow(Row):
     seal: Mapped[str | None]
     chain_head: Mapped[str | None]
     created_by: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     finished_at: Mapped[datetime | None]
     claimable_at: Mapped[datetime | None]
     attempts: Mapped[int]
@@ -77,8 +75,6 @@ class KeptReportFileRow(Row):
 
     __tablename__ = "kept_report_files"
 
-    report_no: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("kept_reports.no", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    form: Mapped[str] = mapped_column(primary_key=True)
+    report_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("kept_reports.no", ondelete="CASCADE"), primary_key=True)
+    form: Mapped[TextKey]
     content: Mapped[bytes]

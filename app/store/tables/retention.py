@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, LargeBinary, UniqueConstraint, func, text
+from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import BytesKey, DeploymentKey, DeploymentNo, Row, RowNo, ShortRowNo, StoredAt, TimeKey
 
 
 class RetentionPolicyRow(Row):
@@ -14,14 +14,14 @@ class RetentionPolicyRow(Row):
 
     __tablename__ = "retention_policies"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    deployment_no: Mapped[DeploymentKey]
     version: Mapped[int]
     preset: Mapped[str | None]
     records_months: Mapped[int | None]
     feedback_months: Mapped[int | None]
     answers_months: Mapped[int | None]
     answers_until: Mapped[datetime | None]
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[StoredAt]
 
 
 class LegalHoldRow(Row):
@@ -33,11 +33,11 @@ class LegalHoldRow(Row):
         Index("legal_holds_deployment_no_no_idx", "deployment_no", "no"),
     )
 
-    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    no: Mapped[ShortRowNo]
+    deployment_no: Mapped[DeploymentNo]
     reason: Mapped[str]
     placed_by: Mapped[str]
-    placed_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    placed_at: Mapped[StoredAt]
     released_by: Mapped[str | None]
     released_at: Mapped[datetime | None]
 
@@ -56,7 +56,7 @@ class ErasureRow(Row):
         Index("erasures_open_idx", "no", postgresql_where=text("finished_at IS NULL")),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    no: Mapped[RowNo]
     id: Mapped[str]
     deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))
     deployment_id: Mapped[str]
@@ -67,7 +67,7 @@ class ErasureRow(Row):
     request_hash: Mapped[str]
     counts: Mapped[dict[str, Any]]
     requested_by: Mapped[str]
-    requested_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    requested_at: Mapped[StoredAt]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     hash: Mapped[str | None]
@@ -78,8 +78,8 @@ class ErasedIdRow(Row):
 
     __tablename__ = "erased_ids"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    deployment_no: Mapped[DeploymentKey]
+    digest: Mapped[BytesKey]
 
 
 class ErasedHourRow(Row):
@@ -87,5 +87,5 @@ class ErasedHourRow(Row):
 
     __tablename__ = "erased_hours"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    hour: Mapped[datetime] = mapped_column(primary_key=True)
+    deployment_no: Mapped[DeploymentKey]
+    hour: Mapped[TimeKey]

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import Index, text
+from sqlalchemy.orm import Mapped
 
-from .base import Json, Row
+from .base import DeploymentNo, Row, RowNo, StoredAt, UniqueText
 
 
 class SubgroupScanRow(Row):
@@ -21,15 +21,15 @@ class SubgroupScanRow(Row):
         Index("subgroup_scans_one_open_idx", "deployment_no", unique=True, postgresql_where=text("claimable_at IS NOT NULL")),
     )
 
-    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    id: Mapped[str] = mapped_column(unique=True)
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    no: Mapped[RowNo]
+    id: Mapped[UniqueText]
+    deployment_no: Mapped[DeploymentNo]
     state: Mapped[str]
-    features: Mapped[list[Any] | None] = mapped_column(Json)
+    features: Mapped[list[Any] | None]
     hours: Mapped[int]
     direction: Mapped[str]
     created_by: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[StoredAt]
     finished_at: Mapped[datetime | None]
     claimable_at: Mapped[datetime | None]
     attempts: Mapped[int]
@@ -37,5 +37,5 @@ class SubgroupScanRow(Row):
     reason: Mapped[str | None]
     span_start: Mapped[datetime | None]
     span_end: Mapped[datetime | None]
-    bins: Mapped[list[Any] | None] = mapped_column(Json)
+    bins: Mapped[list[Any] | None]
     result: Mapped[dict[str, Any] | None]

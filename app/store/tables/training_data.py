@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Integer, SmallInteger
+from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import DeploymentKey, Int16, Int64, Row, TextKey
 
 
 class TrainingDataRow(Row):
@@ -14,12 +14,12 @@ class TrainingDataRow(Row):
 
     __tablename__ = "training_data"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    deployment_no: Mapped[DeploymentKey]
     form: Mapped[str]
     label: Mapped[str]
     weight: Mapped[str | None]
-    records: Mapped[int] = mapped_column(BigInteger)
-    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    records: Mapped[Int64]
+    schema_version: Mapped[Int16]
     labels: Mapped[dict[str, Any]]
     absent: Mapped[list[Any]]
     processed_at: Mapped[datetime]
@@ -31,10 +31,8 @@ class TrainingDistributionRow(Row):
 
     __tablename__ = "training_distributions"
 
-    deployment_no: Mapped[int] = mapped_column(
-        ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    position: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
     distribution: Mapped[dict[str, Any]]
 
 
@@ -43,10 +41,8 @@ class TrainingTableRow(Row):
 
     __tablename__ = "training_tables"
 
-    deployment_no: Mapped[int] = mapped_column(
-        ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    attribute: Mapped[str] = mapped_column(primary_key=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
+    attribute: Mapped[TextKey]
     counted_by: Mapped[dict[str, Any]]
     cells: Mapped[dict[str, Any] | None]
     reason: Mapped[str | None]
@@ -57,10 +53,8 @@ class TrainingCorrelationRow(Row):
 
     __tablename__ = "training_correlations"
 
-    deployment_no: Mapped[int] = mapped_column(
-        ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    attribute: Mapped[str] = mapped_column(primary_key=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
+    attribute: Mapped[TextKey]
     associations: Mapped[list[Any]]
     donor_features: Mapped[list[Any]]
     donors: Mapped[list[Any]]

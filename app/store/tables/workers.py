@@ -1,11 +1,9 @@
 """Workers, and what they have to know of the service."""
 
-from datetime import datetime
-
-from sqlalchemy import SmallInteger, func
+from sqlalchemy import SmallInteger
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Row
+from .base import Row, StoredAt, TextKey
 
 
 class WorkerRow(Row):
@@ -13,9 +11,9 @@ class WorkerRow(Row):
 
     __tablename__ = "workers"
 
-    id: Mapped[str] = mapped_column(primary_key=True)
-    started_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    beat_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    id: Mapped[TextKey]
+    started_at: Mapped[StoredAt]
+    beat_at: Mapped[StoredAt]
 
 
 class ListenerRow(Row):
@@ -25,4 +23,4 @@ class ListenerRow(Row):
 
     no: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     exposed_on: Mapped[str | None]
-    started_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[StoredAt]
