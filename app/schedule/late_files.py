@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..batch.listing import Changes, find_changes, read_hours
@@ -12,7 +11,7 @@ from ..batch.locations import Root
 from ..domain.checks import Span
 from ..domain.monitors import Schedule
 from ..domain.tables_of_files import PayloadTable, TableFormat
-from ..errors import InvalidInput, SetupError, Unavailable
+from ..errors import InvalidInput, SetupError
 from ..store.database.engine import Database
 from ..store.deployments.listed_files import (
     PAYLOAD,
@@ -27,8 +26,7 @@ from ..store.deployments.listed_files import (
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.changes import note_changed_hours
 from ..store.evidence.hours import counted_hours, last_counted
-
-SECONDS_BETWEEN_LOOKS = 60
+from .looks import delayed_as
 
 log = structlog.get_logger(__name__)
 
@@ -36,15 +34,13 @@ log = structlog.get_logger(__name__)
 def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
     """Lists every table and queues the checks of what has changed; returns their number."""
     queued = 0
-    try:
+    with delayed_as("listing_failed"):
         with database.transaction() as session:
             deployments = deployments_with_tables(session)
         for deployment in deployments:
             for side, table in deployment.tables.items():
                 if table.format is not TableFormat.JDBC:
                     queued += _list_table(database, deployment, side, roots)
-    except (Unavailable, SQLAlchemyError) as error:
-        log.warning("listing_failed", error=str(error))
     if queued:
         log.info("checks_queued_for_files", count=queued)
     return queued

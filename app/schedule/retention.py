@@ -2,46 +2,31 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
-import structlog
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 
 from ..batch.own_files import NO_PLACES, OwnPlaces
-from ..errors import Unavailable
 from ..retention.erasing import perform_erasures
 from ..retention.expiring import apply_policies
 from ..store.database.engine import Database
-
-SECONDS_BETWEEN_RUNS: Final = 3600
-
-SECONDS_BETWEEN_LOOKS: Final = 10
+from .looks import delayed_as
 
 POLICIES, _PEOPLE = 4540261150, 4540261151
 """Advisory locks of the two jobs."""
 
-log = structlog.get_logger(__name__)
-
 
 def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> None:
     """Erases what is past its retention."""
-    try:
-        with alone(database, POLICIES) as is_alone:
-            if is_alone:
-                apply_policies(database, places)
-    except (Unavailable, SQLAlchemyError) as error:
-        log.warning("retention_delayed", error=str(error))
+    with delayed_as("retention_delayed"), alone(database, POLICIES) as is_alone:
+        if is_alone:
+            apply_policies(database, places)
 
 
 def look_for_erasures(database: Database) -> None:
     """Performs the requested erasures."""
-    try:
-        with alone(database, _PEOPLE) as is_alone:
-            if is_alone:
-                perform_erasures(database)
-    except (Unavailable, SQLAlchemyError) as error:
-        log.warning("erasure_delayed", error=str(error))
+    with delayed_as("erasure_delayed"), alone(database, _PEOPLE) as is_alone:
+        if is_alone:
+            perform_erasures(database)
 
 
 @contextmanager

@@ -22,13 +22,14 @@ from ..store.database.partitions import ensure_coming_months
 from ..store.people.audit_events import seal_events
 from ..store.records.arrivals import fold_arrivals
 from ..store.records.counts import fold_counts
-from . import alerting, days, evidence, late_files, retention, subgroups
+from . import late_files, looks, retention
 from .due import queue_due_attributions, queue_due_checks
-from .heartbeat import beat
 from .set_back import watch_clock
 
 SECOND = 35
 """Second of each minute: a little after an hour's check has become due."""
+
+ALERTS_SECOND = 50
 
 JOBS = 12
 """Max jobs at the same time, each with a connection."""
@@ -39,23 +40,26 @@ log = structlog.get_logger(__name__)
 def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES) -> BackgroundScheduler:
     """Starts a scheduler that ticks now and every minute, and sends heartbeats, until shut down."""
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
-    scheduler.add_job(beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
+    scheduler.add_job(looks.beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
     scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())
-    scheduler.add_job(alerting.look_for_ended_checks, IntervalTrigger(seconds=alerting.SECONDS_BETWEEN_LOOKS), (database,))
-    scheduler.add_job(alerting.look_at_the_clock, CronTrigger(second=alerting.SECOND, timezone="UTC"), (database,))
-    scheduler.add_job(evidence.look_for_evidence, IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS), (database,))
-    scheduler.add_job(days.look_for_ended_days, IntervalTrigger(seconds=days.SECONDS_BETWEEN_LOOKS), (database,))
-    scheduler.add_job(subgroups.look_for_scans, IntervalTrigger(seconds=subgroups.SECONDS_BETWEEN_LOOKS), (database,))
-    scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=retention.SECONDS_BETWEEN_LOOKS), (database,))
-    hourly = IntervalTrigger(seconds=retention.SECONDS_BETWEEN_RUNS)
+    scheduler.add_job(looks.look_at_the_clock, CronTrigger(second=ALERTS_SECOND, timezone="UTC"), (database,))
+    seconds = {
+        looks.look_for_ended_checks: 5,
+        looks.look_for_evidence: 10,
+        looks.look_for_ended_days: 60,
+        looks.look_for_scans: 10,
+        retention.look_for_erasures: 10,
+    }
+    for look, pause in seconds.items():
+        scheduler.add_job(look, IntervalTrigger(seconds=pause), (database,))
+    hourly = IntervalTrigger(hours=1)
     own = OwnPlaces(places.roots, places.answers)
     scheduler.add_job(retention.look_for_aged_records, hourly, (database, own), next_run_time=utc_now())
     if places.roots:
-        looks = IntervalTrigger(seconds=late_files.SECONDS_BETWEEN_LOOKS)
-        scheduler.add_job(late_files.look_for_late_files, looks, (database, places.roots), next_run_time=utc_now())
+        minutely = IntervalTrigger(seconds=60)
+        scheduler.add_job(late_files.look_for_late_files, minutely, (database, places.roots), next_run_time=utc_now())
         # A job of its own: it may read files for minutes.
-        counts = IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS_AT_FILES)
-        scheduler.add_job(evidence.look_for_evidence, counts, (database, places), id="evidence-in-files")
+        scheduler.add_job(looks.look_for_evidence, minutely, (database, places), id="evidence-in-files")
     scheduler.start()
     watch_clock(scheduler)
     return scheduler

@@ -44,9 +44,9 @@ from ..store.database.engine import Database
 from ..store.database.listener import exposed_on
 from ..telemetry import metrics as telemetry
 from ..telemetry.traces import check_span, describe_span
-from . import reports
 from .attributor import ATTRIBUTORS, Attributor
 from .held import HeldWork, LeasedCheck
+from .looks import look_for_reports
 from .notifier import SENDERS, Notifier
 from .polling import POLL_SECONDS, Pauses
 from .slots import Slot, Slots
@@ -90,7 +90,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     limit = timedelta(minutes=settings.check_minutes)
     attributor = Attributor(database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit)
     ticker = start_ticker(database, worker_id=str(uuid.uuid4()), places=places)
-    ticker.add_job(reports.look_for_reports, IntervalTrigger(seconds=reports.SECONDS_BETWEEN_LOOKS), (database, sealer))
+    ticker.add_job(look_for_reports, IntervalTrigger(seconds=10), (database, sealer))
     notifier.start(stop)
     attributor.start(stop)
     try:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import Row, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
@@ -71,29 +71,15 @@ class EndedFigure:
     limits: int
 
 
-_KNOWN = tuple(
-    getattr(EvidenceFigureRow, name)
-    for name in ("no", "id", "data", "attribute", "group", "metric", "definition", "starts_at", "first_hour", "until", "is_stale")
-)
+_KNOWN = ("no", "id", "definition", "starts_at", "first_hour", "until", "is_stale")
+_COLUMNS = [getattr(EvidenceFigureRow, name) for name in (*_KNOWN, "data", "attribute", "group", "metric")]
 
 
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     """Returns the era's present figures in order, without their states (kilobytes each)."""
     present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
-    rows = session.execute(select(*_KNOWN).where(*present).order_by(EvidenceFigureRow.no))
-    return [
-        KnownFigure(
-            no=row.no,
-            id=row.id,
-            key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
-            definition=row.definition,
-            starts_at=row.starts_at,
-            first_hour=row.first_hour,
-            until=row.until,
-            is_stale=row.is_stale,
-        )
-        for row in rows
-    ]
+    rows = session.execute(select(*_COLUMNS).where(*present).order_by(EvidenceFigureRow.no))
+    return [KnownFigure(**_read_known(row)) for row in rows]
 
 
 def states_of(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
@@ -229,14 +215,9 @@ def _change(session: Session, nos: Collection[int], **values: object) -> None:
 
 
 def _stored(row: EvidenceFigureRow) -> StoredFigure:
-    return StoredFigure(
-        no=row.no,
-        id=row.id,
-        key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
-        definition=row.definition,
-        starts_at=row.starts_at,
-        first_hour=row.first_hour,
-        until=row.until,
-        is_stale=row.is_stale,
-        state=row.state,
-    )
+    return StoredFigure(**_read_known(row), state=row.state)
+
+
+def _read_known(row: EvidenceFigureRow | Row[Any]) -> dict[str, Any]:
+    key = FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric)
+    return {"key": key, **{name: getattr(row, name) for name in _KNOWN}}

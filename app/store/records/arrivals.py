@@ -1,7 +1,6 @@
 """Arrived and rejected records by hour: added up, read, and forgotten after some weeks."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Final
 
 from sqlalchemy import func, select, text
@@ -129,9 +128,3 @@ def waiting_labels(session: Session, deployment_no: int) -> int:
     # A partial index holds these labels alone.
     some = select(row.feedback_no).where(row.deployment_no == deployment_no, row.usable_at.is_(None)).limit(MOST_WAITING + 1)
     return session.scalar(select(func.count()).select_from(some.subquery())) or 0
-
-
-def newest_arrival(session: Session, deployment_no: int, before: datetime) -> datetime | None:
-    """Returns the newest hour before a moment in which a record arrived."""
-    row = ArrivalRow
-    return session.scalar(select(func.max(row.hour)).where(row.deployment_no == deployment_no, row.hour < before))

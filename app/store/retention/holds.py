@@ -13,12 +13,6 @@ def hold_of(session: Session, deployment_no: int) -> LegalHold | None:
     return None if row is None else _hold(row)
 
 
-def holds_of(session: Session, deployment_no: int, *, limit: int) -> list[LegalHold]:
-    """Returns the newest holds, in force or released, newest first."""
-    statement = select(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no).order_by(LegalHoldRow.no.desc()).limit(limit)
-    return [_hold(row) for row in session.scalars(statement)]
-
-
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
     """Places a hold, or changes its reason. From the commit on no batch of an erasure begins: each locks the deployment's row first."""
     changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))

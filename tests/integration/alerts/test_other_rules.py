@@ -27,7 +27,7 @@ from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.errors import Unavailable
 from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.alerting import look_at_the_clock, look_for_ended_checks
+from app.schedule.looks import look_at_the_clock, look_for_ended_checks
 from app.schedule.ticker import start_ticker
 from app.schedule.worker import Worker
 from app.store.checks.checks import get, queue_requested

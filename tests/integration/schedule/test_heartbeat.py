@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from app.domain.workers import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState
-from app.schedule.heartbeat import beat
+from app.schedule.looks import beat
 from app.schedule.ticker import start_ticker
 from app.store.checks.workers import workers_seen
 from app.store.database.engine import Database

@@ -1,0 +1,113 @@
+"""Jobs of the ticker that look for work. If the database is away, the next look goes on."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..alerts.accumulated import evaluate_evidence
+from ..alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
+from ..checks.ended_days import keep_next_day
+from ..checks.sources import TablePlaces
+from ..domain.report_schedules import SETTLING
+from ..domain.workers import FORGOTTEN_AFTER
+from ..errors import LeaseLost, Unavailable
+from ..store.checks.checks import current_time
+from ..store.checks.workers import record_beat
+from ..store.database.engine import Database
+from ..store.database.sealer import Sealer
+from ..store.reports.schedules import queue_due_reports
+from ..tracking.subgroups.scanning import run_next_scan
+from ..tracking.updating import update_evidence
+from .due import GRACE
+
+MOST_AT_ONCE = 300
+"""Max days of one look: after an upgrade there are years of them."""
+
+log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def delayed_as(event: str) -> Iterator[None]:
+    """Logs that event if the database is away."""
+    try:
+        yield
+    except (Unavailable, SQLAlchemyError) as error:
+        log.warning(event, error=str(error))
+
+
+@contextmanager
+def _ending_as(work: str) -> Iterator[None]:
+    lost, broke = f"{work}_lost", f"{work}_broke"
+    try:
+        with delayed_as(f"{work}_delayed"):
+            yield
+    except LeaseLost as error:
+        log.warning(lost, error=str(error))
+    except Exception:  # logged; tried again when the lease has run out
+        log.exception(broke)
+
+
+def beat(database: Database, worker_id: str) -> None:
+    """Records that the worker is alive."""
+    with delayed_as("heartbeat_delayed"), database.transaction() as session:
+        record_beat(session, worker_id, forgotten_after=FORGOTTEN_AFTER)
+
+
+def look_for_ended_checks(database: Database) -> None:
+    """Evaluates the alerts of ended checks, and of changed evidence."""
+    with delayed_as("alerts_delayed"):
+        done = evaluate_ended_checks(database)
+        evaluate_evidence(database)
+        if done:
+            log.info("checks_evaluated", count=done)
+
+
+def look_at_the_clock(database: Database) -> None:
+    """Sends reminders, and looks for missing records."""
+    with delayed_as("alerts_delayed"):
+        evaluate_passing_time(database)
+
+
+def look_for_ended_days(database: Database) -> None:
+    """Adds up days that are over, each in its own transaction."""
+    done = 0
+    with delayed_as("days_delayed"):
+        while done < MOST_AT_ONCE:
+            with database.transaction() as session:
+                if not keep_next_day(session, now=current_time(session)):
+                    break
+            done += 1
+    if done:
+        log.info("days_added_up", count=done)
+
+
+def look_for_evidence(database: Database, places: TablePlaces | None = None) -> None:
+    """Updates the evidence on records in files at `places`, or else on logged ones."""
+    with delayed_as("evidence_delayed"):
+        done = update_evidence(database, grace=GRACE, places=places)
+        if done:
+            log.info("evidence_updated", steps=done)
+
+
+def look_for_scans(database: Database) -> None:
+    """Runs all queued scans."""
+    with _ending_as("subgroup_scan"):
+        while run_next_scan(database, token=str(uuid.uuid4())):
+            log.info("subgroups_scanned")
+
+
+def look_for_reports(database: Database, sealer: Sealer) -> None:
+    """Queues the reports that are due and makes all that are queued."""
+    # The libraries that draw take memory, and most workers never make a report.
+    from ..reports.regulator.keeping import make_next_report  # noqa: PLC0415 - above
+
+    with _ending_as("report"):
+        with database.transaction() as session:
+            queued = queue_due_reports(session, settling=SETTLING)
+        if queued:
+            log.info("reports_queued", count=queued)
+        while make_next_report(database, sealer, token=str(uuid.uuid4())):
+            log.info("report_kept")
