@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .files import InputFile
-from .halves import Half, open_halves
-from .logged_calls import LoggedCallReader, rows_as_call
+from .halves import Half
+from .logged_calls import join_halves, rows_as_call
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import usual_time, write_time
 
@@ -15,26 +15,9 @@ _INPUTS, _OUTPUTS = ("model_inputs", "inputs"), ("model_outputs", "outputs")
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     """Yields the records of complete events, then a refusal for each half alone."""
-    reader = LoggedCallReader(subject)
-    with open_halves() as halves:
-        for file in files:
-            for number, found in file.json_lines():
-                try:
-                    if isinstance(found, RowRefused):
-                        raise found
-                    half = _read_half(found, file, number, subject)
-                    other = halves.match(half)
-                    records = []
-                    if other is not None:
-                        asked, answered = (half, other) if half.is_request else (other, half)
-                        call = rows_as_call(asked, answered, subject.outputs)
-                        records = reader.records(call)
-                except RowRefused as refused:
-                    yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
-                else:
-                    for record in records:
-                        yield ImportRow(file=file.name, line=number, record=record)
-        yield from halves.orphans()
+    return join_halves(
+        files, subject, InputFile.json_lines, _read_half, lambda asked, answered: rows_as_call(asked, answered, subject.outputs)
+    )
 
 
 def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:

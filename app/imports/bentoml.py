@@ -73,7 +73,7 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
         last, repeated = "", 0
         for number, row in file.json_lines():
             if isinstance(row, RowRefused):
-                yield ImportRow(file=file.name, line=number, field=row.field, reason=row.reason)
+                yield row.row_at(file.name, number)
                 continue
             request = row.get("request_id")
             repeated = repeated + 1 if request == last else 1
@@ -82,7 +82,7 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
             try:
                 yield ImportRow(file=file.name, line=number, record=_record_of(row, call, file, subject))
             except RowRefused as refused:
-                yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+                yield refused.row_at(file.name, number)
 
 
 def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: ImportSubject) -> dict[str, Any]:

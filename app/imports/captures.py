@@ -1,12 +1,13 @@
 """SageMaker's data capture and ground truth, joined by `inferenceId`, else by `eventId`."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ..domain.arrivals import LogKind
 from ..ingest.exchanges import ids_of_call
 from .files import InputFile
-from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_labels
+from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_labels, read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import usual_time, write_time
 
@@ -17,20 +18,12 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
     """Yields records of captures, or labels of ground truth."""
     reader = LoggedCallReader(subject)
     for file in files:
-        for number, found in file.json_lines():
-            try:
-                if isinstance(found, RowRefused):
-                    raise found
-                is_payload = subject.kind is LogKind.PAYLOAD
-                records = _read_capture(found, reader, file, subject) if is_payload else _read_truth(found, file, subject)
-            except RowRefused as refused:
-                yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
-            else:
-                for record in records:
-                    yield ImportRow(file=file.name, line=number, record=record)
+        is_payload = subject.kind is LogKind.PAYLOAD
+        read = partial(_read_capture, reader, file, subject) if is_payload else partial(_read_truth, file, subject)
+        yield from read_rows(file, file.json_lines(), read)
 
 
-def _read_capture(line: dict[str, Any], reader: LoggedCallReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
+def _read_capture(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: dict[str, Any], _: int) -> list[dict[str, Any]]:
     capture = _member(line, _CAPTURE, "")
     call = LoggedCall(
         id=_read_id(line),
@@ -42,7 +35,7 @@ def _read_capture(line: dict[str, Any], reader: LoggedCallReader, file: InputFil
     return reader.records(call)
 
 
-def _read_truth(line: dict[str, Any], file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
+def _read_truth(file: InputFile, subject: ImportSubject, line: dict[str, Any], _: int) -> list[dict[str, Any]]:
     truth = _member(line, _TRUTH, "")
     body = read_bytes(truth.get("data"), f"{_TRUTH}.data", encoding=_encoding_of(truth))
     labels, call = read_labels(body, f"{_TRUTH}.data"), _read_id(line)

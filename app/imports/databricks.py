@@ -24,7 +24,7 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
                     raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(fraction)}")  # noqa: TRY301 - one place writes refusals
                 records = _read_row(row, reader, file, subject)
             except RowRefused as refused:
-                yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+                yield refused.row_at(file.name, number)
             else:
                 for record in records:
                     sampled = record if fraction == 1 else {**record, "sample_rate": fraction}

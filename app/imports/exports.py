@@ -99,7 +99,7 @@ def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
             except KeyError as error:
                 raise InvalidInput.of(file.name, f"has no column {error}, which `evenhand export` writes") from error
             except RowRefused as refused:
-                yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+                yield refused.row_at(file.name, number)
 
 
 def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> None:

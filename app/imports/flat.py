@@ -119,7 +119,7 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
         table: FlatTable | None = None
         for number, row in file.parquet_rows():
             if isinstance(row, RowRefused):
-                yield ImportRow(file=file.name, line=number, field=row.field, reason=row.reason)
+                yield row.row_at(file.name, number)
                 continue
             table = table or FlatTable(list(row), subject, file)
             yield _row_of(file, number, partial(table.record, row, lambda value, _: plain(value), plain))
@@ -163,7 +163,7 @@ def _row_of(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) 
     try:
         return ImportRow(file=file.name, line=number, record=record())
     except RowRefused as refused:
-        return ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+        return refused.row_at(file.name, number)
 
 
 class _Numbered:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .files import InputFile
-from .halves import Half, open_halves
-from .logged_calls import LoggedCall, LoggedCallReader, read_bytes
+from .halves import Half
+from .logged_calls import LoggedCall, join_halves, read_bytes
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import usual_time
 
@@ -15,25 +15,11 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
 
     The time is that of the file's path, or the given one.
     """
-    reader = LoggedCallReader(subject)
-    with open_halves() as halves:
-        for file in files:
-            for number, row in file.rows():
-                try:
-                    if isinstance(row, RowRefused):
-                        raise row
-                    half = _read_half(row, file, number, subject)
-                    other = halves.match(half)
-                    records = []
-                    if other is not None:
-                        asked, answered = (half, other) if half.is_request else (other, half)
-                        records = reader.records(LoggedCall(id=half.call, time=asked.time, request=asked.body, response=answered.body))
-                except RowRefused as refused:
-                    yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
-                else:
-                    for record in records:
-                        yield ImportRow(file=file.name, line=number, record=record)
-        yield from halves.orphans()
+    return join_halves(files, subject, InputFile.rows, _read_half, _call_of)
+
+
+def _call_of(asked: Half, answered: Half) -> LoggedCall:
+    return LoggedCall(id=asked.call, time=asked.time, request=asked.body, response=answered.body)
 
 
 def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:

@@ -3,9 +3,10 @@
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from ..domain.deployments import OutputFields
 from ..errors import InvalidInput, ScoringFailed, TooLarge
@@ -13,10 +14,13 @@ from ..ingest.exchanges import ids_of_call, require_bounded
 from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
 from ..payloads.registry import FINDABLE, codec_for
-from .halves import Half
-from .subject import ImportSubject, RowRefused
+from .files import InputFile
+from .halves import Half, open_halves
+from .subject import ImportRow, ImportSubject, RowRefused
 
 _CSV: Final = "text/csv"
+
+_Rows: TypeAlias = Iterable[tuple[int, dict[str, Any] | RowRefused]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,3 +116,44 @@ def rows_as_call(asked: Half, answered: Half, outputs: OutputFields) -> LoggedCa
         for answer in json.loads(answered.body)
     ]
     return LoggedCall(id=asked.call, time=asked.time or answered.time, request=asked.body, response=json.dumps(named).encode())
+
+
+def read_rows(
+    file: InputFile,
+    rows: _Rows,
+    read: Callable[[dict[str, Any], int], Iterable[dict[str, Any]]],
+) -> Iterator[ImportRow]:
+    """Yields the records that `read` makes of each row and its number, or the refusal of the row."""
+    for number, row in rows:
+        try:
+            if isinstance(row, RowRefused):
+                raise row
+            records = read(row, number)
+        except RowRefused as refused:
+            yield refused.row_at(file.name, number)
+        else:
+            for record in records:
+                yield ImportRow(file=file.name, line=number, record=record)
+
+
+def join_halves(
+    files: Sequence[InputFile],
+    subject: ImportSubject,
+    rows_of: Callable[[InputFile], _Rows],
+    read_half: Callable[[dict[str, Any], InputFile, int, ImportSubject], Half],
+    join: Callable[[Half, Half], LoggedCall],
+) -> Iterator[ImportRow]:
+    """Yields the records of complete calls, then a refusal for each half alone."""
+    reader = LoggedCallReader(subject)
+    with open_halves() as halves:
+
+        def read(file: InputFile, row: dict[str, Any], line: int) -> list[dict[str, Any]]:
+            half = read_half(row, file, line, subject)
+            other = halves.match(half)
+            if other is None:
+                return []
+            return reader.records(join(half, other) if half.is_request else join(other, half))
+
+        for file in files:
+            yield from read_rows(file, rows_of(file), partial(read, file))
+        yield from halves.orphans()

@@ -63,3 +63,7 @@ class RowRefused(Exception):
         super().__init__(reason)
         self.field = where
         self.reason = reason
+
+    def row_at(self, file: str, line: int) -> ImportRow:
+        """Returns the refused row."""
+        return ImportRow(file=file, line=line, field=self.field, reason=self.reason)
