@@ -12,7 +12,6 @@ from ..outbound.transport import PinnedTransport, Resolver, resolve
 from .attempts import Delivered, Undelivered
 
 TIMEOUT_SECONDS = 10.0
-"""Max seconds of a whole attempt."""
 
 _MOST_ANSWER_BYTES = 4096
 _CONTENT_AT_FAULT = frozenset({400, 409, 411, 413, 415, 422})

@@ -5,7 +5,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 MAX_KINDS = 2**20
-"""Max combinations that are counted."""
 
 
 def merge_equal(rows: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:

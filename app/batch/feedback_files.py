@@ -20,7 +20,6 @@ from .table_files import WHOLE, TableFiles, TablePart, has_id
 MICROSECOND = timedelta(microseconds=1)
 
 ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1, tzinfo=UTC))
-"""Every time in nanoseconds."""
 
 
 class FeedbackFiles:

@@ -33,7 +33,6 @@ FLAGS = pa.schema(
 _MOMENT = "%Y-%m-%dT%H%M%SZ"
 
 _MOST_CHARACTERS = 200
-"""Longer names end in a digest."""
 
 
 @dataclass(frozen=True, slots=True)

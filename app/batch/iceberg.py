@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 METADATA = "metadata"
 
 HINT = f"{METADATA}/version-hint.text"
-"""Names the newest metadata of tables without a catalog."""
 
 _NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
@@ -63,7 +62,6 @@ def _open(location: str, field: str) -> "Dataset":
 
 
 def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
-    """That of the hint, else that with the highest number."""
     listed = folder.get_file_info(fs.FileSelector(METADATA, allow_not_found=True))
     names = {info.base_name for info in listed if info.is_file}
     if HINT.rpartition("/")[2] in names:

@@ -28,7 +28,6 @@ PAGE = 1000
 """Min objects that a store lists in several pages."""
 
 LISTINGS = 5
-"""Max listings of a folder that changes meanwhile."""
 
 _ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+(?:@[\w.-]+)?)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
 """Without what readers would decode, or take for settings."""

@@ -17,7 +17,6 @@ from .locations import SUFFIX, Root, location_problems
 from .stores import is_in_store
 
 _KIND = re.compile(r"[0-9a-f]{32}")
-"""Folder of answers to one kind of copy."""
 
 
 @dataclass(frozen=True, slots=True)

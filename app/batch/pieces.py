@@ -22,7 +22,6 @@ BATCH_ROWS = 131_072
 """Large enough for Arrow's speed, small enough for memory."""
 
 FOOTERS = 16
-"""Footers read at the same time."""
 
 
 class FilePiece(msgspec.Struct, frozen=True):

@@ -23,13 +23,10 @@ from .engines import POLL_SECONDS, Done, Task
 from .spark_sessions import leave_lost_session, open_session
 
 PARTS_A_SLOT = 4
-"""Max parts that a slot works on one after the other."""
 
 MOST_WAVES = 10
-"""Max jobs of a run: after each, the progress is known."""
 
 _OF_SPARK = (PySparkException, OSError, RuntimeError)
-"""Spark cannot work, or is out of reach."""
 
 log = structlog.get_logger(__name__)
 
@@ -175,7 +172,6 @@ def _read_error(stored: str) -> EvenhandError:
 
 
 _KINDS: Mapping[str, type[EvenhandError]] = {"down": EndpointDown, "refused": EndpointRefused, "scoring": ScoringFailed}
-"""The special ones first."""
 
 
 def count_slots(session: SparkSession) -> int:

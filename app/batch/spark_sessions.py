@@ -10,7 +10,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 PACKAGE = Path(__file__).resolve().parents[1]
-"""Sent to the executors."""
 
 _LOCK = threading.Lock()
 _OPEN: dict[str, SparkSession] = {}

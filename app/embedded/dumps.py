@@ -18,7 +18,6 @@ DUMPED = ("--format=custom", "--no-owner", "--no-privileges", "--no-tablespaces"
 LOADED = ("--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
 
 HEADER_LINES = 64
-"""Max lines before anything of the dump."""
 
 UNKNOWN_TO_OLDER_SERVERS = b"SET transaction_timeout = 0;\n"
 """Servers before 17 fail on it; it sets the default."""

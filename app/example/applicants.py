@@ -71,7 +71,6 @@ def _draw(values: Mapping[str, tuple[float, float]], count: int, random: np.rand
 
 
 def _means(people: list[Applicant]) -> NDArray[np.float64]:
-    """Log-odds of paying back."""
     log_odds = []
     for one in people:
         known = _STATUS[str(one["checking_status"])][1] + _SAVINGS[str(one["savings"])][1] + _HOUSING[str(one["housing"])][1]

@@ -12,7 +12,6 @@ from .applicants import BAD, FEATURES, GOOD
 from .past import DECISION, training_data
 
 LABELS = (GOOD, BAD)
-"""Decoded predictions, at positions 0 and 1."""
 
 _NUMBERS = [name for name, kind in FEATURES.items() if kind != "string"]
 _MOST_ROUNDS = 20

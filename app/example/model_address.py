@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SERVER = f"{__package__}.model_server"
-"""Serves on a `model_listener`, in a process of its own."""
 
 OUTPUTS = {"prediction": "prediction", "probability": "probability", "label": "predictedLabel"}
 

@@ -13,10 +13,8 @@ _PREFIX: Final = "Clarify "
 CLARIFY_KEYS: Final[Mapping[str, str]] = {
     alias.removeprefix(_PREFIX): key for key, metric in CATALOGUE.items() for alias in metric.aliases if alias.startswith(_PREFIX)
 }
-"""Our keys by Clarify's short names."""
 
 IMPACT: Final = "disparate_impact"
-"""The one ratio; other metrics are differences."""
 
 _RESULTS: Final = ("pre_training_bias_metrics", "post_training_bias_metrics")
 

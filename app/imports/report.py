@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 MAX_LISTED: Final = 1000
-"""Max rejections that are listed; all are counted."""
 
 MAX_REASONS: Final = 200
-"""Max kinds of rejections; further ones are in `other`."""
 
 _VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
 

@@ -14,7 +14,6 @@ from .tables import Table
 from .wire import decode_request
 
 _NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)
-"""How far a format got with a call."""
 
 _PLACES = re.compile(r"[.\[]")
 

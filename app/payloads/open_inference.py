@@ -24,7 +24,6 @@ _HEADER_LENGTH = b"Inference-Header-Content-Length"
 _MATRIX = "input-0"
 
 REQUEST_ID_PREFIX = "evenhand-"
-"""Marks our requests in a server's log."""
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 _Refuse = Callable[[TensorUnclear], Exception]

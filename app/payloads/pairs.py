@@ -34,7 +34,6 @@ class LoggedCodec(Codec):
     """A payload format whose pairs ingestion reads."""
 
     maker: ClassVar[str]
-    """Owner of the form, for the OpenAPI document."""
 
     pairs_name: ClassVar[str]
 

@@ -18,7 +18,6 @@ from ..metrics.groups import FloatArray
 Codes: TypeAlias = npt.NDArray[np.int64]
 
 MISSING = -1
-"""Code of a record without a value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,7 +42,6 @@ FEWEST, FEWEST_OF_SIDE = 10, 3
 """Min predictions, in all and of each outcome: fewer too often rise by chance."""
 
 OFF_ONE = 1e-3
-"""Max difference from 1 of the sum of a list's numbers."""
 _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
 _ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 

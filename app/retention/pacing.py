@@ -8,10 +8,8 @@ from typing import Final
 from ..clock import monotonic_seconds
 
 BATCH_RECORDS: Final = 500
-"""Max records that one transaction erases."""
 
 LOOKED_THROUGH: Final = 5000
-"""Rows that one transaction looks through for a person."""
 
 LONGEST_REST_SECONDS: Final = 1.0
 

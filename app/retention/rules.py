@@ -17,7 +17,6 @@ from ..store.retention.finding import meta_places
 from ..store.retention.holds import hold_of
 
 MAX_REASON = 1000
-"""Max characters of the reason of a hold."""
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:

@@ -22,7 +22,6 @@ from ..telemetry.metrics import notifications as counter
 from .polling import LONGEST_PAUSE_SECONDS, Pauses
 
 SENDERS = 4
-"""Max notifications sent at the same time, each to a different channel."""
 
 log = structlog.get_logger(__name__)
 

@@ -4,7 +4,6 @@ import random
 import threading
 
 POLL_SECONDS = 1.0
-"""Max seconds that queued work waits for an idle thread."""
 
 LONGEST_PAUSE_SECONDS = 10.0
 

@@ -12,7 +12,6 @@ from ..store.database.engine import Database
 from .looks import delayed_as
 
 POLICIES, _PEOPLE = 4540261150, 4540261151
-"""Advisory locks of the two jobs."""
 
 
 def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> None:

@@ -32,7 +32,6 @@ SECOND = 35
 ALERTS_SECOND = 50
 
 JOBS = 12
-"""Max jobs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
 

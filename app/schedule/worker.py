@@ -56,7 +56,6 @@ STOP_SECONDS = 10.0
 """Max seconds that a stopping worker waits for its checks, which were released before."""
 
 CONNECTIONS_PER_CHECK = 3
-"""The check itself, its heartbeat, a spare."""
 
 _FAILURES: Mapping[type[EvenhandError], Failure] = {
     ScoringFailed: Failure.SCORING_FAILED,

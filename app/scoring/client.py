@@ -155,8 +155,6 @@ class ScoringClient:
 
 @dataclass(slots=True)
 class _Job(Generic[_T]):
-    """The pages of one call, handed out once each."""
-
     rows: Rows
     page_size: int
     on_page: OnPage | None

@@ -85,8 +85,6 @@ class LiveModel:
 
 @dataclass(slots=True)
 class _Kept:
-    """A model, and the number of its users."""
-
     key: ModelKey
     model: LiveModel
     users: int = 0

@@ -21,7 +21,6 @@ from .asking import MAX_ANSWER_BYTES
 from .model_process import HEAD, OK, SIZE, ModelNotLoaded, PageAnswer, answer_page, load_model
 
 MOST_RESTARTS = 1
-"""Max processes of a check that are replaced."""
 
 _SECRET = ("EVENHAND_", "DATABASE_", "PG")
 """A model's code does not get variables that begin so: they hold the worker's secrets."""
@@ -80,8 +79,6 @@ class ModelProcesses(httpx.AsyncBaseTransport):
 
 
 class _Child:
-    """One process with the model, started when first asked."""
-
     def __init__(self, uri: str, location: str) -> None:
         self._uri = uri
         self._location = location

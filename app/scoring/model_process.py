@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 SIZE = struct.Struct(">Q")
-"""Head of a page: its bytes."""
 
 HEAD = struct.Struct(">HQ")
 """Head of an answer: status, as over HTTP, and bytes. The first one says whether the model was loaded."""
@@ -29,7 +28,6 @@ _HIDDEN = "[redacted]"
 _USER_OF_URL = re.compile(r"(?<=://)[^\s/'\"]+(?=@)")
 
 _SECRET_NAME = re.compile("PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL")
-"""Variables whose values nobody is shown."""
 
 _SECRET_CHARACTERS = 6
 """Min characters of a secret: shorter values are in ordinary words."""

@@ -1,5 +1,6 @@
 """Channels of alerts. A secret is sealed on its way in, and opened only by the sender."""
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from sqlalchemy import delete, func, select, update
@@ -33,6 +34,15 @@ def find_channel(session: Session, channel_id: str, *, for_change: bool = False)
 def channel_by_no(session: Session, no: int) -> Channel:
     """Returns an existing channel."""
     return _channel(session.scalars(select(AlertChannelRow).where(AlertChannelRow.no == no)).one())
+
+
+def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
+    """Returns the numbers of channels, which cannot be deleted until the transaction ends.
+
+    Lock channels before what names them, as a channel's deletion does: no deadlock.
+    """
+    present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(channel_ids)).order_by(AlertChannelRow.no)
+    return session.scalars(present.with_for_update(read=True, key_share=True)).all()
 
 
 def channel_page(session: Session, *, after_no: int, limit: int) -> list[Channel]:

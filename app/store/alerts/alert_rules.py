@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID, KINDS, Rule, RuleContent, RuleKind
 from ...errors import Conflict, NotFound
 from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow
+from .alert_channels import lock_channels
 
 _LOCK = 0x616C7274
 """First key of the advisory locks on the alerts of a deployment."""
@@ -97,9 +98,7 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
         changed = {"version": before.version + 1, "updated_at": func.now(), **_values(content)}
         session.execute(update(AlertRuleRow).where(AlertRuleRow.no == no).values(changed))
 
-    # A channel that is being deleted must not be named. Channels first, then what names them, as a channel's deletion does: no deadlock.
-    present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(content.channels)).order_by(AlertChannelRow.no)
-    channel_nos = session.scalars(present.with_for_update(read=True, key_share=True)).all()
+    channel_nos = lock_channels(session, content.channels)
     session.execute(delete(AlertRuleChannelRow).where(AlertRuleChannelRow.rule_no == no))
     if channel_nos:
         session.execute(insert(AlertRuleChannelRow), [{"rule_no": no, "channel_no": channel_no} for channel_no in channel_nos])

@@ -17,7 +17,6 @@ from ...errors import NotFound
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 
 MOST_BETWEEN = 10_000
-"""Max alerts that `alerts_between` returns: the newest."""
 
 _UNRESOLVED = AlertRow.resolved_at.is_(None)
 

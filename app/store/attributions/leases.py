@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import case, func, literal, text
+from sqlalchemy import func, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from ...domain.attributions import AttributionCost, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
 from ...domain.checks import Progress
-from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..tables import AttributionRow
 from .attributions import encode_result, read_attribution
 
@@ -104,18 +104,7 @@ def stop_attribution(session: Session, run: AttributionRun) -> None:
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
     """Puts the attribution back, the attempt not counted, or ends one to be cancelled. Raises LeaseLost."""
-    # The row as it is now: a cancellation may have come since.
-    cancelled = AttributionRow.cancel_requested
-    values = {
-        "lease_token": None,
-        "claimable_at": case((cancelled, None), else_=func.now()),
-        "state": case((cancelled, literal(AttributionState.CANCELLED.value)), else_=literal(AttributionState.QUEUED.value)),
-        "finished_at": case((cancelled, func.now()), else_=None),
-        "attempts": AttributionRow.attempts - 1,
-        "progress": None,
-        "started_at": None,
-    }
-    _write(session, run, values)
+    _write(session, run, returned_values(AttributionRow))
 
 
 def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:

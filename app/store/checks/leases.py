@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import case, func, literal, text
+from sqlalchemy import func, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckRun, CheckState, Failure, Progress
 from ...domain.retrying import CheckPolicy
-from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..tables import CheckRow
 from .check_runs import read_run
 
 _COLLISIONS = 5
-"""Max repetitions of a claim."""
 
 _NEXT = text("""
     WITH heads AS MATERIALIZED (
@@ -162,18 +161,7 @@ def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure, re
 
 def release(session: Session, check: CheckRun) -> None:
     """Puts the check back into the queue; the attempt does not count. Raises LeaseLost."""
-    # The row as it is now: a cancellation may have come since.
-    cancelled = CheckRow.cancel_requested
-    values = {
-        **_UNLEASED,
-        "state": case((cancelled, literal(CheckState.CANCELLED.value)), else_=literal(CheckState.QUEUED.value)),
-        "claimable_at": case((cancelled, None), else_=func.now()),
-        "finished_at": case((cancelled, func.now()), else_=None),
-        "attempts": CheckRow.attempts - 1,
-        "progress": None,
-        "started_at": None,
-    }
-    _write(session, check, values)
+    _write(session, check, {**returned_values(CheckRow), "lease_until": None})
 
 
 _UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None, "claimable_at": None}

@@ -19,7 +19,6 @@ from ..tables import CheckRow, CheckTableRow, MeasurementRow
 from .figure_days import join_day
 
 _COLUMNS = "columns_compared"
-"""JSON member with the columns, where a name holds the label's sign of joining."""
 
 _STORED_AS_THEY_ARE = tuple(name for name in Measurement.__dataclass_fields__ if name not in {"comparison", "details"})
 

@@ -14,7 +14,6 @@ BEGINNING = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "SET 
 """All queries of a transaction see the same moment."""
 
 MAX_IDLE = 2
-"""Max idle connections."""
 
 
 class ArrowPool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import func, update
+from sqlalchemy import case, func, literal, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import LeaseLost
@@ -49,3 +49,18 @@ def write_held(session: Session, held: HeldRow, values: dict[str, Any], returnin
         if written is not None:
             return written[0]
     raise LeaseLost(held.if_lost)
+
+
+def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
+    """Returns the values of work that goes back into the queue, its attempt not counted; of cancelled work, that ends."""
+    # The row as it is now: a cancellation may have come since.
+    cancelled = table.cancel_requested
+    return {
+        "state": case((cancelled, literal("cancelled")), else_=literal("queued")),
+        "claimable_at": case((cancelled, None), else_=func.now()),
+        "finished_at": case((cancelled, func.now()), else_=None),
+        "attempts": table.attempts - 1,
+        "lease_token": None,
+        "progress": None,
+        "started_at": None,
+    }

@@ -30,7 +30,6 @@ All who come after it wait as long, and after a second Postgres would look for a
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 10.0
-"""Max pause between two attempts; pauses double."""
 
 _MONTHS_IN_FILES = """
     SELECT string_agg(to_char(a.month AT TIME ZONE 'UTC', 'YYYY-MM'), ', ' ORDER BY a.month) || ' of ' || d.id
@@ -75,7 +74,6 @@ def upgrade(database: Database) -> None:
 
 
 def _apply_next(database: Database) -> bool:
-    """Applies one migration, or all to a new database; returns whether any was missing."""
     with database.operator_connection() as connection:
         connection.exec_driver_sql(TAKE_MIGRATION_LOCK)
         revision = revision_of(connection)

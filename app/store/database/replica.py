@@ -18,7 +18,6 @@ PATIENCE_SECONDS: Final = 0.05
 """Max seconds that a reader waits for the replica; then the primary answers."""
 
 LEFT_ALONE_SECONDS: Final = 5.0
-"""Seconds without questions to a replica that was late or did not answer."""
 
 _POLL_SECONDS: Final = 0.005
 _WRITTEN = text("SELECT pg_current_wal_flush_lsn()::text")

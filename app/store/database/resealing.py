@@ -13,13 +13,10 @@ from ..tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 from .sealer import Sealer
 
 BATCH_ROWS = 200
-"""Max rows that one transaction locks."""
 
 MAX_NAMED = 10
-"""Max secrets that a message names."""
 
 _SEALING = 4540261129
-"""Advisory lock on sealing."""
 
 _SealedRow: TypeAlias = type[DeploymentRow] | type[AlertChannelRow] | type[OpenScaleFactRow]
 

@@ -13,7 +13,6 @@ from ..tables import DeploymentRow, ListedFileRow
 from .record_tables import read_feedback_table, read_payload_table
 
 PAYLOAD, FEEDBACK = "payload", "feedback"
-"""Sides of a deployment, each with a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,6 @@ _LOGGED = f"""
 """  # noqa: S608 - as above
 
 LateLabels = Mapping[datetime, int]
-"""Late labels by hour of the record."""
 
 
 def late_labels_that_arrived(session: Session, deployment_no: int, era: Era, arrived: Span, horizon: timedelta) -> LateLabels:

@@ -15,7 +15,6 @@ MOST_WAITING: Final = 1000
 """Max labels without a record that are counted; more are shown as "more than"."""
 
 MOST_REASONS: Final = 10_000
-"""Max rows of rejections that are read: the newest hours."""
 
 _IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261130)")
 

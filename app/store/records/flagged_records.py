@@ -17,7 +17,6 @@ from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 
 _AT_ONCE = 50
-"""Rows fetched together: a page may end before its last one."""
 
 _FIELDS = tuple(FlaggedRecord.__dataclass_fields__)
 _COLUMNS = ", ".join(f'"{name}"' for name in (*_FIELDS, "deployment_no", "check_no"))

@@ -13,10 +13,8 @@ from .record_conditions import GapPlace, RecordFilter, RecordPlace, add_filters,
 from .transactions import RECORD_COLUMNS, SCANNED_WITH_COPIES, VALUE_COLUMNS, StoredRecord, find_records
 
 _AT_ONCE = 50
-"""Rows fetched together: a page may end before its last one."""
 
 _LAST_PLACE = RecordPlace(datetime.max.replace(tzinfo=UTC), 2**63 - 1)
-"""Before the newest record."""
 
 _BY_GAP = "ORDER BY f.gap DESC, f.record_no, f.attribute"
 _AFTER = "f.gap <= :gap AND (f.gap < :gap OR f.record_no > :record_no)"

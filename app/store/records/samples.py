@@ -65,7 +65,6 @@ class NewestValues:
 
 
 _OUTCOMES, _RECORDS = -1, -2
-"""Outcomes and the number of records are no columns."""
 
 
 def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn], limit: int) -> NewestValues:

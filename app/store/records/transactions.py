@@ -75,7 +75,6 @@ class FoundRecords:
 
 
 RECORD_COLUMNS = ", ".join(f"r.{name}" for name in StoredRecord.__dataclass_fields__)
-"""Columns of a `StoredRecord`."""
 VALUE_COLUMNS = ("features", "meta", "prediction", "probability", "label", "debiased")
 _SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name in VALUE_COLUMNS)
 _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.report_schedules import KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
 from ...errors import Conflict, NotFound
+from ..alerts.alert_channels import lock_channels
 from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 
 
@@ -58,9 +59,7 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
         values |= {"version": before.version + 1, "updated_at": func.now(), **({"since": func.now()} if restarts else {})}
         session.execute(update(ReportScheduleRow).where(ReportScheduleRow.no == no).values(values))
 
-    # A channel that is being deleted must not be named.
-    present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(content.channels)).order_by(AlertChannelRow.no)
-    channel_nos = session.scalars(present.with_for_update(read=True, key_share=True)).all()
+    channel_nos = lock_channels(session, content.channels)
     session.execute(delete(ReportScheduleChannelRow).where(ReportScheduleChannelRow.schedule_no == no))
     if channel_nos:
         session.execute(insert(ReportScheduleChannelRow), [{"schedule_no": no, "channel_no": channel_no} for channel_no in channel_nos])

@@ -8,7 +8,6 @@ from ..deployments.record_tables import read_payload_table
 from ..tables import DeploymentRow
 
 DELETED_TABLE = "payload_table"
-"""Member of the activity `deployment.deleted`: location and format."""
 
 _DELETED = text(
     """SELECT deployment_id, details->'payload_table'->0->>0 AS location, details->'payload_table'->0->>1 AS format

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from .record_traces import FORGETS_REASONS, QUOTES_ENDPOINTS, QUOTES_IN_JSON
 
 _MARK = "%Its answer began:%"
-"""Begins a quotation by `app/outbound/failures.py`."""
 
 # The row's number, and its time.
 _KEYS = {"endpoint_failures": "deployment_no"}

@@ -37,7 +37,6 @@ QUOTES_ENDPOINTS: Final[Mapping[str, str]] = {
 """Reasons that may quote an endpoint's answer, and with it a record; an erasure removes the quotation."""
 
 QUOTES_IN_JSON: Final[Mapping[str, str]] = {"alerts": "facts", "notifications": "body"}
-"""Facts that may hold such a reason."""
 
 FORGETS_REASONS: Final = "intake_counts"
 """Keeps the reason of the last rejection, which may quote a value; an erasure empties it."""

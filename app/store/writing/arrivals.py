@@ -7,7 +7,6 @@ from ...domain.arrivals import LogKind
 from .batches import Batch
 
 _SOURCES = "(sources)"
-"""Place of the relation of sources and record numbers in a script."""
 
 _THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
 

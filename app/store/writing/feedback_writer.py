@@ -11,7 +11,6 @@ COLUMNS = (
     *("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label"),
     *("predicted", "predicted_probability", "predicted_revision"),
 )
-"""Columns of a batch's lines; historical ones end with `logged_at`."""
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS feedback_staged (LIKE feedback_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
 

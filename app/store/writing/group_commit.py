@@ -125,7 +125,6 @@ class GroupCommit:
                 _fail(group, Unavailable("The write failed. Send the records again in a moment."))
 
     def _take_group(self) -> list[_Pending]:
-        """Takes the oldest batch and, up to the limit, others for its transaction."""
         first = self._queue.popleft()
         group, records = [first], len(first.batch.numbers)
         others: list[_Pending] = []
@@ -144,7 +143,6 @@ class GroupCommit:
         return group
 
     def _call_for_help(self) -> None:
-        """Wakes another writer, now or a little later."""
         if self._waiting_records >= PARALLEL_RECORDS:
             self._wake_one()
         elif self._impatience is None:

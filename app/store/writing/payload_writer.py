@@ -17,7 +17,6 @@ RECORD_COLUMNS = (
     *("deployment_no", "record_no", "record_id", "schema_version", "model_revision", "scored_at", "features", "meta"),
     *("prediction", "probability", "label", "debiased", "sample_rate"),
 )
-"""Columns of a batch's lines; historical ones end with `logged_at`."""
 
 _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes waited for each other."""
@@ -92,7 +91,6 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
 
 
 async def _copy_new(session: WriteSession, batches: Sequence[PayloadBatch], extra: Sequence[str]) -> None:
-    """`extra` are the columns at the end of the lines."""
     async with session.transaction(batches):
         await session.copy("payload_keys", (*KEY_COLUMNS, *extra), b"".join([batch.keys for batch in batches]))
         await session.copy("payload_records", (*RECORD_COLUMNS, *extra), b"".join([batch.records for batch in batches]))
@@ -107,7 +105,6 @@ def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
 
 
 def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
-    """Counts records in their minutes, where none was stored before."""
     counts = Counter[tuple[int, datetime | None]]()
     for batch in batches:
         minutes = batch.minutes if batch.historical else {None: len(batch.numbers)}

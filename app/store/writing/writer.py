@@ -22,7 +22,6 @@ _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
 _ATTEMPTS = 4
 _TRY_AGAIN = {"40P01", "40001", "55P03"}
 _DATA = ("22", "54", "23502")
-"""SQLSTATE codes, or classes, of errors in the rows."""
 
 _NO_PARTITION = "23514"
 
