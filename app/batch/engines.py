@@ -66,7 +66,7 @@ class LocalEngine:
                     one.cancel()
 
 
-def open_engine(name: str, spark_url: str = "") -> Engine:
+def open_engine(name: str, spark_url: str) -> Engine:
     """Returns the engine; `spark_url` is the address of a Spark Connect server or of a master."""
     if name == EngineName.LOCAL:
         return LocalEngine()

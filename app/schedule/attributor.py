@@ -18,7 +18,7 @@ from ..outbound.failures import without_excerpt
 from ..store.attributions.answers import forget_answers
 from ..store.attributions.leases import claim_attribution, end_abandoned, fail_attribution, stop_attribution
 from ..store.database.engine import Database
-from .held import HeldWork, LeasedAttribution
+from .held import HeldWork, leased_attribution
 from .polling import LONGEST_PAUSE_SECONDS, Pauses
 
 QUEUES: Final[Sequence[Sequence[AttributionTrigger]]] = (
@@ -85,7 +85,7 @@ class Attributor:
         about = {"attribution": run.id, "deployment": run.deployment_id, "trigger": run.trigger.value, "attempt": run.attempts}
         with (
             structlog.contextvars.bound_contextvars(**about),
-            HeldWork(self._database, LeasedAttribution(run), lease=policy.lease, limit=self._limit) as held,
+            HeldWork(self._database, leased_attribution(run), lease=policy.lease, limit=self._limit) as held,
         ):
             self._held.add(held)
             try:

@@ -1,8 +1,10 @@
 """Holds claimed work: renews its lease, stores its progress, limits its time, and stops it."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -25,70 +27,39 @@ REPORT_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-class LeasedWork(Protocol):
-    """Work under a lease. `name` is for people, `advice` says what to do when it takes too long."""
+class Renew(Protocol):
+    """Keeps the lease and stores the progress; returns whether to cancel."""
 
-    @property
-    def name(self) -> str:
-        """Returns its kind and its id."""
-
-    @property
-    def advice(self) -> str:
-        """Returns how to make it shorter, or give it more time."""
-
-    def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
-        """Keeps the lease and stores the progress; returns whether to cancel."""
-
-    def release(self, session: Session) -> None:
-        """Puts it back into the queue; the attempt does not count."""
+    def __call__(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
+        """Renews it."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeasedCheck:
-    """A check as leased work."""
+class LeasedWork:
+    """Work under a lease. `name` is for people, `advice` says what to do when it takes too long."""
 
-    check: CheckRun
-    advice: str = (
+    name: str
+    advice: str
+    renew: Renew
+    release: Callable[[Session], None]
+
+
+def leased_check(check: CheckRun) -> LeasedWork:
+    """Returns a check as leased work."""
+    advice = (
         "Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), lower the monitor's"
         " max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
     )
-
-    @property
-    def name(self) -> str:
-        """Returns its kind and its id."""
-        return f"check {self.check.id}"
-
-    def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
-        """Keeps the lease and stores the progress; returns whether to cancel."""
-        return renew(session, self.check, lease=lease, progress=progress)
-
-    def release(self, session: Session) -> None:
-        """Puts it back into the queue."""
-        release(session, self.check)
+    return LeasedWork(f"check {check.id}", advice, partial(renew, check=check), partial(release, check=check))
 
 
-@dataclass(frozen=True, slots=True)
-class LeasedAttribution:
-    """An attribution as leased work."""
-
-    run: AttributionRun
-    advice: str = (
+def leased_attribution(run: AttributionRun) -> LeasedWork:
+    """Returns an attribution as leased work."""
+    advice = (
         "Ask for fewer rows (max_rows) or pairs, let the model's endpoint answer faster (a larger page size or concurrency, if it can take"
         " them), or give it more time with EVENHAND_CHECK_MINUTES."
     )
-
-    @property
-    def name(self) -> str:
-        """Returns its kind and its id."""
-        return f"attribution {self.run.id}"
-
-    def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
-        """Keeps the lease and stores the progress; returns whether to cancel."""
-        return renew_attribution(session, self.run, lease=lease, progress=progress)
-
-    def release(self, session: Session) -> None:
-        """Puts it back into the queue."""
-        release_attribution(session, self.run)
+    return LeasedWork(f"attribution {run.id}", advice, partial(renew_attribution, run=run), partial(release_attribution, run=run))
 
 
 class HeldWork:

@@ -45,7 +45,7 @@ from ..store.database.listener import exposed_on
 from ..telemetry import metrics as telemetry
 from ..telemetry.traces import check_span, describe_span
 from .attributor import ATTRIBUTORS, Attributor
-from .held import HeldWork, LeasedCheck
+from .held import HeldWork, leased_check
 from .looks import look_for_reports
 from .notifier import SENDERS, Notifier
 from .polling import POLL_SECONDS, Pauses
@@ -177,7 +177,7 @@ class Worker:
             with (
                 structlog.contextvars.bound_contextvars(**about),
                 check_span(check.traceparent, {f"evenhand.{name}": value for name, value in about.items()}),
-                HeldWork(self._database, LeasedCheck(check), lease=self._policy.lease, limit=self._limit) as held,
+                HeldWork(self._database, leased_check(check), lease=self._policy.lease, limit=self._limit) as held,
             ):
                 self._held.add(held)
                 try:

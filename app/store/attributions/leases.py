@@ -73,7 +73,7 @@ def claim_attribution(session: Session, *, token: str, lease: timedelta, trigger
     return read_attribution(session, no)
 
 
-def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None = None) -> bool:
+def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None) -> bool:
     """Keeps the lease, and stores the progress; returns whether to cancel. Raises LeaseLost."""
     values: dict[str, Any] = {"claimable_at": func.now() + lease}
     if progress is not None:

@@ -2,10 +2,9 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped
 
-from .base import Row, ShortRowNo, StoredAt, UniqueText
+from .base import BoundDeploymentNo, Row, ShortRowNo, StoredAt, UniqueText
 
 
 class ApiKeyRow(Row):
@@ -20,7 +19,7 @@ class ApiKeyRow(Row):
     id: Mapped[UniqueText]
     name: Mapped[str]
     role: Mapped[str]
-    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
+    deployment_no: Mapped[BoundDeploymentNo]
     secret_hash: Mapped[bytes]
     created_at: Mapped[StoredAt]
     revoked_at: Mapped[datetime | None]

@@ -31,6 +31,7 @@ BytesKey: TypeAlias = Annotated[bytes, mapped_column(primary_key=True)]
 TimeKey: TypeAlias = Annotated[datetime, mapped_column(primary_key=True)]
 
 DeploymentNo: TypeAlias = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))]
+BoundDeploymentNo: TypeAlias = Annotated[int | None, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)]
 DeploymentKey: TypeAlias = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)]
 
 

@@ -1,12 +1,14 @@
 """Evidence over time."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import BytesKey, DeploymentNo, Int64, Row, RowNo, StoredAt, TextKey, TimeKey, UniqueText
+
+EraKey: TypeAlias = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)]
 
 
 class EvidenceEraRow(Row):
@@ -44,7 +46,7 @@ class EvidenceHourRow(Row):
 
     __tablename__ = "evidence_hours"
 
-    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
+    era_no: Mapped[EraKey]
     data: Mapped[TextKey]
     attribute: Mapped[TextKey]
     hour: Mapped[TimeKey]
@@ -57,7 +59,7 @@ class EvidenceLateLabelRow(Row):
 
     __tablename__ = "evidence_late_labels"
 
-    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
+    era_no: Mapped[EraKey]
     hour: Mapped[TimeKey]
     labels: Mapped[Int64]
 
@@ -129,7 +131,7 @@ class EvidencePersonRow(Row):
 
     __tablename__ = "evidence_people"
 
-    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
+    era_no: Mapped[EraKey]
     person: Mapped[BytesKey]
     logged_at: Mapped[datetime]
     record_no: Mapped[Int64]

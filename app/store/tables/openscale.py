@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from sqlalchemy import ForeignKey
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped
 
-from .base import Row, StoredAt, TextKey
+from .base import BoundDeploymentNo, Row, StoredAt, TextKey
 
 
 class OpenScaleFactRow(Row):
@@ -19,7 +18,7 @@ class OpenScaleFactRow(Row):
 
     kind: Mapped[TextKey]
     id: Mapped[TextKey]
-    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
+    deployment_no: Mapped[BoundDeploymentNo]
     entity: Mapped[dict[str, Any]]
     secrets: Mapped[bytes | None]
     created_at: Mapped[StoredAt]

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BytesKey, Row, RowNo, ShortRowNo, StoredAt, UniqueText
+from .base import BoundDeploymentNo, BytesKey, Row, RowNo, ShortRowNo, StoredAt, UniqueText
 
 
 class UserRow(Row):
@@ -19,7 +19,7 @@ class UserRow(Row):
     name: Mapped[UniqueText]
     password_hash: Mapped[str | None]
     role: Mapped[str]
-    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
+    deployment_no: Mapped[BoundDeploymentNo]
     created_at: Mapped[StoredAt]
     disabled_at: Mapped[datetime | None]
     issuer: Mapped[str | None]

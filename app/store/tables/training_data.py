@@ -1,12 +1,14 @@
 """Facts about a model's training data; never a whole row."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import DeploymentKey, Int16, Int64, Row, TextKey
+
+UploadKey: TypeAlias = Annotated[int, mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)]
 
 
 class TrainingDataRow(Row):
@@ -31,7 +33,7 @@ class TrainingDistributionRow(Row):
 
     __tablename__ = "training_distributions"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
+    deployment_no: Mapped[UploadKey]
     position: Mapped[int] = mapped_column(primary_key=True)
     distribution: Mapped[dict[str, Any]]
 
@@ -41,7 +43,7 @@ class TrainingTableRow(Row):
 
     __tablename__ = "training_tables"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
+    deployment_no: Mapped[UploadKey]
     attribute: Mapped[TextKey]
     counted_by: Mapped[dict[str, Any]]
     cells: Mapped[dict[str, Any] | None]
@@ -53,7 +55,7 @@ class TrainingCorrelationRow(Row):
 
     __tablename__ = "training_correlations"
 
-    deployment_no: Mapped[int] = mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
+    deployment_no: Mapped[UploadKey]
     attribute: Mapped[TextKey]
     associations: Mapped[list[Any]]
     donor_features: Mapped[list[Any]]

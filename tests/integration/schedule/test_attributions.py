@@ -20,7 +20,7 @@ from app.domain.retrying import CHECK_POLICY
 from app.errors import LeaseLost
 from app.schedule.attributor import QUEUES, Attributor
 from app.schedule.due import queue_due_attributions
-from app.schedule.held import LeasedAttribution
+from app.schedule.held import leased_attribution
 from app.store.attributions.attributions import cancel_attribution, delete_attribution, queue_manual
 from app.store.attributions.leases import claim_attribution, fail_attribution, finish_attribution, release_attribution, stop_attribution
 from app.store.database.engine import Database
@@ -212,7 +212,7 @@ def test_a_running_attribution_stops_before_its_next_page_and_stores_nothing(sta
     with stage.database.transaction() as session:
         asked = cancel_attribution(session, run)
     with stage.database.transaction() as session:
-        is_to_stop = LeasedAttribution(run).renew(session, lease=CHECK_POLICY.lease, progress=None)
+        is_to_stop = leased_attribution(run).renew(session, lease=CHECK_POLICY.lease, progress=None)
         stop_attribution(session, run)
     (ended,) = all_attributions(stage.database, stage.deployment.no)
 
