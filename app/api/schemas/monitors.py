@@ -32,6 +32,7 @@ from ...domain.monitors import (
 from ...domain.outcomes import OutcomeRule
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...errors import FieldProblem
+from ...metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ...metrics.sides import mirrored_ratio
 from .base import In, NextPageCursor, Out, example
 from .values import GroupValueJson, ScalarJson
@@ -60,7 +61,7 @@ _STORED: dict[str, Any] = {
     "max_records": 10_000,
     "schedule": "hourly",
     "metrics": None,
-    "measured_metrics": ["disparate_impact", "statistical_parity_difference"],
+    "measured_metrics": [key for key in CATALOGUE if key in DEFAULT_METRICS],
     "strata": None,
     "draws": DRAWS_PER_ROW,
     "seed": 0,
