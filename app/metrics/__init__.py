@@ -1,4 +1,4 @@
-"""Metrics, intervals and verdicts, from tables of counts. Reads no frames, no configuration, and no records beyond the tables."""
+"""Metrics, intervals and verdicts from tables of counts."""
 
 from .balanced import measure_balanced
 from .catalogue import CATALOGUE, DEFAULT_METRICS, Data, Direction, Metric, metrics_on

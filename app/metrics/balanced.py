@@ -1,4 +1,4 @@
-"""Measures balanced data, in which every record counts once on each side: as logged, and as its counterfactuals. Measures flips too."""
+"""Measures balanced data, in which every record counts once on each side, and flips."""
 
 from collections.abc import Collection
 
@@ -24,10 +24,9 @@ UNCOPIED = "no counterfactual of a record{of} was classified"
 
 
 def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS) -> list[Measured]:
-    """Returns the balanced favourable rates of one attribute, how they compare, and flip rates.
+    """Balanced favourable rates of one attribute, their comparisons, and flip rates.
 
-    The worst value of each metric is chosen by its `limits` (those of the catalogue unless given). A group without an original
-    record has no balanced rate, though its counterfactuals count in the pooled ones.
+    The worst value is chosen by `limits` (default: the catalogue's). A group without an original record has no balanced rate.
     """
     crossing = table.crossing()
     to_favourable = (crossing * table.copies_favourable).sum(axis=1) > 0
@@ -41,14 +40,14 @@ def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = 
 
 
 def balanced_rate(table: BalancedCells) -> Estimate:
-    """Returns the balanced favourable rate; the rate of payload where no record has a counterfactual (attribute not seen by the model)."""
+    """Balanced favourable rate; that of payload where no record has a counterfactual."""
     if table.copies_classified.any():
         return Paired(BALANCED, table)
     return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), np.bool_))
 
 
 def _count_share(words: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]) -> Counted:
-    """Returns the records of those kinds in each group as a share of those of `of_kinds`."""
+    """Records of those kinds in each group as a share of those of `of_kinds`."""
     parts = (kinds, of_kinds)
     count, total = (np.bincount(table.group, table.count * part, minlength=len(table.groups)).astype(np.int64) for part in parts)
     if table.weight is None:

@@ -1,25 +1,25 @@
-"""Cautions for measurements that rest on too few records for their interval to hold the truth as often as it should."""
+"""Cautions for measurements of too few records for their interval."""
 
 from .formulas.conditional import StrataOutcomes
 from .verdicts import MINIMUM_GROUP_SIZE
 
 MOST_LACKING = 0.1
-"""Max share of the records in strata that lack one of the outcomes; above it the conditional metrics carry a caution.
+"""Max share of the records in strata that lack an outcome, without a caution.
 
-As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure and its interval away
-from the truth.
+As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure and its interval away from the
+truth.
 """
 
 
 FEWEST_OF_STRATUM = 20
-"""Min mean records of the strata that have both groups and both outcomes; below it a fit with a term for each carries a caution."""
+"""Min mean records of strata with both groups and both outcomes, without a caution on a fit with a term for each."""
 
 
 def caution(smallest_group: int) -> str | None:
-    """Returns a caution about the smallest denominator; None where it holds enough records.
+    """Caution about the smallest denominator, if too small.
 
-    Only the number of records counts, never their outcome: among figures that differ by outcome, those without a caution would
-    be the ones that chance made large or small, and their intervals would miss.
+    Only the number of records counts, never their outcome: otherwise the figures without caution would be those that chance made large or
+    small.
     """
     if smallest_group >= MINIMUM_GROUP_SIZE:
         return None
@@ -28,11 +28,11 @@ def caution(smallest_group: int) -> str | None:
 
 
 def no_caution(pair: StrataOutcomes) -> None:
-    """Returns None, for figures over strata that leave out a stratum without both outcomes."""
+    """None: the figure leaves out strata without both outcomes."""
 
 
 def caution_of_strata(pair: StrataOutcomes) -> str | None:
-    """Returns a caution with the share of a pair's records, by weight, in strata that lack an outcome; None where it is small."""
+    """Caution with the share by weight of a pair's records in strata that lack an outcome; None where small."""
     of_strata = pair.weights.sum(axis=0)
     lacking = float(of_strata[of_strata.min(axis=1) <= 0].sum() / of_strata.sum())
     if lacking <= MOST_LACKING:
@@ -42,7 +42,7 @@ def caution_of_strata(pair: StrataOutcomes) -> str | None:
 
 
 def caution_of_terms(pair: StrataOutcomes) -> str | None:
-    """Returns a caution where a pair has few records for each stratum: a fit with a term for each then lies too far from 1."""
+    """Caution on few records for each stratum: a fit with a term for each then lies too far from 1."""
     informative = (pair.weights.sum(axis=0) > 0).all(axis=1) & (pair.weights.sum(axis=2) > 0).all(axis=0)
     strata, records = int(informative.sum()), int(pair.counts[:, informative].sum())
     if records >= FEWEST_OF_STRATUM * strata:

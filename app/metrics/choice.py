@@ -1,4 +1,4 @@
-"""Interval of the value furthest out, which is valid although it was chosen among several."""
+"""Interval of the value furthest out, valid although it was chosen among several."""
 
 from dataclasses import replace
 
@@ -15,10 +15,9 @@ from .values import Measured, Value
 
 
 def allow_for_choice(worst: Measured, how: Measure, evidence: TableEvidence) -> Measured:
-    """Returns the marked result with the interval that allows for the choice, where its metric compares two rates in closed form.
+    """Marked result with an interval that allows for the choice, where two rates are compared in closed form.
 
-    The intervals of all groups that it was chosen from hold their values at once with 95 % probability (Bonferroni), so the interval of
-    the chosen one holds, whatever the rule of the choice is.
+    The intervals of all groups hold at once with 95 % probability (Bonferroni), so the chosen one's does, whatever the rule of choice.
     """
     chosen_from = worst.worst_of
     if not isinstance(how, ComparedRate) or chosen_from is None or chosen_from == 1 or not isinstance(worst.number, Value):
@@ -34,10 +33,9 @@ def allow_for_choice(worst: Measured, how: Measure, evidence: TableEvidence) -> 
 
 
 def interval_for_choice(how: Measure, details: Details, *, point: float, chosen_from: int) -> Interval | None:
-    """Returns the interval of a figure that was chosen from so many, computed from the counts in its details.
+    """Interval of a figure chosen from so many, from the counts in its details.
 
-    None if the figure does not compare two rates, if its interval has no closed form (resampled or drawn), if its records carry weights,
-    or if it was stored by a release whose details have too few counts.
+    None without two compared rates or closed form, with weights, or where an earlier release stored too few counts.
     """
     if not isinstance(how, ComparedRate):
         return None
@@ -52,7 +50,7 @@ def interval_for_choice(how: Measure, details: Details, *, point: float, chosen_
 
 
 def reach_for_choice(chosen_from: int) -> float:
-    """Returns the standard errors to either side that leave 5 % for all of so many figures together."""
+    """Standard errors to either side that leave 5 % for all of so many figures."""
     return float(ndtri(1 - 0.025 / chosen_from))
 
 
@@ -62,8 +60,8 @@ def _hold(found: Interval, point: float) -> Interval:
 
 
 def _read_size(counts: Counts) -> tuple[float, float] | None:
-    """Returns the counted and the whole of independent records; None for other counts, such as those with weights or copies."""
-    # Independent records have two counts: their number, and how many are counted, under the name of what is counted.
+    """Counted and whole of independent records; None for weights or copies."""
+    # Independent records have two counts: their number, and that of the counted, by its name.
     names = set(counts) - {"n"}
     total = counts.get("n")
     if total is None or len(names) != 1:

@@ -1,4 +1,4 @@
-"""Comparisons of a monitored rate with the reference rate: as a point, in closed form, and over many draws at once."""
+"""Comparisons of a monitored rate with the reference rate."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`count` of `total` records, including counterfactuals where there are any; `original` counts the records without them.
+    """`count` of `total` records, including counterfactuals; `original` counts records without them.
 
-    Where records are weighted, `weight` is the weight of the counted, `weight_total` of all, and `effective` the size of the
-    whole in records of equal weight; unweighted they follow from the counts. `left_out` records of the groups have no outcome to
-    compare.
+    Of weighted records, `weight` is that of the counted, `weight_total` of all, `effective` the size of the whole in records of equal
+    weight. `left_out` records have no outcome to compare.
     """
 
     count: int
@@ -34,7 +33,7 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """The share as a number in [0, 1].
+        """Share in [0, 1].
 
         Raises:
             ZeroDivisionError: the total is zero; ask `is_empty` first.
@@ -43,36 +42,36 @@ class Share:
 
     @property
     def mass(self) -> float:
-        """The weight of the counted."""
+        """Weight of the counted."""
         return self.count if self.weight is None else self.weight
 
     @property
     def mass_total(self) -> float:
-        """The weight of all."""
+        """Weight of all."""
         return self.total if self.weight_total is None else self.weight_total
 
     @property
     def is_empty(self) -> bool:
-        """Whether the share is undefined: there is no record, or none with any weight."""
+        """Whether there is no record, or none with any weight."""
         return self.original == 0 or self.mass_total <= 0 or self.effective == 0
 
     @property
     def certain(self) -> int:
-        """The original records, or fewer where unequal weights make them only as informative as fewer records of equal weight."""
+        """Original records, or fewer where unequal weights make them less informative."""
         return self.original if self.effective is None else min(self.original, int(self.effective + ROUNDING))
 
     @property
     def size(self) -> tuple[float, float]:
-        """The counted and the whole in records of equal weight, for closed forms."""
+        """Counted and whole in records of equal weight."""
         if self.effective is None:
             return self.count, self.total
         return self.rate * self.effective, self.effective
 
 
 class Pairs(NamedTuple):
-    """Records that each have an outcome on either side, by those that are favourable: both, only the one on that side, or neither.
+    """Records with an outcome on either side, by those favourable: both, only that side's, or neither.
 
-    They need not be whole numbers: means over several copies count as so many pairs as have the same variance.
+    Not always whole numbers: means over several copies count as so many pairs as have the same variance.
     """
 
     both: float
@@ -81,12 +80,12 @@ class Pairs(NamedTuple):
     neither: float
 
     def to_counts(self) -> dict[str, float]:
-        """Returns the numbers by name, for tracing."""
+        """Numbers by name, for tracing."""
         return {f"{_PAIRS}{name}": number for name, number in self._asdict().items()}
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, float | None]) -> "Pairs | None":
-        """Returns the numbers that `to_counts` named; None if they are not among the counts."""
+        """Numbers that `to_counts` named, if they are among the counts."""
         found = [counts.get(f"{_PAIRS}{name}") for name in cls._fields]
         known = [number for number in found if number is not None]
         return cls(*known) if len(known) == len(found) else None
@@ -94,11 +93,10 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShareComparison:
-    """One way to compare two shares, monitored first. `divides` marks a comparison that is undefined at a reference rate of zero.
+    """Comparison of two shares, monitored first. `divides`: undefined at a reference rate of zero.
 
-    `interval` takes the counted and the whole of both, and the number of standard errors it reaches. `paired` is the interval for
-    two rates of the same records, which takes that number, too. `slopes` are the derivatives of the comparison (of a ratio's
-    logarithm) by either rate.
+    `interval` takes the counted and the whole of both, and the number of standard errors; `paired` is for two rates of the same records.
+    `slopes` are the derivatives of the comparison (of a ratio's logarithm) by either rate.
     """
 
     name: str
@@ -115,10 +113,10 @@ RATIO = ShareComparison(
     divides=True,
     point=lambda monitored, reference: monitored.rate / reference.rate,
     interval=log_ratio,
-    # A draw without a favourable reference record counts as unboundedly large; 0/0 is unknown and becomes NaN.
+    # Division by zero counts as unboundedly large; 0/0 becomes NaN.
     over_draws=divide,
     paired=lambda pairs, z: paired_ratio(pairs.both, pairs.monitored, pairs.reference, z),
-    # A rate of zero has no logarithm; the other rate alone decides how uncertain the ratio is.
+    # A rate of zero has no logarithm; the other rate alone decides.
     slopes=lambda monitored, reference: (1 / monitored if monitored > 0 else 0.0, -1 / reference),
 )
 DIFFERENCE = ShareComparison(
@@ -141,4 +139,4 @@ REVERSED_DIFFERENCE = ShareComparison(
     paired=lambda pairs, z: paired_difference(pairs.both, pairs.reference, pairs.monitored, pairs.neither, z),
     slopes=lambda *_: (-1.0, 1.0),
 )
-"""Reference - monitored, as Clarify defines it for outcomes that are good to have."""
+"""Reference - monitored, as in Clarify for outcomes that are good to have."""

@@ -1,7 +1,4 @@
-"""Measures figures that are more than one rate: functions of the cells of a set, a pair, all groups or strata, with drawn intervals.
-
-Each function is evaluated once on the cells as counted and once on all draws of all groups together.
-"""
+"""Figures of more than one rate: functions of the cells of a set, a pair, all groups or strata, with drawn intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -48,11 +45,11 @@ _NAMES: Mapping[Over, tuple[str, ...]] = MappingProxyType(
         "label_changes": tuple(f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGES),
     }
 )
-"""Names of the cells in the details, in the order of the flattened cells."""
+"""Names of the cells in the details, in flattened order."""
 
 
 def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evidence: TableEvidence) -> list[Measured]:
-    """Returns the metric in each of its scopes except the worst."""
+    """Metric in each of its scopes except the worst."""
     match how:
         case OfSet():
             return _measure_sets(metric, how, evidence)
@@ -65,7 +62,6 @@ def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evi
 
 
 def _measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[Measured]:
-    """Evaluates the function on each set of records that the metric's scopes cover."""
     cells, subjects = evidence.cells[how.over], members(metric.scopes, evidence.groups)
     if not subjects:
         return []
@@ -89,7 +85,6 @@ def _measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[M
 
 
 def _measure_each(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[Measured]:
-    """Evaluates the function on each monitored value, and on all pooled, against the reference."""
     cells, subjects, other = evidence.cells[how.over], monitored(evidence.groups), reference(evidence.groups)
     if not subjects:
         return []
@@ -112,7 +107,7 @@ def _measure_each(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[
 
 
 def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatArray) -> tuple[FloatArray, list[Interval]]:
-    """Returns the figures of all sets but the last against the last, and their intervals."""
+    """Figures of all sets but the last against the last, and their intervals."""
 
     def over(function: PairFunction) -> FloatArray:
         return function(drawn[:, :-1], drawn[:, -1:])
@@ -128,10 +123,10 @@ def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatA
 
 
 def _measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
-    """Evaluates the function on all groups with records, however few; the smallest group decides how far the number can be trusted.
+    """Evaluates all groups with records; the smallest decides how far the number can be trusted.
 
-    Where groups of fewer than `MINIMUM_GROUP_SIZE` records occur next to at least two larger ones, the details also hold the figure
-    of the larger ones alone: three odd records can make up the whole figure.
+    Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the figure of the larger ones: three odd
+    records can make up the whole figure.
     """
     cells = evidence.cells[how.over]
     if not evidence.groups:
@@ -169,7 +164,6 @@ def _measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> lis
 
 
 def _sum_cells(cells: NDArray[Any]) -> NDArray[Any]:
-    """Returns the sum [sets] of the cells [sets, …]."""
     total: NDArray[Any] = cells.reshape(len(cells), -1).sum(axis=1)
     return total
 
@@ -188,7 +182,6 @@ def _interval_across(how: Across, point: float, cells: DrawnCells, sets: Sequenc
 
 
 def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
-    """Evaluates the function on each monitored value, and on all pooled, against the reference, stratum by stratum."""
     subjects, other, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
     if not subjects:
         return []
@@ -222,14 +215,14 @@ def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) ->
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
-    """Returns the outcomes [members, S, 2] of each, in the strata that hold any record."""
+    """Outcomes [members, S, 2] of each, in the strata that hold any record."""
     filled, known = strata.counts.any(axis=(1, 2)), strata.known
     parts = (part[filled] for part in (strata.counts, known.weights, known.squares))
     return StrataOutcomes(*(np.stack([part[:, list(member.columns)].sum(axis=1) for member in subjects]) for part in parts))
 
 
 def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, member: Member, other: Member) -> str:
-    """Returns why a pair's records [2, S, 2] have no disparity, or ""; `everything` [2, 2] also weighs records without a stratum."""
+    """Reason why a pair's records [2, S, 2] have no disparity, or ""; `everything` [2, 2] includes records without a stratum."""
     counts, weights, _ = outcomes
     sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, other), strict=True)
     for weight, count, whole, side in sides:
@@ -246,18 +239,18 @@ def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, me
 
 
 def _smallest(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[Sequence[int]]) -> IntArray:
-    """Returns the smallest number of records that a denominator of each set rests on."""
+    """Smallest number of records in a denominator of each set."""
     smallest: IntArray = np.min([cells.certain(sets, need.of) for need in needs], axis=0)
     return smallest
 
 
 def _cautious_records(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[Sequence[int]]) -> IntArray | None:
-    """Returns the records of each set that a caution counts where the figure judges its own denominators; None where it does not."""
+    """Records of each set that a caution counts where the figure judges its own denominators."""
     return cells.certain(sets, _sum_cells) if any(need.is_outcome for need in needs) else None
 
 
 class _Side(NamedTuple):
-    """The cells of one side of a comparison: weights, numbers of records, and the member they belong to."""
+    """Cells of one side: weights, numbers of records, and their member."""
 
     weights: FloatArray
     counts: IntArray
@@ -265,7 +258,7 @@ class _Side(NamedTuple):
 
 
 def _explain_missing(needs: Sequence[Need], sides: Sequence[_Side]) -> str:
-    """Returns why a figure of cells with these weights and counts has no number, or ""."""
+    """Reason why a figure of these cells has no number, or ""."""
     for weights, counts, member in sides:
         for need in needs:
             if need.of(weights) <= 0:
@@ -274,7 +267,7 @@ def _explain_missing(needs: Sequence[Need], sides: Sequence[_Side]) -> str:
 
 
 def _explain_weightless(member: Member, everything: FloatArray) -> str:
-    """Returns why existing records give no number; `everything` weighs all records of the set, including those the figure skips."""
+    """Reason why existing records give no number; `everything` includes those the figure skips."""
     return f"the records{member.of} that it rests on weigh nothing" if everything.any() else f"the records{member.of} weigh nothing"
 
 
@@ -288,7 +281,7 @@ def _build_number(point: float, interval: Interval, n: int, missing: str, endles
 
 
 def _trace_pair(metric: Metric, over: Over, member: Member, other: Member, records: IntArray) -> Details:
-    """Returns names and counts of a pair's records [2, …]."""
+    """Names and counts of a pair's records [2, …]."""
     return Details(
         formula=metric.formula,
         monitored=member.name,

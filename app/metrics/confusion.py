@@ -1,6 +1,6 @@
-"""The four cells of prediction against label, and the rates that divide one part of the cells by another.
+"""Cells of prediction against label, and rates of their parts.
 
-Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable, so a favourable prediction that was right is [1, 1].
+Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] was predicted favourable and right.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def false_negatives(cells: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class CellPart:
-    """Some of the four cells: `among` names them in a sentence, `empty` says that a group has none; {of} takes the group's name."""
+    """Some of the four cells: `among` names them in a sentence, `empty` says that a group ({of}) has none."""
 
     mask: IntArray
     among: str
@@ -40,8 +40,8 @@ class CellPart:
         object.__setattr__(self, "cells", tuple((actual, predicted) for actual, predicted in np.argwhere(self.mask).tolist()))
 
     def of(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Returns the sum of the cells [...] of an array [..., 2, 2]."""
-        # With many draws this is several times faster than multiplying by the mask.
+        """Sum of the cells [...] of an array [..., 2, 2]."""
+        # Several times faster than multiplying by the mask.
         if len(self.cells) == self.mask.size:
             total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
             return total
@@ -94,14 +94,14 @@ PARTS: Mapping[str, CellPart] = MappingProxyType(
         "wrong": CellPart(_mask(_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"),
     }
 )
-"""The parts by name."""
+"""Parts by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """One part of the cells divided by another: `counted` over `of_part`. `are` is the verb phrase that describes the counted.
+    """`counted` over `of_part`; `are` is the verb phrase of the counted.
 
-    For an error higher is worse, for any other rate lower is. Neither says who is favoured: an error may be in a group's favour.
+    For an error higher is worse, else lower is. Neither says who is favoured.
     """
 
     counted: str
@@ -111,7 +111,7 @@ class Rate:
 
     @property
     def words(self) -> Words:
-        """The phrases that describe the rate."""
+        """Phrases for the rate."""
         part = PARTS[self.of_part]
         zero = f"the reference rate is zero: of {{n}} reference {part.among.format(of='')} none {self.are}"
         return Words(self.counted, part.empty, zero)
@@ -133,9 +133,9 @@ RATES: Mapping[str, Rate] = MappingProxyType(
         "error": Rate("wrong", "records", "were predicted the other outcome than that of their label", is_error=True),
     }
 )
-"""Every rate of labelled records by name. A new rate is one entry here."""
+"""Rates of labelled records by name."""
 
 
 def rate(name: str, cells: FloatArray) -> FloatArray:
-    """Returns the rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
+    """Rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
     return divide(PARTS[RATES[name].counted].of(cells), PARTS[RATES[name].of_part].of(cells))

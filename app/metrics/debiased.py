@@ -1,7 +1,6 @@
-"""Measures outcomes of the same records before and after mitigation: on payload and balanced data, and against labels.
+"""Outcomes before and after mitigation.
 
-A figure before and the same figure after it are of the same records, so a change is drawn from the records that changed and those
-that did not, not from two figures as if they were independent.
+Both figures are of the same records, so a change is drawn from those that changed and those that did not.
 """
 
 from collections.abc import Collection
@@ -23,13 +22,13 @@ from .values import Measured
 from .worst import NO_LIMITS, AllLimits
 
 PAIRED = np.array([[PRIOR, UNSEEN], [UNSEEN, PRIOR]])
-"""Pseudo-records by outcome before and after. Where no record changed, a change is within three records: the rule of three.
+"""Pseudo-records by outcome before and after: without a change, the rule of three.
 
 The difference of two numbers drawn with one such record each is within three of zero in 95 of 100 draws.
 """
 
 UNCHANGED = np.diag([PRIOR, PRIOR])
-"""Pseudo-records of records that mitigation leaves alone."""
+"""Pseudo-records that mitigation leaves alone."""
 
 
 def measure_debiased(
@@ -40,10 +39,10 @@ def measure_debiased(
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Measures selection rates and disparate impact before and after mitigation, on payload and balanced data, and the changes.
+    """Selection rates and disparate impact before and after, on payload and balanced data, and the changes.
 
-    `metrics` picks by key (None: all). The worst value of each metric is chosen by its `limits` (those of the catalogue unless given).
-    The same table and `seed` (not negative) give the same intervals; those before mitigation equal those of payload and balanced data.
+    `metrics` picks by key (None: all). The worst value is chosen by `limits` (default: the catalogue's). The same table and `seed` (not
+    negative) give the same intervals; those before mitigation equal those of payload and balanced data.
     """
     outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
     total, lifted, lowered, kept = outcomes.sum(axis=(1, 2)), outcomes[:, 0, 1], outcomes[:, 1, 0], outcomes[:, 1, 1]
@@ -56,7 +55,7 @@ def measure_debiased(
     for name, count in (("changed", lifted + lowered), ("lifted", lifted), ("lowered", lowered)):
         estimates[name] = Counted(Words(name, FAVOURABLE.empty), count, total)
 
-    # Reference records keep their outcome, unless they were monitored when they were counted.
+    # Reference records keep their outcome, unless they were monitored when counted.
     prior = np.tile(PAIRED, (len(table.groups), 1, 1))
     if not outcomes[reference][:, [0, 1], [1, 0]].any():
         prior[reference] = UNCHANGED
@@ -79,7 +78,7 @@ def measure_debiased_feedback(
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Measures accuracy and balanced accuracy before and after mitigation, overall and per group; without groups, overall only.
+    """Accuracy and balanced accuracy before and after, overall and per group.
 
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """

@@ -1,8 +1,7 @@
-"""Draws from cells of records, for figures whose interval has no closed form.
+"""Draws from cells of records, for figures without an interval in closed form.
 
-The probabilities of a set's cells are drawn from their posterior under a multinomial of the records and Jeffreys' prior: gamma
-variates of the counts plus one half. Resampling the records themselves would give a cell that happens to be empty no chance at all,
-and intervals that are too narrow for small groups; with thousands of records the two agree (docs/adr/0006).
+Probabilities are drawn from the posterior of a multinomial with Jeffreys' prior: gamma variates of the counts plus one half. Resampling
+would give an empty cell no chance, and intervals too narrow for small groups; with thousands of records both agree (docs/adr/0006).
 """
 
 import math
@@ -21,28 +20,26 @@ PRIOR = 0.5
 """Pseudo-records in each cell of a set (Jeffreys)."""
 
 CHUNK = 2**22
-"""Max numbers of one array of draws held at once (32 MB); larger tables get fewer draws."""
+"""Max numbers of one array of draws (32 MB); larger tables get fewer draws."""
 
 FEWEST = 200
-"""Min draws, however many cells there are."""
+"""Min draws."""
 
 METHOD = "posterior_draws"
 SQUARES = "noncentral_chi_square"
 LIMITS = "posterior_limits"
 
 BEYOND = 0.025
-"""Share of the draws outside each end of an interval."""
+"""Share of the draws outside each end."""
 
 ROUNDING = 1e-9
-"""Max shortfall, by rounding, of a number of records of equal weight that is a whole number."""
+"""Max shortfall, by rounding, of a whole number of records of equal weight."""
 
 LARGE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
 
 
 class _Sums(NamedTuple):
-    """Cells [sets, …] of sets of columns together."""
-
     counts: IntArray
     weights: FloatArray
     squares: FloatArray
@@ -50,10 +47,10 @@ class _Sums(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnCells:
-    """Cells of a table's columns (groups, perhaps ungrouped records): counts [C, …], their weights, and sums of squared weights.
+    """Cells of a table's columns: counts [C, …], weights, and sums of squared weights.
 
-    `tag` keeps the draws of different cells apart. `prior` is the number of pseudo-records in each cell of a set, or [C, …] the number
-    each column brings to a set, of which the largest counts.
+    `tag` separates the draws of different cells. `prior` are pseudo-records in each cell of a set, or [C, …] of each column, the largest of
+    which counts.
     """
 
     counts: IntArray
@@ -68,15 +65,15 @@ class DrawnCells:
     _certain: dict[tuple[tuple[tuple[int, ...], ...], Callable[..., object]], IntArray] = field(default_factory=dict)
 
     def point(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Returns the weights [1, sets, …] of each set of columns together."""
+        """Weights [1, sets, …] of each set of columns."""
         return self._sum(sets).weights[None]
 
     def records(self, sets: Sequence[Sequence[int]]) -> IntArray:
-        """Returns the counts [sets, …] of each set of columns together."""
+        """Counts [sets, …] of each set of columns."""
         return self._sum(sets).counts
 
     def certain(self, sets: Sequence[Sequence[int]], of: Callable[[NDArray[Any]], NDArray[Any]]) -> IntArray:
-        """Returns the records [sets] of a part of the cells, or the effective number where unequal weights make it smaller."""
+        """Records [sets] of a part of the cells, or the effective number where smaller."""
         key = (tuple(tuple(columns) for columns in sets), of)
         if key not in self._certain:
             found = certain_records(*(of(part) for part in self._sum(sets)))
@@ -85,26 +82,26 @@ class DrawnCells:
         return self._certain[key]
 
     def fewer_draws(self, sets: Sequence[Sequence[int]]) -> int | None:
-        """Returns the number of draws where there are too many cells for the draws asked for; else None."""
+        """Number of draws where the cells are too many for those asked for."""
         draws = len(self.drawn(sets))
         return draws if draws < self.draws else None
 
     def drawn(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Returns draws [draws, sets, …] of the weights. The same seed gives the same draws; repeated sets are drawn once."""
+        """Draws [draws, sets, …] of the weights. The same seed gives the same draws; repeated sets are drawn once."""
         key = tuple(tuple(columns) for columns in sets)
         if key not in self._drawn:
             scale = self._scale_cells(sets)
             shape = self.point(sets)[0] * scale + self._priors(sets)
             draws = max(FEWEST, min(self.draws, CHUNK // max(1, shape.size)))
-            # Without the tag, different cells of one table would get the same random numbers and vary together.
+            # Without the tag, different cells would get the same random numbers and vary together.
             generator = np.random.default_rng([self.seed, self.tag])
             self._drawn[key] = generator.standard_gamma(shape, size=(draws, *shape.shape)) / scale
         return self._drawn[key]
 
     def shapes(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Returns the cells [sets, …] in records of equal weight plus the prior, for limits in closed form of shares of a set.
+        """Cells [sets, …] in records of equal weight plus the prior, for limits in closed form.
 
-        The records of a set are as many as give each cell's share its variance (linearised), and at most Kish's number.
+        As many records as give each cell's share its variance (linearised), at most Kish's number.
         """
         sums = self._sum(sets)
         axes = tuple(range(1, sums.weights.ndim))
@@ -117,29 +114,27 @@ class DrawnCells:
         return shapes
 
     def _priors(self, sets: Sequence[Sequence[int]]) -> FloatArray | float:
-        """Returns the pseudo-records of each cell of the sets."""
         if isinstance(self.prior, np.ndarray):
             return np.stack([self.prior[list(columns)].max(axis=0, initial=0.0) for columns in sets])
         return self.prior
 
     def _scale_cells(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Returns the records of equal weight per unit of weight [sets, …]; in a cell without records, those of its set.
+        """Records of equal weight per unit of weight [sets, …]; in an empty cell, its set's.
 
-        A cell's weight then varies as the sum of its records' weights does, by Σw². A number for all cells would miss that the cells of
-        a prediction which is seldom logged vary more than the others.
+        A cell's weight varies by Σw². One number for all cells would miss that those of a seldom logged prediction vary more.
         """
         sums = self._sum(sets)
         scale = np.broadcast_to(self._scale_sets(sets), sums.weights.shape).copy()
         return np.divide(sums.weights, sums.squares, out=scale, where=sums.squares > 0)
 
     def _scale_sets(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Returns the records of equal weight per unit of weight of each set as a whole [sets, 1, …] (Kish)."""
+        """Records of equal weight per unit of weight of each set [sets, 1, …] (Kish)."""
         sums = self._sum(sets)
         total, squares = (part.sum(axis=tuple(range(1, part.ndim)), keepdims=True) for part in (sums.weights, sums.squares))
         return divide_or(total, squares, 1.0)
 
     def _sum(self, sets: Sequence[Sequence[int]]) -> _Sums:
-        """Returns the cells of each set. Read only: every metric of these sets shares them."""
+        """Cells of each set. Read only: metrics share them."""
         key = tuple(tuple(columns) for columns in sets)
         if key not in self._sums:
             found = [np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for part in (self.counts, self.weights, self.squares)]
@@ -150,7 +145,7 @@ class DrawnCells:
 
 
 def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
-    """Returns the counts, or the effective number of records, (Σw)²/Σw², where it is smaller."""
+    """Counts, or the effective number (Σw)²/Σw² where smaller."""
     alike = divide_or(weights**2, squares, 0.0)
     return np.minimum(counts, (alike + ROUNDING).astype(np.int64))
 
@@ -158,11 +153,10 @@ def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) 
 def intervals_of(
     points: FloatArray, drawn: FloatArray, ideal: float | None = None, *, vanishing: FloatArray | None = None
 ) -> list[Interval]:
-    """Returns the middle 95 % of the draws [draws, K] of each of K figures, stretched to hold its point; `upper` None where unbounded.
+    """Middle 95 % of the draws [draws, K] of K figures, stretched to hold the point; `upper` None where unbounded.
 
-    A figure that cannot fall below equality, such as a distance, exceeds it in every draw, even where nothing differs.
-    `vanishing` [draws, K, P] are the signed differences that are all zero at equality: unless one of them is certainly not zero (at 95 %
-    for all together), the interval reaches to the `ideal`.
+    A distance exceeds equality in every draw. `vanishing` [draws, K, P] are signed differences, all zero at equality: unless one is
+    certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
     """
     low, high = _take_middle(drawn, BEYOND)
     if vanishing is not None and ideal is not None:
@@ -174,12 +168,11 @@ def intervals_of(
 def intervals_of_parts(
     points: FloatArray, drawn: FloatArray, ideal: float, *, vanishing: FloatArray, whole: Callable[..., FloatArray]
 ) -> list[Interval]:
-    """Returns the intervals of K figures, each the largest, smallest or mean (`whole`) of P parts, drawn as [draws, K, P].
+    """Intervals of K figures, each the largest, smallest or mean (`whole`) of P parts, drawn as [draws, K, P].
 
-    The largest of several draws is on average larger than the largest of the numbers they are drawn around, which is itself larger
-    than the truth. So each part has its own interval, and the ends are the largest of the parts' ends: the truth is one of the
-    parts, and lies outside all their far ends only if it lies outside its own. Likewise a distance is on average too large: a part
-    whose signed difference in `vanishing` [draws, K, P] may be zero counts as the `ideal` at the near end.
+    The largest of several draws is too large on average. So each part has its own interval, and the ends are the largest of the parts'
+    ends: the truth, one of the parts, lies outside all far ends only if outside its own. A part whose signed difference in `vanishing`
+    [draws, K, P] may be zero counts as the `ideal` at the near end.
     """
     undecided = _may_be_zero(vanishing, vanishing.shape[-1])
     if whole is np.mean:
@@ -191,12 +184,11 @@ def intervals_of_parts(
 
 
 def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power: int) -> Interval:
-    """Returns the interval of a figure whose `power` is a sum of squared differences with `degrees` of freedom; drawn as [draws].
+    """Interval of a figure whose `power` is a sum of squared differences with `degrees` of freedom; drawn as [draws].
 
-    Such a sum is too large by chance alone, and draws of it are too large again. It is some `unit` times a noncentral chi-square
-    variate, whose variance is that of the draws; its limits are those of the noncentrality. Where it is large the draws are moved back.
-    A figure so small that chance alone makes it larger in more than 97.5 of 100 windows, such as 0, has no such upper limit
-    and takes that of the draws.
+    Chance makes such a sum too large, and draws of it again. It is some `unit` times a noncentral chi-square variate with the draws'
+    variance; the limits are those of the noncentrality. Where it is large the draws are moved back. A figure that chance makes larger in
+    over 97.5 of 100 windows has the draws' upper limit.
     """
     square, draws = point**power, drawn[np.isfinite(drawn)] ** power
     unit = (math.sqrt(square**2 + degrees * float(draws.var()) / 2) - square) / degrees if draws.size else 0.0
@@ -211,12 +203,12 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
 
 
 def limits_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
-    """Returns the limits, stretched to hold the point."""
+    """Limits, stretched to hold the point."""
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 
 def _find_noncentrality(value: float, degrees: int, chance: float) -> float:
-    """Returns the noncentrality at which a chi-square variate is below the value with that chance; 0 where none is low enough."""
+    """Noncentrality at which a chi-square variate is below the value with that chance; 0 where none is low enough."""
     if chndtr(value, degrees, 0.0) <= chance:
         return 0.0
     noncentrality: float = chndtrinc(value, degrees, chance)
@@ -224,7 +216,7 @@ def _find_noncentrality(value: float, degrees: int, chance: float) -> float:
 
 
 def _may_be_zero(signed: FloatArray, together: int) -> NDArray[np.bool_]:
-    """Returns whether each signed difference may be zero, at 95 % for `together` differences at once."""
+    """Whether each signed difference may be zero, at 95 % for `together` differences at once."""
     low, high = _take_middle(signed, BEYOND / max(1, together))
     undecided: NDArray[np.bool_] = (low <= 0) & (high >= 0)
     return undecided
@@ -240,10 +232,10 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
 
 
 def _take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArray]:
-    """Returns the draws [draws, …] that leave the share `beyond` of them below, and above; NaN counts as no draw."""
+    """Draws [draws, …] that leave the share `beyond` below, and above; NaN is no draw."""
     ordered = np.sort(drawn, axis=0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(axis=0) - 1, 0)
-    # Taking draws as they are, without interpolation, keeps an infinite draw out of its neighbours.
+    # Without interpolation, which would spread an infinite draw.
     places = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
     low, high = (np.take_along_axis(ordered, place[None], axis=0)[0] for place in places)
     return low, high

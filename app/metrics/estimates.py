@@ -1,7 +1,4 @@
-"""A rate in every group of an attribute with its uncertainty: in closed form, or by resampling records.
-
-Both kinds answer the same questions about any set of groups (`of`, positions), so the measures do not know which kind they use.
-"""
+"""A rate in every group with its uncertainty: in closed form, or by resampling records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,18 +14,15 @@ DRAWS = 2000
 """Resamples per table."""
 
 RESAMPLING = "resampling"
-"""Interval method of figures from resampled records."""
+"""Interval method of resampled figures."""
 
 CHUNK = 2**21
-"""Max cells × draws held in memory at once (16 MB)."""
+"""Max cells × draws in memory (16 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Phrases that describe a rate: the counted thing, an empty group ({of} names it), and a reference rate of zero.
-
-    `no_counterfactual` describes a group that has records, none of them with a figure on the other side.
-    """
+    """Phrases: the counted thing, an empty group ({of} names it), a reference rate of zero, a group without counterfactual figure."""
 
     noun: str
     empty: str
@@ -38,7 +32,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class ComparedShares:
-    """Interval of a comparison. `pairs` are what it is computed from, where both rates are of the same records."""
+    """Interval of a comparison, and the `pairs` it comes from if both rates are of the same records."""
 
     interval: Interval
     pairs: Pairs | None = None
@@ -49,34 +43,33 @@ class Estimate(Protocol):
 
     @property
     def words(self) -> Words:
-        """The phrases that describe the rate."""
+        """Phrases for the rate."""
 
     def share(self, of: Sequence[int]) -> Share:
-        """Returns the rate's counts over several groups together."""
+        """Counts over several groups."""
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
-        """Returns the two shares of a comparison."""
+        """Both shares of a comparison."""
 
     def records(self, *several: Sequence[int]) -> int:
-        """Returns the number of records that the groups' shares rest on together."""
+        """Records of the groups' shares."""
 
     def counts(self, share: Share) -> dict[str, float]:
-        """Returns the share's counts by name, for tracing."""
+        """Counts by name, for tracing."""
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
-        """Returns the interval of the rate itself; the share must not be empty."""
+        """Interval of the rate; the share must not be empty."""
 
     def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
-        """Returns the interval of a comparison; neither share may be empty."""
+        """Interval of a comparison; neither share may be empty."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """A rate that counts each record once, independently of the others. `count` and `total` [columns].
+    """Rate that counts each record once, independently. `count` and `total` [columns].
 
-    `weighting` [columns, 4] is set where records carry weights: the weight of the counted, of all, and the sums of the squared weights of
-    both. The effective size is Kish's (Σw)²/Σw², or that of the linearised variance of the weighted share, Σw²(y - p)²/(Σw)², where this
-    is smaller: it is, where the weights depend on the outcome.
+    `weighting` [columns, 4] of weighted records: weight of the counted, of all, and sums of the squared weights of both. The effective size
+    is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller, as where weights depend on the outcome.
     """
 
     words: Words
@@ -86,32 +79,32 @@ class Counted:
     _shares: dict[tuple[int, ...], Share] = field(default_factory=dict)
 
     def share(self, of: Sequence[int]) -> Share:
-        """Returns the rate's counts over several groups together."""
+        """Counts over several groups."""
         key = tuple(of)
         if key not in self._shares:
-            # Each share is asked for several times: by the rate, its comparisons, their reasons and the other scopes.
+            # Each share is asked for several times.
             self._shares[key] = self._sum(list(key))
         return self._shares[key]
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
-        """Returns the two shares of a comparison."""
+        """Both shares of a comparison."""
         return self.share(of), self.share(against)
 
     def records(self, *several: Sequence[int]) -> int:
-        """Returns the number of records that the groups' shares rest on together."""
+        """Records of the groups' shares."""
         return sum(self.share(of).total for of in several)
 
     def counts(self, share: Share) -> dict[str, float]:
-        """Returns the share's counts by name, and its weights where records carry weights."""
+        """Counts by name, with weights if any."""
         weights = {} if share.weight is None else {f"{self.words.noun}_weight": share.mass, "weight": share.mass_total}
         return {self.words.noun: share.count, "n": share.total, **weights}
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
-        """Returns the closed-form interval of a rate."""
+        """Closed-form interval."""
         return proportion(*self.share(of).size)
 
     def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
-        """Returns the closed-form interval of the comparison."""
+        """Closed-form interval of the comparison."""
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
 
     def _sum(self, columns: list[int]) -> Share:
@@ -133,11 +126,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampled:
-    """A rate whose groups may count one record several times, through its counterfactuals.
+    """Rate whose groups may count a record several times, through its counterfactuals.
 
-    `weights` [K] records of each kind; `count` and `total` [K, groups] what one record of a kind adds to each group;
-    `original` [groups] records without counterfactuals; `drawn_count`, `drawn_total` [worlds, draws, groups] the same sums in each
-    resample, the interval reaching over all worlds.
+    `weights` [K] records of each kind; `count` and `total` [K, groups] what one record of a kind adds; `original` [groups] records without
+    counterfactuals; `drawn_count`, `drawn_total` [worlds, draws, groups] the resampled sums. The interval reaches over all worlds.
     """
 
     words: Words
@@ -149,35 +141,35 @@ class Resampled:
     drawn_total: FloatArray
 
     def share(self, of: Sequence[int]) -> Share:
-        """Returns the rate's counts over several groups together."""
+        """Counts over several groups."""
         columns = list(of)
         count, total = (int((self.weights @ part[:, columns]).sum()) for part in (self.count, self.total))
         return Share(count, total, int(self.original[columns].sum()))
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
-        """Returns the two shares of a comparison."""
+        """Both shares of a comparison."""
         return self.share(of), self.share(against)
 
     def records(self, *several: Sequence[int]) -> int:
-        """Returns the number of records, not counterfactuals, that add to any of the groups."""
+        """Records, not counterfactuals, that add to any of the groups."""
         columns = [column for of in several for column in of]
         return int(self.weights[self.total[:, columns].any(axis=1)].sum())
 
     def counts(self, share: Share) -> dict[str, float]:
-        """Returns the share's counts by name; `n` includes the counterfactuals, `original_n` does not."""
+        """Counts by name; `n` includes counterfactuals, `original_n` does not."""
         return {self.words.noun: share.count, "n": share.total, "original_n": share.original}
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
-        """Returns the percentile interval over the resamples."""
+        """Percentile interval over the resamples."""
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
 
     def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
-        """Returns the percentile interval over the resamples."""
+        """Percentile interval over the resamples."""
         drawn = comparison.over_draws(self._rates(of), self._rates(against))
         return ComparedShares(_span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=None))
 
     def only(self, words: Words, of: Sequence[int]) -> "Resampled":
-        """Returns the same rate, in the same resamples, as if only some of the groups had been counted."""
+        """Same rate, in the same resamples, as if only some groups had been counted."""
         kept = np.isin(np.arange(self.original.size), list(of))
         return replace(
             self,
@@ -198,13 +190,12 @@ class Resampled:
 def resample(
     worlds: Sequence[FloatArray | IntArray], count: IntArray, total: IntArray, *, draws: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Returns the sums of `count` and `total` [worlds, draws, groups] in multinomial resamples of the kinds.
+    """Sums of `count` and `total` [worlds, draws, groups] in multinomial resamples of the kinds.
 
-    Each world is a weighting [K] of the kinds; every draw has as many records as the first one. The same seed gives the same
-    draws; it must not be negative.
+    Each world weighs [K] kinds; every draw has as many records as the first. The same seed (not negative) gives the same draws.
     """
     generator = np.random.default_rng(seed)
-    # The number of records comes from the first world: weights of unseen kinds in the others add no records.
+    # Weights of unseen kinds in other worlds add no records.
     records, kinds = int(worlds[0].sum()), max(1, len(count))
     drawn_count, drawn_total = (np.zeros((len(worlds), draws, part.shape[1])) for part in (count, total))
     if not records:
@@ -218,7 +209,7 @@ def resample(
 
 
 def _span_worlds(worlds: FloatArray, value: float, *, highest: float | None) -> Interval:
-    """Returns the range of the value and the middle 95 % of the draws in every world [worlds, draws]."""
+    """Range of the value and the middle 95 % of the draws in every world [worlds, draws]."""
     limits = [_take_middle(drawn[~np.isnan(drawn)], highest) for drawn in worlds]
     lower = min(value, *(low for low, _ in limits))
     upper = max(value, *(high for _, high in limits))
@@ -226,8 +217,8 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float | None) -> 
 
 
 def _take_middle(drawn: FloatArray, highest: float | None) -> tuple[float, float]:
-    """Returns the 2.5 % and 97.5 % quantiles; the whole range where every draw is NaN."""
+    """2.5 % and 97.5 % quantiles; the whole range where every draw is NaN."""
     if not drawn.size:
         return 0.0, np.inf if highest is None else highest
-    # Taking draws as they are, without interpolation, keeps an infinite ratio out of its neighbours.
+    # Without interpolation, which would spread an infinite ratio.
     return float(np.quantile(drawn, 0.025, method="lower")), float(np.quantile(drawn, 0.975, method="higher"))

@@ -1,4 +1,4 @@
-"""A table's data, prepared for the measures: rates in closed form, cells to draw from, strata, and scores."""
+"""A table's data, prepared for the measures."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from .worst import AllLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableEvidence:
-    """One table, ready to be measured. Parts the table lacks are absent. `unclassified` [groups] counts records that are in no rate."""
+    """One table, ready to be measured. `unclassified` [groups] are in no rate."""
 
     groups: Groups
     estimates: Mapping[str, Estimate]
@@ -37,7 +37,7 @@ PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def build_counted(words: Words, counts: IntArray, weighting: Weighting | None, part: PartOf, whole: PartOf) -> Counted:
-    """Returns the first part of the cells [columns, …] as a share of the second."""
+    """First part of the cells [columns, …] as a share of the second."""
     if weighting is None:
         return Counted(words, part(counts), whole(counts))
     columns = (part(weighting.weights), whole(weighting.weights), part(weighting.squares), whole(weighting.squares))
@@ -47,6 +47,6 @@ def build_counted(words: Words, counts: IntArray, weighting: Weighting | None, p
 def build_cells(
     counts: IntArray, weighting: Weighting | None, *, seed: int, draws: int, tag: int, prior: FloatArray | float = PRIOR
 ) -> DrawnCells:
-    """Returns cells [columns, …] to draw from."""
+    """Cells [columns, …] to draw from."""
     known = weighting or Weighting.of_counts(counts)
     return DrawnCells(counts, known.weights, known.squares, seed, draws, tag, prior)

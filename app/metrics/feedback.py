@@ -1,4 +1,4 @@
-"""Measures predictions against the ground-truth labels."""
+"""Predictions against the ground-truth labels."""
 
 from collections.abc import Collection
 from functools import partial
@@ -26,15 +26,14 @@ def measure_feedback(
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
-    """Measures every metric of labels and predictions, overall and per group; without groups, overall only.
+    """Every metric of labels and predictions, overall and per group.
 
-    `metrics` picks by key (None: all that the table supports). Overall includes the ungrouped records, so it is the same for
-    every attribute of one window. The worst value of each metric is chosen by its `limits` (those of the catalogue unless given).
-    The same `seed` (not negative) gives the same intervals.
+    `metrics` picks by key (None: all that the table supports). Overall includes ungrouped records: it is the same for every attribute. The
+    worst value is chosen by `limits` (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
     """
     counts, weighting, strata, scores = table.confusion, table.confusion_weighting, table.strata, table.scores
     if scores is None and metrics is not None:
-        # A table of unscored records gives each metric that is asked for by name its reason.
+        # A table of unscored records gives each metric asked for by name its reason.
         scores = table.unscored()
 
     everything = PARTS["records"]
@@ -43,7 +42,7 @@ def measure_feedback(
     }
     for name, part in PARTS.items():
         estimates[f"part:{name}"] = build_counted(Words(name, everything.empty), counts, weighting, part.of, everything.of)
-    # A label spelled differently from the outcomes would count as a mistake of the model: labels in neither list are in no rate.
+    # Labels in neither list are in no rate: one spelled differently would count as a mistake.
     estimates["correct"] = build_counted(
         CORRECT,
         table.cells,

@@ -1,4 +1,4 @@
-"""Numbers in sentences: a figure and both ends of its interval with one number of decimals."""
+"""Numbers in sentences."""
 
 import math
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ SMALLEST = 1e-9
 
 _MOST_DECIMALS = 9
 _MORE_DECIMALS = 3
-"""Decimals that an end may add to those of the figure, to appear on its own side of 0 and 1."""
+"""Decimals that an end may add to the figure's, to be on its own side of 0 and 1."""
 _MARKS = (-1.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureText:
-    """A figure and both ends of its interval as texts of equally many decimals; an unbounded end is `open`."""
+    """A figure and its interval's ends with equally many decimals; an unbounded end is `open`."""
 
     value: str
     lower: str
@@ -25,14 +25,14 @@ class FigureText:
 
     @property
     def interval(self) -> str:
-        """The interval as a range: `0.047 to 0.203`, `0.990 to open`."""
+        """Interval as a range: `0.047 to 0.203`, `0.990 to open`."""
         return f"{self.lower} to {self.upper}"
 
 
 def format_figure(value: float, lower: float | None, upper: float | None) -> FigureText:
-    """Formats a figure with its interval: three significant digits of the figure, and the same decimals at both ends.
+    """Three significant digits of the figure, and the same decimals at both ends.
 
-    No number is rounded onto 0 or 1: there are more decimals, or, where those are too many, `less than` or `more than`.
+    Nothing is rounded onto 0 or 1: there are more decimals, or `less than` or `more than`.
     """
     decimals = _count_decimals(value, [end for end in (lower, upper) if end is not None])
     low, high = ("open" if end is None else format_to(end, decimals) for end in (lower, upper))
@@ -40,7 +40,7 @@ def format_figure(value: float, lower: float | None, upper: float | None) -> Fig
 
 
 def format_to(value: float, decimals: int) -> str:
-    """Formats a number with so many decimals; `less than` or `more than` where it would appear as 0 or 1 without being it."""
+    """Number with so many decimals; `less than` or `more than` where it would wrongly appear as 0 or 1."""
     rounded = round(value, decimals)
     if rounded == 0 and value != 0:
         return f"{MINUS if value < 0 else ''}less than {10**-decimals:.{decimals}f}"
@@ -51,7 +51,7 @@ def format_to(value: float, decimals: int) -> str:
 
 
 def format_number(value: float | None) -> str:
-    """Formats three significant digits, without exponents; never rounded to 0, nor from below to 1."""
+    """Three significant digits, without exponents; never rounded to 0, nor from below to 1."""
     if value is None:
         return "open"
     if float(value).is_integer():

@@ -1,4 +1,4 @@
-"""The groups of one attribute: labels with roles, and the alignment of tables with different groups."""
+"""Groups of one attribute, and the alignment of tables with different groups."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -11,11 +11,11 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 NEITHER = -1
-"""Group code of a record that is in no group of the attribute, or whose value is missing."""
+"""Group code of a record that is in no group, or whose value is missing."""
 
 
 class ComparedGroup(NamedTuple):
-    """One value, range or intersection of an attribute, under its label."""
+    """One value, range or intersection of an attribute."""
 
     label: str
     role: Role
@@ -25,7 +25,7 @@ Groups: TypeAlias = tuple[ComparedGroup, ...]
 
 
 def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
-    """Returns pairs of a label and a role as groups, in their order; JSON has them as lists.
+    """Groups from pairs of a label and a role, in order.
 
     Raises:
         ValueError: a label occurs twice, or a role is unknown.
@@ -39,33 +39,30 @@ def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
 
 
 def of_role(groups: Groups, role: Role) -> tuple[int, ...]:
-    """Returns the positions of the groups with that role."""
+    """Positions of the groups with that role."""
     return tuple(position for position, group in enumerate(groups) if group.role == role)
 
 
 def union(several: Sequence[Groups]) -> Groups:
-    """Returns every label of several tables once, in order of first appearance, with its role in the last table that has it.
-
-    A monitor may change in the middle of a day: the counts stay, and are read under the newest roles.
-    """
+    """Every label once, in order of first appearance, with its role in the last table that has it."""
     roles = {group.label: group.role for groups in several for group in groups}
     return tuple(ComparedGroup(label, role) for label, role in roles.items())
 
 
 def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
-    """Returns the groups of several tables by label, and the row of each table's rows among them: of its groups and, last, of no group."""
+    """Groups of several tables by label, and the row of each table's rows among them: of its groups and, last, of no group."""
     groups = union(several)
     return groups, [np.append(positions(own, groups), len(groups)) for own in several]
 
 
 def positions(groups: Groups, within: Groups) -> IntArray:
-    """Returns the position of each group in `within`, which must hold all their labels."""
+    """Position of each group in `within`, which must hold all their labels."""
     place = {group.label: position for position, group in enumerate(within)}
     return np.array([place[group.label] for group in groups], dtype=np.int64)
 
 
 def check_places(places: npt.ArrayLike, own: int, others: int) -> IntArray:
-    """Returns the new position of each of `own` groups among `others` groups, or NEITHER, as int64 [own].
+    """New position of each of `own` groups among `others`, or NEITHER, as int64 [own].
 
     Raises:
         ValueError: another number of places, or one is out of range.
@@ -77,7 +74,7 @@ def check_places(places: npt.ArrayLike, own: int, others: int) -> IntArray:
 
 
 def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
-    """Returns the codes as int64 [records].
+    """Codes as int64 [records].
 
     Raises:
         ValueError: a code is not an integer in `least <= code < beyond`, or the array is not flat.
@@ -91,7 +88,7 @@ def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
 
 
 def check_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
-    """Returns the counts as int64 of that shape.
+    """Counts as int64 of that shape.
 
     Raises:
         ValueError: another shape, or a negative count.
@@ -106,13 +103,13 @@ def check_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
 
 
 def divide(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> FloatArray:
-    """Returns the quotients; NaN or infinite where the whole is zero."""
+    """Quotients; NaN or infinite where the whole is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(part / whole, dtype=np.float64)
 
 
 def divide_or(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float) -> FloatArray:
-    """Returns the quotients; `otherwise` where the whole is not above zero."""
+    """Quotients; `otherwise` where the whole is not above zero."""
     quotients = np.full(np.broadcast_shapes(np.shape(part), np.shape(whole)), otherwise)
     np.divide(part, whole, out=quotients, where=whole > 0)
     return quotients

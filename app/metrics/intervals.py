@@ -1,6 +1,6 @@
-"""95 % intervals in closed form, from counts. Every interval contains its point. Only that of a ratio may have no upper limit (None).
+"""95 % intervals in closed form, from counts; each contains its point. Only that of a ratio may have no upper limit (None).
 
-Counts need not be whole numbers: those of weighted records are in records of equal weight.
+Counts of weighted records are in records of equal weight, so need not be whole.
 """
 
 import math
@@ -9,23 +9,23 @@ from typing import NamedTuple
 from scipy.special import gammaincinv
 
 Z = 1.959963984540054
-"""The 97.5 % quantile of the normal distribution."""
+"""97.5 % quantile of the normal distribution."""
 
 FEW = 5
-"""Min records on each side of a rate (counted, not counted) for Wilson's limit on that side; below it another limit is used."""
+"""Min records on each side of a rate for Wilson's limit on that side."""
 
 FEW_OF_RATIO = 10
-"""Min records in each of the four cells of a ratio for Katz's interval; below it another interval is used."""
+"""Min records in each of the four cells of a ratio for Katz's interval."""
 
 POISSON = 0.05
-"""Chance of as many records, or more, at a rate equal to the Poisson limit."""
+"""Chance of as many records, or more, at the Poisson limit."""
 
 LARGEST = 700.0
 """Largest logarithm of a float."""
 
 
 class Interval(NamedTuple):
-    """The limits, and the name of the method. `upper` None is unbounded."""
+    """Limits, and the method's name. `upper` None is unbounded."""
 
     lower: float
     upper: float | None
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 def wilson(count: float, total: float, z: float = Z) -> Interval:
-    """Returns the score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
+    """Score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
     rate = count / total
     spread = z * z / total
     centre = (rate + spread / 2) / (1 + spread)
@@ -43,11 +43,10 @@ def wilson(count: float, total: float, z: float = Z) -> Interval:
 
 
 def proportion(count: float, total: float) -> Interval:
-    """Returns the interval of one rate, within [0, 1]; `total` > 0: Wilson's, with a Poisson limit on a side of fewer than `FEW` records.
+    """Wilson's interval, within [0, 1], with a Poisson limit on a side of fewer than `FEW` records; `total` > 0.
 
-    Near 0 and 1 Wilson's limit is too close: in windows in which 0.17 records are expected on a side, of any size, the interval contains
-    the rate in only 84 of 100. So the limit is moved at least to the rate at which a share of `POISSON` of windows has as many records on
-    that side (Brown, Cai and DasGupta 2001). Such intervals contain the rate in 91 to 97 of 100 windows.
+    Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side). It is moved at least to the rate
+    at which a share of `POISSON` of windows has as many records there (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
     """
     lower, upper = _limits(count, total, Z)
     others = total - count
@@ -61,7 +60,7 @@ def proportion(count: float, total: float) -> Interval:
 
 
 def newcombe(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
-    """Returns the hybrid score interval of `count/total - other_count/other_total`, within [-1, 1].
+    """Hybrid score interval of `count/total - other_count/other_total`, within [-1, 1].
 
     Source: Newcombe 1998, Statistics in Medicine 17:873, method 10.
     """
@@ -75,11 +74,11 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
 
 
 def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
-    """Returns the log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. `upper` None is unbounded.
+    """Log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. `upper` None is unbounded.
 
-    Source: Katz et al. 1978. Where one of the four cells holds fewer than `FEW_OF_RATIO` records that interval has no meaningful width,
-    or misses the ratio up to 18 times in 100; there the limits of both rates (Wilson's) are combined on the log scale
-    (MOVER, Zou and Donner 2008). A count of zero has no logarithm: the upper limit is then the one rate's upper over the other's lower.
+    Source: Katz et al. 1978. With fewer than `FEW_OF_RATIO` records in a cell that misses up to 18 times in 100; there Wilson's limits of
+    both rates are combined on the log scale (MOVER, Zou and Donner 2008). For a count of zero the upper limit is the one rate's upper over
+    the other's lower.
     """
     if min(count, total - count, other_count, other_total - other_count) < FEW_OF_RATIO:
         return _log_ratio_of_few(count, total, other_count, other_total, z)
@@ -90,7 +89,7 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
 
 
 def _log_ratio_of_few(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
-    """Returns the interval of a ratio of rates, one of which has few records on a side."""
+    """Interval of a ratio of rates, one with few records on a side."""
     method = "log_ratio_wilson"
     rate, other = count / total, other_count / other_total
     (low, high), (other_low, other_high) = _limits(count, total, z), _limits(other_count, other_total, z)
@@ -104,16 +103,16 @@ def _log_ratio_of_few(count: float, total: float, other_count: float, other_tota
 
 
 def _exponential(logarithm: float) -> float | None:
-    """Returns the number with that logarithm; None above the largest float."""
+    """Number with that logarithm; None above the largest float."""
     return None if logarithm > LARGEST else math.exp(logarithm)
 
 
 def paired_ratio(both: float, first: float, second: float, z: float = Z) -> Interval:
-    """Returns the interval of the ratio of two proportions of the same records; the second proportion must not be zero.
+    """Interval of the ratio of two proportions of the same records; the second must not be zero.
 
-    `both` records have both outcomes, `first` and `second` only that one; records with neither have no effect. Combines the Wilson
-    limits of each proportion, at a quantile that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301; the
-    closed form among those that Fagerland, Lydersen and Laake recommend (2014, Statistics in Medicine 33:2850).
+    `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a quantile that allows for their
+    correlation. Source: Bonett and Price 2006, Biometrics 62:301; recommended by Fagerland, Lydersen and Laake (2014, Statistics in
+    Medicine 33:2850).
     """
     count, other_count, some = both + first, both + second, both + first + second
     ratio = count / other_count
@@ -126,10 +125,9 @@ def paired_ratio(both: float, first: float, second: float, z: float = Z) -> Inte
 
 
 def paired_difference(both: float, first: float, second: float, neither: float, z: float = Z) -> Interval:
-    """Returns the interval of the difference of two proportions of the same records, within [-1, 1].
+    """Interval of the difference of two proportions of the same records, within [-1, 1].
 
-    The cells are those of `paired_ratio`, and the records with neither outcome. Source: Newcombe 1998, Statistics in Medicine 17:2635,
-    method 10.
+    Cells as in `paired_ratio`, and records with neither outcome. Source: Newcombe 1998, Statistics in Medicine 17:2635, method 10.
     """
     count, other_count, total = both + first, both + second, both + first + second + neither
     rate, other_rate = count / total, other_count / total

@@ -1,4 +1,4 @@
-"""Measures one attribute on one data set: every wanted row of the catalogue, in each of its scopes."""
+"""Measures one attribute on one data set: every wanted row of the catalogue, in each scope."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -20,10 +20,9 @@ from .worst import mark_worst
 def measure_all(
     data: Data, evidence: TableEvidence, wanted: Collection[str] | None, scopes: frozenset[str] | None = None
 ) -> list[Measured]:
-    """Measures the wanted metrics of the data set, in catalogue order; `wanted` None means every one that the table supports.
+    """Wanted metrics of the data set, in catalogue order; None: all that the table supports.
 
-    With `scopes`, those of other scopes are left out as far as they cost time; some may be among the results.
-    A metric that is wanted by name but has no strata or scores to rest on gives its reason.
+    With `scopes`, others are left out as far as they cost time. A metric asked for by name without strata or scores gives its reason.
     """
     results: list[Measured] = []
     of_scores: dict[str, Metric] = {}
@@ -36,7 +35,7 @@ def measure_all(
             of_scores[metric.key] = metric
         elif isinstance(how, RateOf | CountOf | ComparedRate):
             found = measure_closed(metric, how, evidence)
-        # Without strata a figure over them is a reason, which is only of use to those who ask for it by name.
+        # Without strata, for those who ask for it by name.
         elif isinstance(how, OfSet | OfPair | Across) or (isinstance(how, OverStrata) and (evidence.strata or wanted is not None)):
             found = measure_drawn(metric, how, evidence)
         results += omit_repeats(_mark_worst(metric, found, evidence), evidence.groups)
@@ -52,7 +51,7 @@ def measure_all(
 
 @cache
 def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
-    """Returns the metrics that exist on a data set with their scopes there, of `scopes` if given, in catalogue order."""
+    """Metrics of a data set with their scopes there, of `scopes` if given, in catalogue order."""
     each = ((row, row.scopes_on(data)) for row in metrics_on(data))
     # The value furthest out is marked among the groups.
     always = {"group", "worst"}
@@ -66,7 +65,6 @@ def _mark_worst(metric: Metric, found: Sequence[Measured], evidence: TableEviden
 
 
 def _with_caution(result: Measured) -> Measured:
-    """Adds a caution to a result that rests on too few records for its interval to hold the truth as often as it should."""
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
     found = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)

@@ -1,4 +1,4 @@
-"""Subjects of figures: the set of a table's columns that each scope covers, and its name in a sentence."""
+"""Subjects of figures: the set of columns that each scope covers, and its name."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,7 +12,7 @@ NAMED = 3
 """Max values that name a pooled group; the rest become `…`."""
 
 KEPT = 512
-"""Max sets of scopes and groups whose members are remembered: every metric of a table asks for those of the same groups."""
+"""Max sets of scopes and groups whose members are remembered."""
 
 
 class Member(NamedTuple):
@@ -26,13 +26,13 @@ class Member(NamedTuple):
 
     @property
     def subject(self) -> str | None:
-        """The subject of a sentence; None for overall figures."""
+        """Subject of a sentence; None for overall figures."""
         return self.name or None
 
 
 @lru_cache(KEPT)
 def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
-    """Returns each scope that is a set of columns, in the order of the scopes; a table without groups has overall figures only."""
+    """Each scope that is a set of columns, in order; without groups overall figures only."""
     everyone = tuple(range(len(groups)))
     several: dict[Scope, list[Member]] = {
         "group": [Member("group", group.label, (position,), f" of {group.label}", group.label) for position, group in enumerate(groups)],
@@ -46,21 +46,21 @@ def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
 
 @lru_cache(KEPT)
 def monitored(groups: Groups) -> tuple[Member, ...]:
-    """Returns each monitored value, and all of them pooled."""
+    """Each monitored value, and all pooled."""
     positions = set(of_role(groups, "monitored"))
     return tuple(member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns))
 
 
 @lru_cache(KEPT)
 def reference(groups: Groups) -> Member:
-    """Returns the pooled reference values."""
+    """Pooled reference values."""
     return _pool("reference", groups)
 
 
 def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
-    """Returns one metric's results without those whose counts are a group's: a role of one group, and a pair with its only reference.
+    """Results without those whose counts are a group's: a role of one group, and a pair with its only reference.
 
-    Everything is measured first: the same random numbers are drawn for all results of a metric together.
+    Everything is measured first: all results of a metric share random numbers.
     """
     single = {role: groups[places[0]].label for role in SIDES if len(places := of_role(groups, role)) == 1}
     repeated = {"pooled": single.get("monitored"), "reference": single.get("reference")}
@@ -75,7 +75,7 @@ def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
 
 
 def build_result(metric: str, member: Member, number: Value | Undefined, smallest_group: int, details: Details) -> Measured:
-    """Returns a metric of the member."""
+    """Metric of the member."""
     return Measured(metric=metric, scope=member.scope, group=member.label, number=number, smallest_group=smallest_group, details=details)
 
 

@@ -1,9 +1,7 @@
-"""Favourable rates that count every record once on each side: as logged on its own side, as its counterfactuals on the other.
+"""Favourable rates that count every record once on each side: as logged, and as its counterfactuals.
 
-A record has one figure for each set of groups, called its figure towards them. If its own value is one of theirs, the figure is its own
-outcome; else it is the mean of its counterfactual outcomes with their values, weighted by how many records have each value. So both
-rates of a comparison are of the same records, and they are equal for a model that does not use the attribute.
-
+A record's figure towards a set of groups is its own outcome if its value is one of theirs; else the mean of its counterfactual outcomes,
+weighted by how many records have each value. Both rates are of the same records, and equal for a model that does not use the attribute.
 Source: spec of the fairness check, section 4.
 """
 
@@ -25,8 +23,7 @@ from .tables import BalancedCells
 class _Figures(NamedTuple):
     """Figures of kinds of records [K] towards a set of groups; NaN where no counterfactual was classified.
 
-    `influence` [K] is the figure plus the effect that the record has on other records' figures, through the weight of its value. It
-    serves to compute a variance only.
+    `influence` [K] adds the record's effect on others' figures through the weight of its value, for a variance only.
     """
 
     figures: FloatArray
@@ -35,10 +32,10 @@ class _Figures(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """The favourable rate as if every record had one of the groups' values. Implements `Estimate`.
+    """Favourable rate as if every record had one of the groups' values. Implements `Estimate`.
 
-    `share(of)` uses the records of the groups `of` and of all groups with the other role; `pair(of, against)` uses the records of these
-    two sets of groups. A record whose counterfactuals were all unclassified is in neither rate of a comparison.
+    `share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both sets. A record without classified
+    counterfactual is in neither rate.
     """
 
     words: Words
@@ -53,27 +50,27 @@ class Paired:
         object.__setattr__(self, "_sizes", sizes.astype(np.float64))
 
     def share(self, of: Sequence[int]) -> Share:
-        """Returns the rate of these groups, over their records and those of the other role."""
+        """Rate of these groups, over their records and those of the other role."""
         return self._build_share(of, self._find_figures(of, self._other_role(of)).figures)
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
-        """Returns both rates of a comparison, over the records of both sides that have a figure towards each."""
+        """Both rates, over the records of both sides that have a figure towards each."""
         first, second = self._both_figures(of, against)
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 
     def figures(self, of: Sequence[int], against: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Returns the figures [K] of each kind of record towards both sides; NaN for kinds that are not in the comparison."""
+        """Figures [K] of each kind towards both sides; NaN for kinds that are not compared."""
         first, second = self._both_figures(of, against)
         return first.figures, second.figures
 
     def records(self, *several: Sequence[int]) -> int:
-        """Returns the number of records that a rate, or a comparison of two, rests on."""
+        """Records of a rate, or of a comparison of two."""
         of, against = several if len(several) > 1 else (several[0], self._other_role(several[0]))
         figures = self._both_figures(of, against)[0].figures if len(several) > 1 else self._find_figures(of, against).figures
         return int(self.table.count[~np.isnan(figures)].sum())
 
     def counts(self, share: Share) -> dict[str, float]:
-        """Returns the share's sums by name; `own_n` of the `n` records have one of the values themselves."""
+        """Sums by name; `own_n` of the `n` records have one of the values themselves."""
         if self.table.weight is None:
             return {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
         return {
@@ -85,7 +82,7 @@ class Paired:
         }
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
-        """Returns Wilson's interval for as many whole records as have the variance of the figures."""
+        """Wilson's interval for as many whole records as have the variance of the figures."""
         towards = self._find_figures(of, self._other_role(of))
         known = ~np.isnan(towards.figures)
         weights, figures, influence = self._masses[known], towards.figures[known], towards.influence[known]
@@ -93,20 +90,19 @@ class Paired:
         mean = np.array([float(weights @ figures) / weights.sum()])
         variance = np.array([self._variance(known, influence)])
         if self.table.weight is not None and 0 < mean[0] < 1:
-            # Weights that depend on the outcome make the mean vary more than that of as many whole records. With equal weights the variance
-            # may be larger, too, by the effect of records on others; that is no reason to count fewer records.
+            # Weights that depend on the outcome make the mean vary more. With equal weights a larger variance comes from effects of records
+            # on others: no reason to count fewer.
             equal = float(weights @ (influence - float(weights @ influence) / weights.sum()) ** 2) / float(weights.sum())
             total /= max(1.0, float(variance[0]) / max(mean[0] * (1 - mean[0]), equal))
         low, high = likened_limits(mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)]))
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
     def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
-        """Returns the interval of two rates of the same records, for as many whole records as have the variance of the figures.
+        """Interval of two rates of the same records, for as many whole records as have the variance of the figures.
 
-        The formula needs pairs of outcomes that are 0 or 1. Figures between 0 and 1 are replaced by such pairs, which agree as far as
-        they can. These pairs vary more than the figures, by a factor of at most the number of counterfactuals of a record, so the
-        number of pairs is multiplied by that factor. If a side has several values, estimating their weights adds uncertainty: the more,
-        the further apart the rates of the values are.
+        Figures between 0 and 1 are replaced by pairs of 0 and 1 that agree as far as they can. These vary more, by at most the number of
+        counterfactuals of a record, so the number of pairs is multiplied by that factor. Estimating the weights of a side's several values
+        adds uncertainty, the more the further apart their rates are.
         """
         first, second = self._both_figures(of, against)
         known = ~np.isnan(first.figures)
@@ -115,7 +111,7 @@ class Paired:
         if self.table.weight is not None:
             # As many pairs as there are records of equal weight.
             weights *= total / weights.sum()
-        # How many have both outcomes, only the first, only the second, and neither, if the outcomes agree as far as they can.
+        # Both outcomes, only the first, only the second, and neither, if the outcomes agree as far as they can.
         cells = [float(weights @ part) for part in (np.minimum(a, b), np.maximum(a - b, 0), np.maximum(b - a, 0), 1 - np.maximum(a, b))]
         up, down = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
         whole = (cells[0] * (up + down) ** 2 + cells[1] * up**2 + cells[2] * down**2) / total
@@ -153,7 +149,7 @@ class Paired:
         )
 
     def _other_role(self, of: Sequence[int]) -> tuple[int, ...]:
-        """Returns the groups of the other role; empty if these groups do not all have the same role."""
+        """Groups of the other role; empty if these differ in role."""
         roles = {self.table.groups[position].role for position in of}
         if len(roles) != 1:
             return ()
@@ -168,14 +164,14 @@ class Paired:
         )
 
     def _find_figures(self, into: Sequence[int], others: Sequence[int]) -> _Figures:
-        """Returns the figures towards `into` of the records in both sets of groups; NaN for any other record."""
+        """Figures towards `into` of the records in both sets; NaN for any other."""
         table, columns = self.table, list(into)
         own, crossing = np.isin(table.group, columns), np.isin(table.group, list(others))
         classified = table.copies_classified[:, columns]
         known = ((classified > 0) & crossing[:, None]).astype(np.float64)
         shares = np.divide(table.copies_favourable[:, columns], classified, out=np.zeros(known.shape), where=known > 0)
         sizes = self._sizes[columns]
-        # Numerator and denominator by the same product: if all outcomes are alike, the quotient is exactly 0 or 1.
+        # By the same product: if all outcomes are alike, the quotient is exactly 0 or 1.
         weighed, whole = shares @ sizes, known @ sizes
         copied = divide_or(weighed, whole, np.nan)
         figures = np.where(own, table.outcome, copied)
@@ -184,7 +180,7 @@ class Paired:
         return _Figures(figures, figures + np.where(own, self._pull(shares, known, columns), 0.0))
 
     def _pull(self, shares: FloatArray, known: FloatArray, columns: list[int]) -> FloatArray:
-        """Returns the effect [K] of a record with one of the values on the other records' figures, through the weight of its value."""
+        """Effect [K] of a record with one of the values on the other records' figures, through the weight of its value."""
         copies, sizes = self._masses[:, None] * known, self._sizes[columns]
         of_value = divide_or((copies * shares).sum(axis=0), copies.sum(axis=0), 0.0)
         if sizes.sum() <= 0:
@@ -197,7 +193,7 @@ class Paired:
         return found
 
     def _effective(self, kept: npt.NDArray[np.bool_]) -> float:
-        """Returns the number of records of equal weight that are as certain as those of the kinds kept; without weights, their number."""
+        """Records of equal weight as certain as those of the kinds kept."""
         counts, masses = self.table.count[kept], self._masses[kept]
         if self.table.weight is None:
             return float(counts.sum())
@@ -205,7 +201,7 @@ class Paired:
         return float(masses.sum()) ** 2 / squares if squares > 0 else 0.0
 
     def _variance(self, known: npt.NDArray[np.bool_], numbers: FloatArray) -> float:
-        """Returns the variance of one of `_effective` records, which gives that of the weighted mean."""
+        """Variance of one of `_effective` records, which gives that of the weighted mean."""
         masses = self._masses[known]
         mean = float(masses @ numbers) / masses.sum()
         squares = masses if self.table.weight is None else masses * self.table.weight[known]

@@ -1,4 +1,4 @@
-"""Measures one outcome per record: the prediction of logged records, or the label of training data."""
+"""Measures one outcome per record: a logged prediction, or the label of training data."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -22,7 +22,7 @@ LABELLED = Words(noun="actual_favourable", empty="no record{of} has a label amon
 
 
 class _Counted(NamedTuple):
-    """Outcomes that a table counts, the rate of the favourable ones, and the words for it."""
+    """Outcomes that a table counts, the favourable rate, and its words."""
 
     over: Over
     rate: str
@@ -42,13 +42,13 @@ def measure_payload(
     limits: AllLimits = NO_LIMITS,
     scopes: frozenset[str] | None = None,
 ) -> list[Measured]:
-    """Measures the favourable rates of an attribute's or intersection's groups, and their comparisons.
+    """Favourable rates of an attribute's or intersection's groups, and their comparisons.
 
-    `metrics` picks by key (None: all that the table supports). The worst value of each metric is chosen by its `limits` (those of the
-    catalogue unless given). The same `seed` (not negative) gives the same intervals. `scopes` are those that the caller reads (None: all).
+    `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits` (default: the catalogue's). The same
+    `seed` (not negative) gives the same intervals. `scopes` are those that the caller reads (None: all).
     """
     evidence = _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws)
-    # A table without scores gives each metric that is asked for by name its reason.
+    # A table without scores gives each metric asked for by name its reason.
     is_asked = metrics is not None and any("scores" in CATALOGUE[key].needs for key in metrics)
     scores = table.unscored() if table.scores is None and is_asked else table.scores
     return measure_all("payload", replace(evidence, scores=scores), metrics, scopes)
@@ -62,7 +62,7 @@ def measure_training(
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
-    """Compares the labels of an attribute's or intersection's groups before any model; `table` counts labels."""
+    """Compares the labels of groups before any model; `table` counts labels."""
     return measure_all("training", _build_evidence(table, _LABELS, limits, seed=seed, draws=draws), metrics)
 
 

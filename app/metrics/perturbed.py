@@ -1,7 +1,7 @@
-"""Measures payload and perturbed data as OpenScale does: every original record and every counterfactual is a row.
+"""Payload and perturbed data as OpenScale measures them: every original record and every counterfactual is a row.
 
-A record and its counterfactuals are not independent, so rates over both are resampled by record. Groups with several values on the other
-side, or with several draws, hold more counterfactuals of some records than of others; the balanced figures (`app.metrics.balanced`) do not.
+Rates are resampled by record. Groups with several values on the other side, or several draws, hold more counterfactuals of some records;
+balanced figures do not.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,10 +18,10 @@ from .values import Measured, Undefined
 from .worst import NO_LIMITS, AllLimits
 
 UNSEEN = 1.0
-"""Weight, in records, of a kind of record not seen in a group in a second resampling, which may only widen the first.
+"""Weight of a kind not seen in a group in a second resampling, which may only widen the first.
 
-With it 97.5 % of the draws hold at most three such records: the rule of three. Without it a window in which no outcome happened
-to flip would give an interval of no width; with it alone, small windows would lean towards kinds that were never seen.
+With it 97.5 % of the draws hold at most three such records: the rule of three. Without it a window without flips would give no width; with
+it alone, small windows would lean towards unseen kinds.
 """
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
@@ -43,7 +43,7 @@ def measure_perturbed(
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Returns favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of one attribute.
+    """Favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of one attribute.
 
     The same table and `seed` (not negative) give the same intervals. A group without an original record has no rate, though its
     counterfactuals count in the pooled ones.
@@ -77,17 +77,14 @@ def measure_perturbed(
 
 
 def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:
-    """Returns the number of favourable and of all records that one record of each kind adds to each group [K, groups].
-
-    Of its counterfactuals only those count that cross between monitored and reference.
-    """
+    """Favourable and all records that one record of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
     own = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
     crossing = table.crossing()
     return own * table.outcome[:, None] + crossing * table.copies_favourable, own + crossing * table.copies_classified
 
 
 def _add_unseen(table: BalancedCells) -> BalancedCells:
-    """Returns the table with the kinds that a group could have had but did not, at a count of zero."""
+    """Table with the kinds that a group could have had but did not, at a count of zero."""
     unseen = [kind for group in range(len(table.groups)) for kind in _unseen_kinds(table, group)]
     if not unseen:
         return table

@@ -1,4 +1,4 @@
-"""Measures rates, counts and comparisons of two rates, whose intervals are in closed form or resampled by record."""
+"""Measures rates, counts and comparisons of two rates."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_aft
 
 
 def measure_closed(metric: Metric, how: RateOf | CountOf | ComparedRate, evidence: TableEvidence) -> list[Measured]:
-    """Measures a rate or a count of each set of records that the metric's scopes cover, or the comparison of each pair of groups."""
+    """A rate or count of each set of records, or the comparison of each pair of groups."""
     match how:
         case RateOf():
             return [_measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)]
@@ -49,7 +49,7 @@ def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: 
 
 
 def _measure_counts(metric: Metric, part: str, evidence: TableEvidence) -> list[Measured]:
-    """Measures the weight of a part of the labelled records; its interval is that of its share of all of them."""
+    """Weight of a part of the labelled records; its interval is that of its share of all of them."""
     estimate = evidence.estimates[f"part:{part}"]
     everybody = estimate.share(range(len(evidence.groups) + 1))
     squares = PARTS[part].of(evidence.cells["confusion"].squares)
@@ -61,7 +61,7 @@ def _measure_counts(metric: Metric, part: str, evidence: TableEvidence) -> list[
             reason = "the records weigh nothing" if everybody.original else estimate.words.empty.format(of="")
             number = Undefined(reason, everybody.original)
         else:
-            # Weights would add up differently another time; without them the number of all records is exact.
+            # Without weights the number of all records is exact.
             is_unweighted = share.effective is None or math.isclose(share.effective, share.total)
             if part == "records" and member.scope == "overall" and is_unweighted:
                 interval = Interval(share.mass, share.mass, "counted")
@@ -75,9 +75,9 @@ def _measure_counts(metric: Metric, part: str, evidence: TableEvidence) -> list[
 
 
 def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interval:
-    """Returns the interval of the weight of some of the records, given as many records; `squares` is the sum of their squared weights.
+    """Interval of the weight of some records; `squares` is the sum of their squared weights.
 
-    In units of their mean weight, weighted by itself, they are a number of equal records whose variance is that of the weight.
+    In units of their mean weight, weighted by itself, they are a number of equal records with the weight's variance.
     """
     unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
     effective, total = share.mass / unit, everybody.total
@@ -88,8 +88,6 @@ def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interv
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a comparison and the share of its records."""
-
     member: Member
     share: Share
 
@@ -108,7 +106,7 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
     else:
         found = estimate.compare(how.by, of, against)
         number = _build_value(how.by.point(share, other_share), found.interval, estimate.records(of, against))
-        # From these the interval can be computed again at another level, when the figure was chosen from several.
+        # For another interval when the figure was chosen from several.
         details = details.changed(counts={} if found.pairs is None else found.pairs.to_counts())
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
@@ -116,8 +114,8 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
 def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
     """Compares the two groups furthest apart, whatever their roles: the worse one (higher in errors, else lower) counts as monitored.
 
-    None without two groups of records; those of fewer than `MINIMUM_GROUP_SIZE` are left out while there are two others. Among many
-    pairs some are always far apart, so the interval and the p-value are those of all pairs together (Bonferroni).
+    None without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two others. Interval and p-value are
+    those of all pairs together (Bonferroni).
     """
     estimate, groups = evidence.estimates[how.rate], evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
@@ -135,7 +133,7 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
     if how.by.divides and best.share.mass == 0:
         number = Undefined(f"the rate{best.member.of} is zero, so nothing can be divided by it", n)
     else:
-        # 5 % for all pairs together: each pair gets its part, half of it at either end.
+        # 5 % for all pairs together, half of each pair's part at either end.
         interval = how.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs)))
         number = _build_value(how.by.point(worst.share, best.share), interval, n)
     details = _trace_pair(metric, how, estimate, worst, best, pairs=pairs).changed(chosen_from=len(candidates))
@@ -144,7 +142,7 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
 
 
 def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Side, other: _Side, *, pairs: int = 1) -> Details:
-    """Returns names and counts of both sides; of selection rates also their significance, corrected for the number of pairs."""
+    """Names and counts of both sides; of selection rates also their significance, corrected for the number of pairs."""
     details = Details(
         formula=metric.formula,
         monitored=side.member.name,
@@ -152,7 +150,7 @@ def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Si
         monitored_counts=estimate.counts(side.share),
         reference_counts=estimate.counts(other.share),
     )
-    # The tests are of independent records, not of records together with their counterfactuals.
+    # The tests are of independent records, not of those with their counterfactuals.
     is_tested = how.rate in _SELECTION_RATES and isinstance(estimate, Counted)
     if not is_tested or side.share.is_empty or other.share.is_empty:
         return details
@@ -161,7 +159,6 @@ def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Si
 
 
 def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:
-    """Returns why there is no rate."""
     share, member = side.share, side.member
     if not share.original:
         if share.left_out:
@@ -176,7 +173,7 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
 
 
 def _build_value(point: float, interval: Interval, records: int) -> Value:
-    # With weights the interval rests on effective sizes and the point on the weights: they differ in the last digit.
+    # Effective sizes and weights differ in the last digit.
     lower = min(interval.lower, point)
     upper = None if interval.upper is None else max(interval.upper, point)
     return Value(point, lower, upper, interval.method, records)

@@ -1,4 +1,4 @@
-"""Digits that a number needs to appear on its own side of the number it is compared with: 0.796 is not 0.80."""
+"""Digits that a number needs to appear on its own side of another: 0.796 is not 0.80."""
 
 import math
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from .verdicts import TOLERANCE
 MINUS = "\u2212"
 
 MOST_DIGITS = 6
-"""Max digits after the point; numbers that differ only beyond them look the same."""
+"""Max digits after the point."""
 
 
 MOST_OF_GAP = 2
@@ -18,7 +18,7 @@ MOST_OF_GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class RoundedGap:
-    """Two numbers and the first less the second, rounded to so many digits after the point; the three agree as they are shown."""
+    """Two numbers and the first less the second, which agree as they are shown."""
 
     first: float
     second: float
@@ -27,7 +27,7 @@ class RoundedGap:
 
 
 def round_gap(first: float, second: float) -> RoundedGap:
-    """Rounds two percentages and their gap to the fewest digits, at least one, at which the gap is that of the rounded numbers.
+    """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree.
 
     35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MOST_OF_GAP` digits the gap is taken from the rounded numbers.
     """
@@ -40,17 +40,17 @@ def round_gap(first: float, second: float) -> RoundedGap:
 
 
 def write_minus(text: str) -> str:
-    """Returns a formatted number with a minus sign where Python writes a hyphen, at which lines break and that ranges have, too."""
+    """Number with a minus sign for Python's hyphen, at which lines break."""
     return f"{MINUS}{text[1:]}" if text.startswith("-") else text
 
 
 def join_of(lower: float) -> str:
-    """Returns what joins the ends of an interval: a dash, or " to " where the lower one has a minus sign."""
+    """Joint of an interval's ends: a dash, or " to " where the lower one has a minus sign."""
     return " to " if lower < 0 else "–"
 
 
 def digits_apart(value: float, marks: Iterable[float | None], least: int) -> int:
-    """Returns how many digits after the point show the value on its own side of every mark, at least `least`, at most `MOST_DIGITS`."""
+    """Digits after the point that show the value on its own side of every mark, from `least` to `MOST_DIGITS`."""
     # A value that differs from a limit only by rounding counts as equal to it.
     others = [mark for mark in marks if mark is not None and not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)]
     for digits in range(least, MOST_DIGITS):

@@ -1,4 +1,4 @@
-"""A plain sentence for each measurement: the meaning of the number for these groups, without a formula."""
+"""A plain sentence for each measurement."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,13 +36,13 @@ _COUNTED_AS: Mapping[str, str] = {
     **{name: rate.counted for name, rate in RATES.items()},
     **dict.fromkeys(("favourable_before", "favourable_after", "balanced_before", "balanced_after"), "favourable"),
 }
-"""Per rate, the name of the counted in the details, where it is not the name of the rate."""
+"""Per rate, the counted's name in the details, where it is not the rate's."""
 
 MOST = 700.0
-"""Max logarithm in a sentence; larger ones are shown as this, because their exponential overflows."""
+"""Max logarithm in a sentence: the exponential of a larger one overflows."""
 
 LEAST = 0.0005
-"""Min share in a sentence; smaller ones would be rounded to none of a hundred."""
+"""Min share in a sentence."""
 
 FEW = 0.1
 """Shares below this get a decimal: of every 100 records 0.4, not 0."""
@@ -57,7 +57,7 @@ def sentence(
     reason: str | None = None,
     details: Details | None = None,
 ) -> str:
-    """Describes a measurement in one sentence for people. `details` are those of the measurement.
+    """One sentence for people; `details` are the measurement's.
 
     Raises:
         KeyError: no metric of that key.
@@ -120,7 +120,7 @@ def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | No
 
 
 def _find_phrases(rate: str, known: Details) -> tuple[str, str]:
-    """Returns the records counted out of a hundred, and the verb phrase of the counted; the counts show which data it was."""
+    """Records counted out of a hundred, and the verb phrase; the counts show which data it was."""
     among, are = _PHRASES[rate]
     counted = {*known.counts, *known.monitored_counts}
     if rate == "favourable" and "original_n" in counted:
@@ -131,7 +131,7 @@ def _find_phrases(rate: str, known: Details) -> tuple[str, str]:
 
 
 def _round_gap(gap: float, shares: Sequence[float]) -> RoundedGap | None:
-    """Returns the gap and its two rates with the digits with which they agree; None where the gap is not theirs."""
+    """Gap and its rates with digits at which they agree; None where the gap is not theirs."""
     if len(shares) != len(SIDES) or not math.isclose(shares[0] - shares[1], gap, abs_tol=TOLERANCE):
         return None
     return round_gap(100 * shares[0], 100 * shares[1])
@@ -147,7 +147,7 @@ def _format_points(difference: float | None, digits: int) -> str:
 
 
 def _find_share(rate: str, counts: Counts) -> float | None:
-    """Returns a side's rate from the counts, or the weights, that the comparison was made from."""
+    """A side's rate from the counts, or weights, of the comparison."""
     for noun in (_COUNTED_AS.get(rate, rate), rate):
         for counted, whole in ((f"{noun}_weight", "weight"), (noun, "n")):
             part, total = counts.get(counted), counts.get(whole)
@@ -163,7 +163,6 @@ def _name_side(side: Side, known: Details) -> str:
 
 
 def _fill_in(row: Metric, value: float, text: FigureText, known: Details) -> str:
-    """Fills in the row's own sentence."""
     size = abs(value)
     across = None if known.groups is None else f"{known.groups} groups with labelled records"
     return row.says.format(
@@ -193,9 +192,9 @@ def _format_subject(name: str | None) -> str:
 
 
 def _format_hundreds(*shares: float | None) -> list[str]:
-    """Formats shares of one figure as so many of a hundred, all with a decimal where one is few; never rounded to none or all.
+    """Shares of one figure as so many of a hundred, all with a decimal where one is few; never rounded to none or all.
 
-    An absent share is an open end of an interval: all of a hundred.
+    None is an open end: all of a hundred.
     """
     first, *others = shares or (None,)
     asked = [one for one in (first, *(end for end in others if end not in {0, 1})) if one is not None]
@@ -214,7 +213,7 @@ def _format_hundred(share: float | None, decimals: int) -> str:
 
 
 def _format_count(count: float, lower: float | None, upper: float | None) -> tuple[str, str, str]:
-    """Formats a count and its interval: whole records, with the ends rounded outward; one decimal where records have weights."""
+    """A count and its interval: whole records, the ends rounded outward; one decimal with weights."""
     if not float(count).is_integer():
         low, high = ("open" if end is None else f"{end:,.1f}" for end in (lower, upper))
         return f"{count:,.1f}", low, high

@@ -1,4 +1,4 @@
-"""Sides of a comparison: the group at a disadvantage by a figure, and values on a side that has no limit. Judges nothing."""
+"""Group at a disadvantage by a figure, and values on a side without limit."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,15 +28,15 @@ _UNJUDGED = (None, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
 
 
 def is_ratio(metric: Metric) -> bool:
-    """Returns whether the figure is the monitored group's divided by the reference's."""
+    """Whether the figure is the monitored group's divided by the reference's."""
     return metric.order == "monitored / reference"
 
 
 def mirror_of(metric: Metric, limits: Limits) -> Limits:
-    """Returns the mirror image of a lone limit for the side without one: 1/limit of a ratio, -limit of a difference.
+    """Mirror image of a lone limit for the side without one: 1/limit of a ratio, -limit of a difference.
 
-    None on both sides where both have a limit or neither has, where the figure has only one side (a distance, a ratio of the smaller to
-    the larger), and where the lone limit does not leave equality inside.
+    None on both sides where both or neither have a limit, where the figure is one-sided (a distance, smaller to larger), and where the lone
+    limit leaves equality outside.
     """
     lower, upper = limits
     if (lower is None) == (upper is None) or metric.direction is not Direction.TOWARDS_IDEAL or metric.ideal is None:
@@ -54,21 +54,18 @@ def mirror_of(metric: Metric, limits: Limits) -> Limits:
 
 
 def mirrored_ratio(limit: float) -> float | None:
-    """Returns the limit of a ratio as seen from the other side, 1/limit; None for a limit of 0 or below, which limits no ratio."""
+    """1/limit; None for a limit of 0 or below, which limits no ratio."""
     return 1 / limit if limit > 0 else None
 
 
 def both_sides(metric: Metric, limits: Limits) -> Limits:
-    """Returns the limits, with the mirror image of a lone limit on its other side."""
+    """Limits with the mirror image of a lone one."""
     mirror = mirror_of(metric, limits)
     return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[1]
 
 
 def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: str | None) -> Disadvantaged | None:
-    """Returns the group at a disadvantage by the value, significant or not; None inside the limits and their mirror.
-
-    Also None where nothing is judged, and where a number of this metric does not say which group is favoured less.
-    """
+    """Group at a disadvantage by the value; None inside the limits and their mirror, or where the number does not say."""
     if value is None or metric.disadvantage is None or verdict in _UNJUDGED:
         return None
     lower, upper = both_sides(metric, limits)
@@ -80,7 +77,7 @@ def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: 
 
 
 def turned(value: float, lower: float | None, upper: float | None) -> Turned | None:
-    """Returns a ratio and its 95 % interval seen from the other side; None for a ratio of zero, which has no inverse."""
+    """Ratio and 95 % interval seen from the other side; None for a ratio of zero."""
     if value <= 0:
         return None
     return Turned(1 / value, 0.0 if upper is None else 1 / upper, 1 / lower if lower is not None and lower > 0 else None)

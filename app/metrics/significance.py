@@ -1,4 +1,4 @@
-"""The probability that a difference of two selection rates is due to chance, and the number of decisions it amounts to."""
+"""Probability that a difference of two selection rates is due to chance, and its size in decisions."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ SMALLEST_EXPECTED = 5
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """A two-sided p-value, the method that it comes from, and the shortfall in records."""
+    """Two-sided p-value, its method, and the shortfall in records."""
 
     p_value: float
     method: str
@@ -19,12 +19,11 @@ class Significance:
 
 
 def significance(monitored: Share, reference: Share, *, pairs: int = 1) -> Significance:
-    """Tests whether two favourable rates differ, and counts the shortfall of the monitored one.
+    """Tests whether two favourable rates differ, and counts the shortfall.
 
-    Fisher's exact test where an expected count is below 5, else the two-proportion z test with the pooled rate. For the worst of
-    many `pairs` the p-value is that of all of them together (Bonferroni). The shortfall is the number of further monitored records that
-    would be favourable at the reference rate, below zero if there are more already; it counts records, whatever their weight.
-    Neither share may be empty.
+    Fisher's exact test where an expected count is below 5, else the two-proportion z test with the pooled rate; Bonferroni for the worst of
+    `pairs`. The shortfall is how many further monitored records would be favourable at the reference rate, negative if there are more; in
+    records, whatever their weight. Neither share may be empty.
     """
     shortfall = (reference.rate - monitored.rate) * monitored.total
     (count, total), (other_count, other_total) = monitored.size, reference.size
@@ -33,7 +32,7 @@ def significance(monitored: Share, reference: Share, *, pairs: int = 1) -> Signi
     if smallest < SMALLEST_EXPECTED:
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import, and few groups are so small
 
-        # The exact test takes whole records; effective numbers of weighted ones are fractions.
+        # The exact test takes whole records; effective numbers are fractions.
         table = [[round(count), round(total) - round(count)], [round(other_count), round(other_total) - round(other_count)]]
         return Significance(min(1.0, pairs * float(fisher_exact(table).pvalue)), "fisher", shortfall)
     error = math.sqrt(pooled * (1 - pooled) * (1 / total + 1 / other_total))

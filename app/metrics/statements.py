@@ -1,7 +1,4 @@
-"""Statements about a judged figure, next to its sentence: the group at a disadvantage, whether there is a gap, and the limits.
-
-Each is one statement, made from the stored numbers alone. Pages, alerts, reports, the API and the command line use these words.
-"""
+"""Statements about a judged figure, from the stored numbers alone."""
 
 import math
 from dataclasses import dataclass, field
@@ -20,12 +17,12 @@ FEW_RECORDS = f"No verdict: a group that is compared has fewer than {MINIMUM_GRO
 NO_NUMBER = "No verdict: the figure cannot be computed."
 
 SIGNIFICANT = 0.05
-"""P-value below which a gap counts as larger than chance explains, as with 95 % intervals."""
+"""P-value below which a gap is more than chance, as with 95 % intervals."""
 
 _SMALLEST_P, _MOST_OF_P = 0.0001, 4
 _HUNDREDTHS = 2
 _EXACT = "counted"
-"""Interval method of an exact count, which has no sampling error."""
+"""Interval method of an exact count."""
 
 _FAVOURED = frozenset({"favourable", "favourable_before", "favourable_after", "balanced_before", "balanced_after"})
 """Rates whose ratio says how many times as often a group gets the favourable outcome."""
@@ -33,10 +30,9 @@ _FAVOURED = frozenset({"favourable", "favourable_before", "favourable_after", "b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedFigure:
-    """One figure with its 95 % interval (an end of None is unbounded), its limits and its verdict. `details` are the measurement's.
+    """One figure with its 95 % interval (an end of None is unbounded), limits and verdict.
 
-    `method` names the method of the interval; None where there is no number. The fields from `worst_of` to `chosen_upper` are those of
-    the group furthest out.
+    `method` is None without a number. `worst_of` to `chosen_upper` are of the group furthest out.
     """
 
     metric: str
@@ -54,31 +50,31 @@ class JudgedFigure:
 
     @property
     def row(self) -> Metric:
-        """The metric's row of the catalogue."""
+        """Metric's row of the catalogue."""
         return CATALOGUE[self.metric]
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
-        """The group at a disadvantage by the value; see `app.metrics.sides.disadvantaged`."""
+        """Group at a disadvantage by the value; see `app.metrics.sides.disadvantaged`."""
         return disadvantaged(self.row, self.value, self.limits, self.verdict)
 
     @property
     def disadvantaged_group(self) -> str | None:
-        """The name of the group at a disadvantage; None where there is none, or the figure does not say so."""
+        """Name of the group at a disadvantage, if the figure says so."""
         role = self.disadvantaged
         if role is None or role is Disadvantaged.NOBODY:
             return None
         return self.named("monitored" if role is Disadvantaged.MONITORED else "reference")
 
     def named(self, side: Side) -> str:
-        """Returns the name of the group on that side."""
+        """Name of the group on that side."""
         return self.details.name_of(side) or f"the {side} group"
 
 
 def other_side(figure: JudgedFigure) -> str | None:
-    """Returns a sentence that says that the reference is at a disadvantage; for a ratio of favourable outcomes, the ratio from its side.
+    """Sentence that the reference is at a disadvantage; for a ratio of favourable outcomes, the ratio from its side.
 
-    None if the figure does not show the reference at a disadvantage: then its own sentence already says who is.
+    None if the figure does not show that.
     """
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
@@ -90,12 +86,12 @@ def other_side(figure: JudgedFigure) -> str | None:
 
 
 def gap_statement(figure: JudgedFigure) -> str | None:
-    """Returns whether there is a gap at all, by the p-value and by whether the interval holds equality.
+    """Whether there is a gap at all, by the p-value and by whether the interval holds equality.
 
-    None where there is no number, where a group has too few records to be judged, where the figure does not compare two groups, and
-    where it is an exact count. Where p-value and interval disagree, both are reported and nothing is concluded.
+    None without a number, with too few records, without two compared groups, and for an exact count. Where both disagree, both are reported
+    and nothing is concluded.
     """
-    # A figure across all groups is above zero by chance alone, and so is its interval: only two groups can be compared.
+    # A figure across all groups is above zero by chance alone, and so is its interval.
     compares = isinstance(figure.row.measure, ComparedRate | OfPair | OverStrata) and figure.row.ideal is not None
     is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT)
     if figure.value is None or not is_asked or not compares:
@@ -117,7 +113,7 @@ _CHANCE = "The gap may be chance"
 
 
 def limit_statement(figure: JudgedFigure) -> str:
-    """Returns whether the figure is beyond a limit, and how certain that is; or why there is no verdict."""
+    """Whether the figure is beyond a limit, and how certain that is; or why there is no verdict."""
     match figure.verdict:
         case Verdict.NOT_COMPUTABLE:
             return NO_NUMBER
@@ -134,7 +130,7 @@ def limit_statement(figure: JudgedFigure) -> str:
 
 
 def choice_statement(figure: JudgedFigure) -> str | None:
-    """Returns how many monitored groups the one furthest out was chosen from, and why; None for other figures, or without a choice."""
+    """Number of groups the one furthest out was chosen from, and why; None without a choice."""
     many = figure.worst_of
     if figure.value is None or many is None or many < 2:  # noqa: PLR2004 - a choice
         return None
@@ -159,14 +155,14 @@ def choice_statement(figure: JudgedFigure) -> str | None:
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Returns the figure's sentence, followed by that of `other_side`, if any. `reason` says why there is no number."""
+    """Figure's sentence and that of `other_side`, if any. `reason` says why there is no number."""
     ends = {"lower": figure.lower, "upper": figure.upper}
     whole = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
     return " ".join(part for part in (whole, other_side(figure)) if part is not None)
 
 
 def limits_in_words(limits: Limits) -> str:
-    """Returns the limits as a range: `0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
+    """Limits as a range: `0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
     lower, upper = limits
     if lower is None or upper is None:
         return f"{as_text(lower)} and more" if upper is None else f"up to {as_text(upper)}"
@@ -208,7 +204,7 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
 
 
 def _describe_turned(figure: JudgedFigure) -> str | None:
-    """Returns the ratio from the side of the reference group, with digits that show each number on its own side of the limits."""
+    """Ratio from the side of the reference group, each number on its own side of the limits."""
     other = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
     if other is None:
         return None
@@ -222,7 +218,7 @@ def _describe_turned(figure: JudgedFigure) -> str | None:
 
 
 def _name_reference(figure: JudgedFigure) -> str:
-    """Returns the reference by name and, where it is the figure's own reference, by role."""
+    """Reference by name and, where it is the figure's own, by role."""
     name = figure.named("reference")
     return name if figure.scope == "worst_pair" or "reference" in name else f"{name} (reference)"
 
@@ -234,10 +230,7 @@ def _excludes(figure: JudgedFigure, equal: float | None) -> bool:
 
 
 def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
-    """Says how far the interval reaches, or that it has no end.
-
-    It has the decimals of the figure's own sentence, and more where only those show on which side of the limit it is.
-    """
+    """Reach of the interval, with the figure's decimals, and more where only those show the side of the limit."""
     if end is None:
         return f"has no {'lower' if figure.lower is None else 'upper'} end"
     least = _HUNDREDTHS if figure.value is None else format_figure(figure.value, figure.lower, figure.upper).decimals
@@ -245,14 +238,14 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
-    """Returns the value with more digits if three would make it look equal to a limit; else ""."""
+    """Value with more digits if three would make it look equal to a limit; else ""."""
     marks = (*figure.limits, *mirror_of(figure.row, figure.limits))
     digits = digits_apart(value, marks, _HUNDREDTHS)
     return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
 
 
 def _format_p(p_value: float) -> str:
-    """Formats the p-value with two significant digits, at most four after the point, on its own side of significance."""
+    """P-value with two significant digits, at most four after the point, on its own side of significance."""
     if p_value < _SMALLEST_P:
         return f"p < {_SMALLEST_P:.4f}"
     counting = min(_MOST_OF_P, 1 - math.floor(math.log10(p_value)))
@@ -260,5 +253,5 @@ def _format_p(p_value: float) -> str:
 
 
 def as_text(number: float | None) -> str:
-    """Formats a limit or another round number with at most six digits; "" for None."""
+    """Limit or another round number with at most six digits; "" for None."""
     return "" if number is None else write_minus(f"{number:.6g}")

@@ -1,4 +1,4 @@
-"""Results of measures: a number with its interval, or the reason why there is none. Judges nothing."""
+"""Results of measures: a number with its interval, or the reason why there is none."""
 
 import math
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from ..details import Details
 from .intervals import Interval
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
-"""The groups that a number is about: one, the monitored pooled, the two furthest apart, the reference pooled, all groups, all records.
+"""Groups of a number: one, the monitored pooled, the two furthest apart, the reference pooled, all groups, all records.
 
-No number has the scope `worst`: it asks for the number of a group that is marked as the one furthest out.
+No number has the scope `worst`: it asks for the group marked as furthest out.
 """
 
 
@@ -18,7 +18,7 @@ No number has the scope `worst`: it asks for the number of a group that is marke
 class Value:
     """A finite number and its 95 % interval, which holds it; an end of None is unbounded.
 
-    `n` counts the records the number rests on (never counterfactuals). `method` names the method of the interval.
+    `n` counts its records, never counterfactuals; `method` names the interval's.
 
     Raises:
         ValueError: a number is not finite, or the interval does not hold the value.
@@ -39,7 +39,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """The reason why there is no number, as a sentence that names the group. `n` counts the records examined."""
+    """Reason why there is no number, naming the group. `n` records were examined."""
 
     reason: str
     n: int
@@ -49,11 +49,9 @@ class Undefined:
 class Measured:
     """One metric of one scope.
 
-    `group` is a label in the scope `group`, else None. `smallest_group` is the number of original records in the smaller
-    of the groups compared, for the verdict. `cautious_of` is the number that a caution counts, where that differs: records whatever
-    their outcome. `details` hold the counts the number was computed from. `worst_of` marks the value of the monitored group that is
-    furthest out, of so many with a number (0: none has one). Its `for_choice` is an interval that is valid although the value was
-    chosen; the interval of the number itself is that of one group.
+    `group` is a label in the scope `group`. `smallest_group` counts original records of the smaller compared group, `cautious_of` those
+    that a caution counts, where that differs: whatever their outcome. `details` hold the counts. `worst_of` marks the monitored value
+    furthest out of so many with a number (0: none has one). `for_choice` is its interval that is valid although it was chosen.
     """
 
     metric: str

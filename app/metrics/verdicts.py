@@ -7,13 +7,13 @@ from typing import TypeAlias
 from .values import Undefined, Value
 
 MINIMUM_GROUP_SIZE = 10
-"""Min original records in each group compared for a verdict on fairness."""
+"""Min original records in each compared group for a verdict."""
 
 TOLERANCE = 1e-9
 """Max rounding error of a limit, relative to it: 0.56 / 0.7 is 0.8."""
 
 Limits: TypeAlias = tuple[float | None, float | None]
-"""The lowest and the highest fair number of a metric; None leaves a side open."""
+"""Lowest and highest fair number; None leaves a side open."""
 
 OPEN: Limits = (None, None)
 
@@ -41,7 +41,7 @@ GRAVEST: tuple[Verdict | None, ...] = (
     Verdict.NOT_COMPUTABLE,
     None,
 )
-"""The verdicts, most serious first; None where no limit is set."""
+"""Verdicts, most serious first; None without a limit."""
 
 
 def verdict(
@@ -52,11 +52,10 @@ def verdict(
     smallest_group: int | None,
     mirror: Limits = OPEN,
 ) -> Verdict | None:
-    """Returns the verdict under the limits, which themselves count as inside; None where the metric has no limit.
+    """Verdict under the limits, which themselves count as inside; None without a limit.
 
-    Outside the limits it is `unfair` when the whole interval is outside, else `suspected`. Inside them it is `fair`, but `unwatched`
-    where the value is beyond `mirror`, the mirror images on the sides without a limit (see `app.metrics.sides.mirror_of`).
-    `smallest_group` is the number of original records in the smaller of the groups compared.
+    Outside it is `unfair` when the whole interval is, else `suspected`. Inside it is `fair`, but `unwatched` beyond `mirror`, the mirror
+    images on the sides without a limit. `smallest_group` counts original records of the smaller compared group.
     """
     if lower_limit is None and upper_limit is None:
         return None
@@ -71,16 +70,16 @@ def verdict(
 
 
 def is_inside(value: float, limits: Limits) -> bool:
-    """Returns whether the value is inside the limits, allowing for rounding."""
+    """Whether the value is inside, allowing for rounding."""
     lower, upper = limits
     return reaches(value, lower) and keeps_to(value, upper)
 
 
 def reaches(value: float | None, limit: float | None) -> bool:
-    """Returns whether the value is at or above the lower limit; True for an unbounded value or an absent limit."""
+    """Whether the value is at or above the lower limit; True if either is unbounded."""
     return value is None or limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
 def keeps_to(value: float | None, limit: float | None) -> bool:
-    """Returns whether the value is at or below the upper limit; True for an unbounded value or an absent limit."""
+    """Whether the value is at or below the upper limit; True if either is unbounded."""
     return value is None or limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

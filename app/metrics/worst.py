@@ -1,4 +1,4 @@
-"""Marks the headline of an attribute: the monitored value whose figure is furthest out."""
+"""Marks the monitored value whose figure is furthest out."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,21 +12,19 @@ from .values import Measured, Value
 from .verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
 
 AllLimits: TypeAlias = Mapping[str, Limits]
-"""Limits by metric key; metrics without an entry use those of the catalogue."""
+"""Limits by metric key; others use those of the catalogue."""
 
 DIGITS = 12
-"""Digits in which figures must differ to count as different: to a computer 0.8 - 0.5 and 0.5 - 0.2 are not equal."""
+"""Digits in which figures must differ: to a computer 0.8 - 0.5 and 0.5 - 0.2 are not equal."""
 
 NO_LIMITS: AllLimits = MappingProxyType({})
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
-    """Returns the results with the one of the group furthest out marked; where no group has a number, the first one of a group.
+    """Results with the group furthest out marked; without a number, the first one of a group.
 
-    Furthest out is the figure furthest beyond the limits that are set (for ratios as a factor); if none is, the one furthest beyond the
-    mirror image of a lone limit; else the one nearest to any of them. Without limits it is the one furthest from equality. Values of
-    fewer than `MINIMUM_GROUP_SIZE` records are left out while there are others, lest two odd records hide what happens to two hundred.
-    The first of equals wins.
+    Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one; else nearest to any. Without
+    limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records are left out while there are others. The first of equals wins.
     """
     places = [place for place, result in enumerate(results) if result.scope == "group"]
     if not places:
@@ -37,21 +35,21 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
         for place, result in enumerate(results)
         if result.scope == "group" and isinstance(result.number, Value)
     ]
-    # False sorts before True: large groups first, then those beyond a limit, then the furthest, then the first of equals.
+    # Large groups first, then those beyond a limit, then the furthest, then the first of equals.
     marked = min(ranked)[-1] if ranked else places[0]
     return [replace(result, worst_of=len(ranked)) if place == marked else result for place, result in enumerate(results)]
 
 
 def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
-    """Returns the distance of the value beyond the limits, for ratios as the logarithm of a factor; negative inside.
+    """Distance of the value beyond the limits, for ratios as the logarithm of a factor; negative inside.
 
-    Inside the limits that are set, those and the mirror image of a lone one count. Without limits it is the distance from equality.
+    Inside, the mirror image of a lone limit counts, too. Without limits it is the distance from equality.
     """
     return distance_under(metric, limits)(value)
 
 
 def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
-    """Returns the function that `how_far_out` is, for many values under the same limits."""
+    """`how_far_out` as a function, for many values under the same limits."""
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:
@@ -73,7 +71,7 @@ def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
 
 
 def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
-    """Returns a sort key that puts the value further out first: values beyond a limit that is set before values beyond none."""
+    """Sort key that puts the value further out first: beyond a set limit before beyond none."""
     return is_inside(value, limits), round(-how_far_out(value, metric, limits), DIGITS)
 
 

@@ -1,4 +1,4 @@
-"""Metrics of labels and predictions themselves, not of their outcomes: averages over the classes, and errors of numbers."""
+"""Metrics of labels and predictions themselves, not of their outcomes."""
 
 from .answer_data import MOST_CLASSES, ClassAnswers, ClassProbabilities, NumberAnswers, Unanswered, too_many_classes
 from .measure_answers import measure_answers

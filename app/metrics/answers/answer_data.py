@@ -1,4 +1,4 @@
-"""Labels and predictions of a window's records: as classes, as numbers, or the reason why they are neither."""
+"""Labels and predictions as classes, as numbers, or the reason why neither."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ import numpy as np
 from ..groups import FloatArray, IntArray, check_codes
 
 MOST_CLASSES = 1000
-"""Max distinct labels and predictions whose averages are computed: a square table of more takes much memory."""
+"""Max distinct labels and predictions, for the memory of a square table."""
 
 
 def too_many_classes(classes: int) -> str:
-    """Returns the reason why that many classes are not averaged."""
+    """Reason why that many classes are not averaged."""
     return f"{classes:,} different labels and predictions are there; averages are computed over at most {MOST_CLASSES:,}"
 
 
@@ -20,10 +20,10 @@ NO_CLASS_PROBABILITIES = "no record was logged with a probability for each class
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassProbabilities:
-    """Probabilities [records, classes] of those records that have them, each in [0, 1], and the column of each record's label [records].
+    """Probabilities [records, classes], each in [0, 1], and the column of each record's label [records].
 
     Raises:
-        ValueError: there is no record, a label has no column, or a number is not a probability.
+        ValueError: no record, a label without column, or a number that is no probability.
     """
 
     table: FloatArray
@@ -41,9 +41,7 @@ class ClassProbabilities:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassAnswers:
-    """Classes of one window: `table` [actual, predicted] counts its records; each class is a label, a prediction, or both.
-
-    `probabilities` are those of the classes, or the reason why there are none.
+    """`table` [actual, predicted] counts records; each class is a label, a prediction, or both. `probabilities`, or why there are none.
 
     Raises:
         ValueError: the table is not square, or a class has no record.
@@ -94,7 +92,7 @@ class NumberAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """The reason why labels and predictions are not classes, or not numbers; `n` records were examined."""
+    """Reason why there are no classes or numbers; `n` records were examined."""
 
     reason: str
     n: int

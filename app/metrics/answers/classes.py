@@ -1,7 +1,6 @@
-"""Averages over the classes of a model: of each class against all others, then their mean, plain or by number of labels.
+"""Averages over the classes, each against all others: plain, or weighted by number of labels.
 
-The interval is that of a share of as many whole records as have the variance of the figure, which follows from the change of the
-figure with each cell of the table (delta method).
+The interval is that of a share of as many whole records as have the figure's variance (delta method over the cells of the table).
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from .answer_data import ClassAnswers
 METHOD = "wilson_delta"
 
 UNSEEN = 0.5
-"""Unseen records of each label, and as many of each prediction, spread evenly over the classes, added for the interval."""
+"""Unseen records of each label and of each prediction, spread evenly over the classes, for the interval."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +30,7 @@ class ClassShares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sloped:
-    """A figure of each class [classes], and its change with the class's shares of labels, predictions, and right predictions."""
+    """Figure of each class [classes], and its change with the shares of labels, predictions, and right predictions."""
 
     values: FloatArray
     by_labels: FloatArray
@@ -71,13 +70,13 @@ _OF_CLASS: Mapping[str, Callable[[ClassShares], Sloped]] = {
 }
 
 AVERAGES = tuple(f"{average}_{name}" for average in ("macro", "weighted") for name in _OF_CLASS)
-"""Keys of the figures that are computed here."""
+"""Keys of the figures computed here."""
 
 ONE_LABEL = "all records have the same label, so nothing can be taken for it by mistake"
 
 
 def lacking(key: str, answers: ClassAnswers) -> str:
-    """Returns the reason why the figure has no number; empty where it has one."""
+    """Reason for a missing number, or ""."""
     labels = answers.table.sum(axis=1)
     if not labels.sum():
         return "no record has a label and a prediction"
@@ -85,14 +84,14 @@ def lacking(key: str, answers: ClassAnswers) -> str:
 
 
 def average(key: str, answers: ClassAnswers) -> Value:
-    """Returns the average of that key, in [0, 1]; `lacking` must be empty."""
+    """Average of that key, in [0, 1]; `lacking` must be empty."""
     table = answers.table.astype(np.float64)
     value, variance = _average(key, table)
-    # Where no mistake was seen, the variance of the seen records would promise a certainty that the next window does not keep.
+    # Without a seen mistake the records' variance would promise too much certainty.
     _, allowing = _average(key, table + UNSEEN / len(table))
     variance, n = max(variance, allowing), float(table.sum())
     whole = value * (1 - value)
-    # A mean of rates of rare classes varies more than a share of all records: as a share of fewer.
+    # A mean of rates of rare classes varies as a share of fewer records.
     size = n * whole / variance if variance > whole > 0 else n
     freedom = max(smallest_class(key, answers) - 1, 1)
     found = likened_limits(*(np.array(number) for number in (value, min(variance, whole), size, freedom)))
@@ -100,7 +99,7 @@ def average(key: str, answers: ClassAnswers) -> Value:
 
 
 def _average(key: str, table: FloatArray) -> tuple[float, float]:
-    """Returns the average, and the variance that one record gives it."""
+    """Average, and its variance per record."""
     cells = table / table.sum()
     shares = ClassShares(cells.sum(axis=1), cells.sum(axis=0), np.diagonal(cells).copy())
     of, _, name = key.partition("_")
@@ -114,7 +113,7 @@ def _average(key: str, table: FloatArray) -> tuple[float, float]:
 
 
 def smallest_class(key: str, answers: ClassAnswers) -> int:
-    """Returns the number of records that the figure's weakest part rests on: the rarest class's, or all of a weighted average."""
+    """Records of the figure's weakest part: the rarest class's, or all of a weighted average."""
     labels, predictions = answers.table.sum(axis=1), answers.table.sum(axis=0)
     if key.startswith("weighted"):
         return int(labels.sum())

@@ -1,4 +1,4 @@
-"""Errors of predicted numbers: their mean, absolute or squared, and the share of the labels' variance that the predictions explain."""
+"""Errors of predicted numbers, and explained shares of the labels' variance."""
 
 from collections.abc import Callable, Mapping
 
@@ -20,7 +20,7 @@ LOSS, RATIO = "log_hall", "log_ratio_hall"
 def _mean_loss(losses: FloatArray) -> Value:
     mean = float(losses.mean())
     if mean == 0:
-        # Without any error there is no scale that shows how large one could be.
+        # Without any error there is no scale for how large one could be.
         return Value(0.0, 0.0, None, LOSS, losses.size)
     size = np.array(float(losses.size))
     with np.errstate(over="ignore"):
@@ -30,37 +30,37 @@ def _mean_loss(losses: FloatArray) -> Value:
 
 
 def mean_absolute_error(answers: NumberAnswers) -> Value:
-    """Returns the mean distance of prediction and label."""
+    """Mean distance of prediction and label."""
     return _mean_loss(np.abs(answers.predicted - answers.actual))
 
 
 def mean_squared_error(answers: NumberAnswers) -> Value:
-    """Returns the mean squared distance of prediction and label."""
+    """Mean squared distance of prediction and label."""
     return _mean_loss((answers.predicted - answers.actual) ** 2)
 
 
 def root_mean_squared_error(answers: NumberAnswers) -> Value:
-    """Returns the root of the mean squared distance."""
+    """Root of the mean squared distance."""
     found = mean_squared_error(answers)
     lower, upper = (None if end is None else float(np.sqrt(end)) for end in (found.lower, found.upper))
     return Value(float(np.sqrt(found.value)), lower, upper, found.method, found.n)
 
 
 def r2(answers: NumberAnswers) -> Value:
-    """Returns 1 - squared errors / squared distances of the labels from their mean."""
+    """1 - squared errors / squared distances of the labels from their mean."""
     return _explained(answers.actual - answers.predicted, answers.actual)
 
 
 def explained_variance(answers: NumberAnswers) -> Value:
-    """Returns 1 - variance of the errors / variance of the labels: as R2, but a constant error does not count."""
+    """1 - variance of the errors / variance of the labels: R2 without a constant error."""
     errors = answers.actual - answers.predicted
     return _explained(errors - errors.mean(), answers.actual)
 
 
 def _explained(errors: FloatArray, actual: FloatArray) -> Value:
-    """Returns the share with limits from the logarithm of the ratio, by the change that each record makes to it (delta method).
+    """Share, with limits from the logarithm of the ratio (delta method).
 
-    The unexplained share may be larger than in the sample by more than smaller, where rare errors are far larger than the others.
+    The unexplained share may be larger than in the sample by more than smaller, where rare errors are far larger.
     """
     squares, spread = errors**2, (actual - actual.mean()) ** 2
     ratio = float(squares.mean() / spread.mean())
@@ -77,7 +77,7 @@ def _explained(errors: FloatArray, actual: FloatArray) -> Value:
 
 
 def _skewness(deviations: FloatArray) -> float:
-    """Returns the skewness of numbers from their distances to their mean; 0 where all are equal."""
+    """Skewness from distances to the mean; 0 where all are equal."""
     scale = float(np.sqrt((deviations**2).mean()))
     return float(((deviations / scale) ** 3).mean()) if scale > 0 and np.isfinite(scale) else 0.0
 
@@ -89,13 +89,13 @@ DISTANCES: Mapping[str, Callable[[NumberAnswers], Value]] = {
     "r2": r2,
     "explained_variance": explained_variance,
 }
-"""The figures by metric."""
+"""Figures by metric."""
 
 OF_VARIANCE = frozenset({"r2", "explained_variance"})
 
 
 def lacking(key: str, answers: NumberAnswers) -> str:
-    """Returns the reason why the figure has no number; empty where it has one."""
+    """Reason for a missing number, or ""."""
     n = answers.actual.size
     if not n:
         return "no record has a label and a prediction that are numbers"

@@ -1,4 +1,4 @@
-"""Measures labels and predictions themselves, of everybody: each wanted metric as a number with its interval, or its reason."""
+"""Measures labels and predictions themselves, of everybody."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ NO_CLASSES = "the model predicts real numbers, not classes"
 
 
 def measure_answers(answers: ClassAnswers | NumberAnswers | Unanswered, wanted: Mapping[str, str]) -> list[Measured]:
-    """Measures the wanted metrics, in that order, each with the text of its formula.
+    """Measures the wanted metrics in that order, each with its formula's text.
 
     Raises:
         ValueError: a metric is not one of labels and predictions themselves.
@@ -58,10 +58,9 @@ def _measure(key: str, formula: str, answers: ClassAnswers | NumberAnswers | Una
 
 
 def log_loss_of_classes(known: ClassProbabilities) -> Value:
-    """Returns the mean of -ln of the probability of the label's class, with its interval.
+    """Mean of -ln of the probability of the label's class, with its interval.
 
-    The largest loss is that of a probability of zero. The limits allow for unseen records as those of two classes do: for half a record,
-    whose label is any of the classes alike.
+    The largest loss is that of a probability of zero. The limits allow for half an unseen record, whose label is any class alike.
     """
     losses = -np.log(np.clip(known.table, SMALLEST, 1.0))
     own = losses[np.arange(len(losses)), known.labels]
@@ -71,7 +70,7 @@ def log_loss_of_classes(known: ClassProbabilities) -> Value:
     square = (float((own * own).mean()) * n + unseen_square) / (n + 2 * UNSEEN)
     if mean == 0:
         return Value(0.0, 0.0, LARGEST_LOSS, LOSS_METHOD, len(losses))
-    # Of few records the upper limit is beyond every number, and the largest loss instead.
+    # Of few records the upper limit is beyond every number.
     with np.errstate(over="ignore"):
         found = loss_limits(np.array(mean), np.array(square), np.array(n))
     lower, upper = min(float(found.lower), point), max(float(found.upper), point)

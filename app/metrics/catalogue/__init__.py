@@ -1,4 +1,4 @@
-"""The metrics, one row each, in a file for each family. A row says how a figure is computed and what it means."""
+"""Metrics, one row each, in a file for each family."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -12,7 +12,7 @@ __all__ = ["CATALOGUE", "DEFAULT_METRICS", "Data", "Direction", "FromAnswers", "
 _FAMILIES = (selection, odds, quality, answers, errors, scores, entropy, distributions, records, mitigation)
 
 CATALOGUE: Mapping[str, Metric] = MappingProxyType({row.key: row for family in _FAMILIES for row in family.ROWS})
-"""Every metric by its key, in display order."""
+"""Metrics by key, in display order."""
 
 DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_default)
 """Metrics of a monitor that picks none."""
@@ -20,5 +20,5 @@ DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_defa
 
 @cache
 def metrics_on(data: Data) -> tuple[Metric, ...]:
-    """Returns the metrics that exist on a data set, in catalogue order."""
+    """Metrics of a data set, in catalogue order."""
     return tuple(row for row in CATALOGUE.values() if data in row.data)

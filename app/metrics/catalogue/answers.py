@@ -1,4 +1,4 @@
-"""Metrics of labels and predictions themselves: averages over the classes, and errors of predicted numbers."""
+"""Metrics of labels and predictions themselves."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ _answer = partial(Metric, data=("feedback",), measure=FromAnswers(), scopes=("ov
 
 
 def _averages(name: str, title: str, formula: str, ideal: float, *, plain: str, aliases: tuple[str, str]) -> tuple[Metric, Metric]:
-    """Returns the mean over the classes, and that by number of labels."""
+    """Mean over the classes, and that by number of labels."""
     of_class = "of each class against all others"
     rows = []
     for average, mean, weighing, alias in (

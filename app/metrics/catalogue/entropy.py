@@ -1,4 +1,4 @@
-"""Inequality of the benefit of decisions among people and among groups, and the largest ratio of any two groups' chances."""
+"""Inequality of the benefit of decisions among people and among groups."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def _variation(index: Callable[[FloatArray, float], FloatArray], cells: FloatArr
 
 
 def _compare_two(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns an index between groups, of one monitored group and the reference."""
+    """Index between groups of one monitored group and the reference."""
     both = np.broadcast_arrays(monitored, reference)
     return function(np.stack(both, axis=-3))
 

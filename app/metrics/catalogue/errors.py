@@ -28,7 +28,7 @@ def _comparison_row(key: str, title: str, rate: str, by: ShareComparison, source
         RATIO.name: ("monitored / reference", f"{name}(monitored) / {name}(reference)"),
     }
     order, formula = orders[by.name]
-    # At a disadvantage is the group of whose alike records fewer are favoured; a reversed difference turns the sides.
+    # The group of whose alike records fewer are favoured is at a disadvantage; a reversed difference turns the sides.
     side = _FAVOURED_LESS.get(rate)
     if side is not None and by is REVERSED_DIFFERENCE:
         side = "above" if side == "below" else "below"
@@ -55,13 +55,14 @@ def _comparison_row(key: str, title: str, rate: str, by: ShareComparison, source
 
 
 _FAVOURED_LESS: dict[str, Side] = {"true_positive": "below", "false_negative": "above", "false_positive": "below", "true_negative": "above"}
-"""Per rate among records with equal labels, the side on which a group is favoured less often. A false positive is a wrongly favourable
-outcome, so the group with fewer of them is favoured less. Being right or wrong, and the labels of equal predictions, do not say
-who is favoured."""
+"""Per rate among records with equal labels, the side on which a group is favoured less often.
+
+A false positive is a wrongly favourable outcome. Being right, and the labels of equal predictions, do not say who is favoured.
+"""
 
 
 def title_of(name: str) -> str:
-    """Returns the name of a rate in a sentence."""
+    """Name of a rate in a sentence."""
     return name.replace("_", " ")
 
 

@@ -1,4 +1,4 @@
-"""Rows of the catalogue: how a figure is computed, and what it means. Nothing here computes."""
+"""Rows of the catalogue: how a figure is computed, and what it means."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -18,13 +18,13 @@ Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback"
 Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "classes", "numbers", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
 Side: TypeAlias = Literal["below", "above"]
-"""The side of the ideal number on which a figure lies."""
+"""Side of the ideal number on which a figure lies."""
 
 Over: TypeAlias = Literal["confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"]
-"""Cells [2, 2] by label and prediction, or [2] by one of them; the favourable outcome last.
+"""Cells [2, 2] by label and prediction, or [2] by one of them; favourable last.
 
-For mitigation: [2, 2] by label and outcome after it, by outcome before and after it, or by whether the prediction was right before
-and is after it; [2, 2, 2] by label, outcome before and outcome after.
+Mitigation: [2, 2] by label and outcome after it, by outcome before and after, or by being right before and after; [2, 2, 2] by label,
+outcome before and after.
 """
 
 SetFunction: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -42,9 +42,9 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Records that a figure cannot do without: their number or weight, from cells, and the reason given where there are none.
+    """Records that a figure cannot do without: their number or weight, and the reason where there are none.
 
-    `is_outcome` marks a number that the figure itself judges, as that of the false positives in FN / FP.
+    `is_outcome`: a number that the figure itself judges, as that of the false positives in FN / FP.
     """
 
     of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
@@ -54,7 +54,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class RateOf:
-    """A rate by itself. `parts` are rates of the same records that add up to it, whose counts are among its details."""
+    """A rate by itself. `parts` are rates of the same records that add up to it."""
 
     rate: str
     parts: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class RateOf:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRate:
-    """A rate of a monitored group compared with that of the reference."""
+    """Rate of a monitored group compared with the reference's."""
 
     rate: str
     by: ShareComparison
@@ -70,14 +70,14 @@ class ComparedRate:
 
 @dataclass(frozen=True, slots=True)
 class CountOf:
-    """The number, or weight, of some of the cells."""
+    """Number, or weight, of some cells."""
 
     part: str
 
 
 @dataclass(frozen=True, slots=True)
 class OfSet:
-    """A function of one set's cells. `endless` is the reason given where it is not finite."""
+    """Function of one set's cells. `endless` is the reason where it is not finite."""
 
     function: SetFunction
     over: Over
@@ -87,9 +87,9 @@ class OfSet:
 
 @dataclass(frozen=True, slots=True)
 class OfPair:
-    """A function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero at equality.
+    """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero at equality.
 
-    `parts`, one for each of these, are set where the figure is `whole` of them: np.max, np.min or np.mean over the last axis.
+    `parts`, one for each, are set where the figure is `whole` of them: np.max, np.min or np.mean over the last axis.
     """
 
     function: PairFunction
@@ -103,11 +103,10 @@ class OfPair:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """A function of all groups' cells [..., G, …].
+    """Function of all groups' cells [..., G, …].
 
-    `power` is the power of the figure that is, nearly, a sum of squares over the groups; 0 where none is. `limits` computes the
-    interval, where it has its own form, from the cells with half a record added to each; `reach` is the least that the interval
-    covers.
+    `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes the interval, where it has its own
+    form, from the cells with half a record added to each; `reach` is the least that it covers.
     """
 
     function: SetFunction
@@ -119,9 +118,9 @@ class Across:
 
 @dataclass(frozen=True, slots=True)
 class OverStrata:
-    """A function of a monitored group's outcomes [..., S, 2] and the reference's, stratum by stratum, and its `limits` by that method.
+    """Function of a monitored group's outcomes [..., S, 2] and the reference's by stratum, and its `limits`.
 
-    `caution` returns one from the outcomes [2, S, 2] of a pair, or None. `endless` is the reason given where the figure is not finite.
+    `caution` returns one from the outcomes [2, S, 2] of a pair, or None. `endless` is the reason where it is not finite.
     """
 
     function: PairFunction
@@ -134,17 +133,17 @@ class OverStrata:
 
 @dataclass(frozen=True, slots=True)
 class FromScores:
-    """Measured from the table of scores, by `measure_scores`."""
+    """Measured by `measure_scores`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FromRows:
-    """Measured from the records themselves, by `measure_rows`."""
+    """Measured by `measure_rows`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FromAnswers:
-    """Measured from labels and predictions themselves, not their outcomes, by `measure_answers`."""
+    """Measured by `measure_answers`."""
 
 
 Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows | FromAnswers
@@ -154,14 +153,11 @@ Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across |
 class Metric:
     """One metric of the catalogue.
 
-    `lowest` and `highest` are the range (None = unbounded), `ideal` the number that means equality or perfection, `limits` the
-    fair range where a monitor sets none. `says` is the plain sentence (see sentences.py), `aliases` the names the metric
-    has elsewhere. `redefined_on` are the data sets on which the key meant another figure in release 0.1. Those that are not
-    `is_stored` a check only counts for: they are measured from its tables when somebody asks.
-
-    `disadvantage` is the side of the ideal on which the monitored group gets, among like records, the favourable outcome less often
-    than the reference; on the other side the reference does. None where a number does not say that of either: figures that do not
-    compare two groups, distances, and errors, which may be in a group's favour.
+    `lowest` and `highest` are the range (None = unbounded), `ideal` means equality or perfection, `limits` are the fair range where a
+    monitor sets none. `aliases` are names elsewhere. On `redefined_on` the key meant another figure in release 0.1. If not `is_stored`, a
+    check only counts for it, and it is measured on request. `disadvantage` is the side of the ideal on which the monitored group gets,
+    among like records, the favourable outcome less often than the reference; the reverse on the other side. None where a number says
+    neither: distances, errors that may be in a group's favour, or no comparison of two groups.
     """
 
     key: str
@@ -189,18 +185,18 @@ class Metric:
 
     @property
     def is_of_tables(self) -> bool:
-        """Returns whether count tables suffice for the metric, so that it can be rolled up."""
+        """Whether count tables suffice, so that it can be rolled up."""
         return not isinstance(self.measure, FromRows | FromAnswers)
 
     def definition_on(self, data: Data) -> int:
-        """Returns the number of the definition on a data set: 1, or 2 where release 0.1 defined the same key differently."""
+        """Number of the definition on a data set: 2 where release 0.1 defined the key differently, else 1."""
         return 2 if data in self.redefined_on else 1
 
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
-        """Returns the metric's scopes on a data set.
+        """Scopes on a data set.
 
-        With counterfactuals a pair of groups is compared through the reference only; and among count tables only those of feedback
-        hold the outcomes of ungrouped records, which overall figures need.
+        With counterfactuals groups are compared through the reference only; of count tables only those of feedback hold ungrouped records,
+        which overall figures need.
         """
         if not self.is_of_tables:
             return self.scopes

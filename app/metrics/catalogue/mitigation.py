@@ -1,4 +1,4 @@
-"""Outcomes of mitigation: fairness and accuracy before and after it, of the same records."""
+"""Outcomes of mitigation: fairness and accuracy before and after, of the same records."""
 
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ _NEEDS: dict[Data, tuple[Needs, ...]] = {
     "debiased_feedback": ("predictions", "labels", "copies"),
 }
 _STORED = frozenset(f"{figure}_{when}" for figure in ("selection_rate", "disparate_impact", "accuracy") for when in ("before", "after"))
-"""Metrics that the debiased view begins with. The others are measured when somebody asks for them."""
+"""Metrics that the debiased view begins with; others are measured on request."""
 
 _ENDLESS = "the reference rate is zero, before mitigation or after it, so nothing can be divided by it"
 _DIRECT = "flipping removes direct bias only, so read the figures of payload and balanced data together"

@@ -1,4 +1,4 @@
-"""Needs of figures: the parts of the cells that must not be empty."""
+"""Parts of the cells that must not be empty for a figure."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from .metric import Need
 
 
 def parts(*names: str) -> tuple[Need, ...]:
-    """Returns needs of cells [..., 2, 2], by the names of the parts."""
+    """Needs of cells [..., 2, 2], by the names of the parts."""
     return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
 
 
 def judged(name: str) -> tuple[Need, ...]:
-    """Returns the need of a denominator that the figure judges like its numerator."""
+    """Need of a denominator that the figure judges like its numerator."""
     return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
 
 
@@ -24,7 +24,7 @@ def _all(outcomes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 PREDICTIONS = (Need(_all, "no record{of} was classified"),)
-"""The need of cells [..., 2] by prediction."""
+"""Need of cells [..., 2] by prediction."""
 
 LABELS = (Need(_all, "no record{of} has a label among the outcomes"),)
-"""The need of cells [..., 2] by label."""
+"""Need of cells [..., 2] by label."""

@@ -1,4 +1,4 @@
-"""Metrics of the odds of an outcome, which rules on adverse impact and lending look at next to the ratio of rates."""
+"""Metrics of the odds of an outcome, for rules on adverse impact and lending."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Quality of the predictions, overall and for each group: counts, rates and functions of them."""
+"""Quality of the predictions, overall and for each group."""
 
 from ..formulas import pairs
 from ..values import Scope

@@ -1,4 +1,4 @@
-"""Metrics that need the records themselves: treatment of neighbours, and unnamed groups."""
+"""Metrics that need the records themselves."""
 
 from functools import partial
 

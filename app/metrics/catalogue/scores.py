@@ -1,4 +1,4 @@
-"""Metrics of probabilities rather than decisions: generalised rates, loss, ranking and calibration."""
+"""Metrics of probabilities rather than decisions."""
 
 from functools import partial
 
@@ -48,7 +48,7 @@ _ABOVE = {
     0.5: "above the median of everybody's",
     0.8: "among the highest fifth of everybody's",
 }
-"""Words of the sentence for each quantile."""
+"""Words for each quantile."""
 
 ROWS = (
     _gap(

@@ -1,4 +1,4 @@
-"""Favourable outcomes by group: on logged records, with counterfactuals, and on labelled records."""
+"""Favourable outcomes by group."""
 
 from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from ..values import Scope

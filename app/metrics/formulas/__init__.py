@@ -1,1 +1,1 @@
-"""The metrics as functions of arrays; leading axes hold draws and groups. They judge nothing."""
+"""Metrics as functions of arrays; leading axes hold draws and groups."""

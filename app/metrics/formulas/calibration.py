@@ -1,4 +1,4 @@
-"""Distances of probabilities from actual outcomes, from sums [..., bins, 3]: weights, probabilities and favourable labels."""
+"""Distances of probabilities from outcomes, from sums [..., bins, 3]: weights, probabilities and favourable labels."""
 
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
@@ -11,19 +11,19 @@ HALVINGS = 40
 
 
 def calibration_gap(bins: FloatArray) -> FloatArray:
-    """Returns the mean probability minus the share of favourable labels; NaN without records."""
+    """Mean probability minus the share of favourable labels; NaN without records."""
     weight, expected, favourable = np.moveaxis(bins.sum(axis=-2), -1, 0)
     return divide(expected - favourable, weight)
 
 
 def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size: FloatArray) -> IntervalEnds:
-    """Returns limits of the gap, from those of the excess, p of an unfavourable label, and the shortfall, 1 - p of a favourable one.
+    """Limits from those of the excess, p of an unfavourable label, and the shortfall, 1 - p of a favourable one.
 
-    The gap is the difference of the two means, each over all records; a record has only one of the two. `weights`, `sums` and
-    `squares` [..., 2 actual] are of the probabilities. Both allow for the part of a record that a loss counts as unseen.
+    The gap is the difference of the two means, each over all records. `weights`, `sums` and `squares` [..., 2 actual] are of the
+    probabilities. Both allow for the part of a record that a loss counts as unseen.
     """
     weight, total, square = (part.sum(axis=-1) for part in (weights, sums, squares))
-    # The unseen records resemble all records, with the opposite labels: their sums and squares.
+    # Unseen records resemble all records, with the opposite labels.
     unseen = (total / weight, square / weight), (1 - total / weight, 1 - 2 * total / weight + square / weight)
     much = sums[..., 0], squares[..., 0]
     little = weights[..., 1] - sums[..., 1], weights[..., 1] - 2 * sums[..., 1] + squares[..., 1]
@@ -40,18 +40,17 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
 
 
 def calibration_error(bins: FloatArray) -> FloatArray:
-    """Returns the mean over the bins, by weight, of |mean probability - share of favourable labels|; NaN without records."""
+    """Mean over the bins, by weight, of |mean probability - share of favourable labels|; NaN without records."""
     weight, expected, favourable = np.moveaxis(bins, -1, 0)
     return divide(np.abs(expected - favourable).sum(axis=-1), weight.sum(axis=-1))
 
 
 def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
-    """Returns limits of the calibration error, which chance alone makes larger than it is.
+    """Limits of the calibration error, which chance alone makes larger.
 
-    The lower limit is the error at which one as large as observed would be seen in 2.5 % of samples, zero where perfect
-    calibration would do: the gaps of the bins are taken to be the observed ones times a factor, which is searched for. The error in
-    a sample is then a sum of folded normal variables, approximated by a gamma variable of its mean and variance. The upper limit
-    omits the correction for chance, whose size is uncertain, and allows for unseen records as a loss does, each as wrong as can be.
+    Lower: the error at which one as large as observed is seen in 2.5 % of samples, with the bins' gaps taken as the observed ones times a
+    factor, zero where that would do. A sample's error is a sum of folded normal variables, approximated by a gamma variable of its mean and
+    variance. Upper: without the correction for chance, and with unseen records as a loss has, each as wrong as can be.
     """
     known = _Bins(bins, size)
     lower = known.lowest_factor() * known.error
@@ -65,7 +64,7 @@ def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
 
 
 class _Bins:
-    """Bins as shares of all records, with the observed gap of each. `size` [...] is the number of records of equal weight."""
+    """Bins as shares of all records, with observed gaps. `size` [...] is in records of equal weight."""
 
     def __init__(self, bins: FloatArray, size: FloatArray) -> None:
         weight, expected, favourable = np.moveaxis(bins, -1, 0)
@@ -74,11 +73,11 @@ class _Bins:
         self.records = self.share * size[..., None]
         self.promised = divide_or(expected, weight, 0.0)
         self.gap = divide_or(expected - favourable, weight, 0.0)
-        # The gaps also vary because another sample fills the bins differently.
+        # Another sample fills the bins differently.
         self.among = np.maximum((self.share * self.gap**2).sum(axis=-1) - self.error**2, 0) / size
 
     def deviation(self, factor: FloatArray) -> FloatArray:
-        """Returns the standard deviation of each bin's gap, if it were the observed one times the factor."""
+        """Standard deviation of each bin's gap, if it were the observed one times the factor."""
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
         favourable = np.clip(self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1)
         variance = favourable * (1 - favourable)
@@ -86,12 +85,12 @@ class _Bins:
         return deviation
 
     def variance(self) -> FloatArray:
-        """Returns the variance of the error, if the sign of each gap were certain."""
+        """Variance of the error, if the sign of each gap were certain."""
         known: FloatArray = (self.share**2 * self.deviation(np.ones_like(self.error)) ** 2).sum(axis=-1) + self.among
         return known
 
     def lowest_factor(self) -> FloatArray:
-        """Returns the factor at which an error as large as observed has probability `BEYOND`; zero where it has more even there."""
+        """Factor at which an error as large as observed has probability `BEYOND`; zero where it has more."""
         low, high = np.zeros_like(self.error), np.ones_like(self.error)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -100,7 +99,7 @@ class _Bins:
         return low
 
     def _chance_of_smaller(self, factor: FloatArray) -> FloatArray:
-        """Returns the probability of an error smaller than the observed one."""
+        """Probability of an error smaller than the observed one."""
         gap, deviation = factor[..., None] * self.gap, self.deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).
         z = divide_or(gap, deviation, 0.0)

@@ -1,32 +1,32 @@
-"""Changes of a figure by mitigation: after - before, of the same records. Cells end in [before 2, after 2], favourable or right last.
+"""Changes by mitigation: after - before, of the same records. Cells end in [before 2, after 2], favourable or right last.
 
-Where a denominator is empty the result is NaN or infinite; the caller checks beforehand. Source: Evenhand, mitigation.
+NaN or infinite where a denominator is empty. Source: Evenhand, mitigation.
 """
 
 from ..groups import FloatArray
 
 
 def rate_change(cells: FloatArray) -> FloatArray:
-    """Returns the share [...] of the favourable, or right, after - before, of cells [..., 2, 2]; within [-1, 1]."""
+    """Share [...] of the favourable, or right, after - before, of cells [..., 2, 2]; within [-1, 1]."""
     change: FloatArray = (cells[..., 0, 1] - cells[..., 1, 0]) / cells.sum(axis=(-2, -1))
     return change
 
 
 def balanced_accuracy_change(cells: FloatArray) -> FloatArray:
-    """Returns ½ (TPR + TNR) after - before, of cells [..., actual 2, 2, 2]; within [-1, 1]."""
-    # A lifted outcome is right where the label is favourable, and wrong where it is not.
+    """½ (TPR + TNR) after - before, of cells [..., actual 2, 2, 2]; within [-1, 1]."""
+    # A lifted outcome is right where the label is favourable.
     change: FloatArray = (rate_change(cells[..., 1, :, :]) - rate_change(cells[..., 0, :, :])) / 2
     return change
 
 
 def disparate_impact_change(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns the ratio of the favourable rates after - before, of cells [..., 2, 2]; unbounded."""
+    """Ratio of the favourable rates after - before, of cells [..., 2, 2]; unbounded."""
     before, after = (_favourable(monitored, axis) / _favourable(reference, axis) for axis in (-1, -2))
     change: FloatArray = after - before
     return change
 
 
 def _favourable(cells: FloatArray, axis: int) -> FloatArray:
-    """Returns the favourable rate [...] of cells [..., 2, 2] summed over one of their sides: -1 after, -2 before."""
+    """Favourable rate [...] of cells [..., 2, 2] summed over a side: -1 after, -2 before."""
     rate: FloatArray = cells.sum(axis=axis)[..., 1] / cells.sum(axis=(-2, -1))
     return rate

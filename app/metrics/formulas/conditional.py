@@ -1,4 +1,4 @@
-"""Demographic disparity among like records: within each stratum, then averaged by stratum size."""
+"""Demographic disparity within each stratum, averaged by stratum size."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ PRIOR = 0.5
 
 
 class StrataOutcomes(NamedTuple):
-    """Records of a group by stratum and outcome, arrays [..., S, 2]: counts, weights, and sums of squared weights."""
+    """Records of a group by stratum and outcome [..., S, 2]: counts, weights, and sums of squared weights."""
 
     counts: IntArray
     weights: FloatArray
@@ -22,17 +22,17 @@ class StrataOutcomes(NamedTuple):
 
     @property
     def density(self) -> FloatArray:
-        """Returns the records of equal weight per unit of weight, per stratum [..., S, 1]; of all strata where one has no weight."""
+        """Records of equal weight per unit of weight, per stratum [..., S, 1]; of all strata where one has no weight."""
         weights, squares = (part.sum(axis=-1, keepdims=True) for part in (self.weights, self.squares))
         overall = divide_or(weights.sum(axis=-2, keepdims=True), squares.sum(axis=-2, keepdims=True), 1.0)
         return np.where(squares > 0, divide_or(weights, squares, 1.0), overall)
 
 
 def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns Σ n_i DD_i / n over the strata, within [-1, 1]; above 0 the monitored group has more refusals than acceptances.
+    """Σ n_i DD_i / n over the strata, within [-1, 1]; above 0 the monitored group has more refusals than acceptances.
 
-    Both arrays are [..., S strata, 2] with the unfavourable outcome first. DD_i is the monitored share of stratum i's
-    unfavourable outcomes minus its share of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
+    Arrays [..., S strata, 2], unfavourable first. DD_i is the monitored share of stratum i's unfavourable outcomes minus that of the
+    favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
     """
     both = monitored + reference
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -43,19 +43,18 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
 
 
 def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
-    """Returns the 95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher 1938).
+    """95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher 1938).
 
-    It is a sum over the strata of shares of an outcome times their sizes; shares and sizes vary independently. The variance
-    of a share is that of the number of records of equal weight that the pair's own weights amount to. A stratum of one or two
-    records shows none, so for the variance its share is moved to the share over all strata, by the weight of one or two records;
-    the centre is not moved, because strata differ.
+    It sums shares of an outcome times sizes; both vary independently. A share's variance is that of the pair's records of equal weight. For
+    it, a stratum's share is moved to the overall one by the weight of one or two records, since so few show none; the centre is not moved,
+    because strata differ.
     """
     both = monitored.weights + reference.weights
     share = divide_or(monitored.weights, both, 0.0)
     total = both.sum(axis=(-2, -1))[..., None, None]
     size = both.sum(axis=-1, keepdims=True) / total
 
-    # The records of equal weight that are as certain as each share, and the pseudo-records of either group for each of them.
+    # Records of equal weight as certain as each share, and pseudo-records of either group.
     overall = (monitored.weights.sum(axis=-2, keepdims=True) + PRIOR) / (both.sum(axis=-2, keepdims=True) + 2 * PRIOR)
     alike = both / ((1 - overall) / monitored.density + overall / reference.density)
     prior = PRIOR / np.maximum(alike.sum(axis=-2, keepdims=True), 1.0)

@@ -8,7 +8,7 @@ from scipy.special import betaincinv
 from ..groups import FloatArray
 
 CONCENTRATION = 1.0
-"""Pseudo-count that keeps the rate of a small group away from 0 and 1; AIF360's default."""
+"""Pseudo-count that keeps rates away from 0 and 1; AIF360's default."""
 
 BEYOND = 0.025
 """Probability outside each limit."""
@@ -17,7 +17,7 @@ SMALLEST = np.finfo(np.float64).tiny
 
 
 def smoothed_empirical_differential_fairness(outcomes: FloatArray, concentration: float = CONCENTRATION) -> FloatArray:
-    """Returns ε [...] of outcomes [..., G, 2] (the favourable one last), from 0 up: e^ε bounds every ratio of rates of either outcome.
+    """ε [...] of outcomes [..., G, 2] (favourable last), from 0 up: e^ε bounds every ratio of rates of either outcome.
 
     Rates are (n + c/2) / (N + c). Source: Foulds et al. 2020; AIF360.
     """
@@ -27,7 +27,7 @@ def smoothed_empirical_differential_fairness(outcomes: FloatArray, concentration
 
 
 def bias_amplification(cells: FloatArray, concentration: float = CONCENTRATION) -> FloatArray:
-    """Returns ε of the predictions minus ε of the labels, [...] of cells [..., G, actual 2, predicted 2]; above 0 the model adds to it."""
+    """ε of the predictions minus ε of the labels, [...] of cells [..., G, actual 2, predicted 2]; above 0 the model adds to it."""
     predictions, labels = cells.sum(axis=-2), cells.sum(axis=-1)
     return smoothed_empirical_differential_fairness(predictions, concentration) - smoothed_empirical_differential_fairness(
         labels, concentration
@@ -35,12 +35,11 @@ def bias_amplification(cells: FloatArray, concentration: float = CONCENTRATION) 
 
 
 def limits(shapes: FloatArray) -> tuple[float, float]:
-    """Returns the 95 % limits of ε, of outcomes [G, 2] with half a record added to each.
+    """95 % limits of ε, of outcomes [G, 2] with half a record added to each.
 
-    Each log rate has the limits of its posterior (a beta distribution), and each two of them a difference with limits (MOVER,
-    Zou and Donner 2008). The largest of many differences is larger than the truth by chance alone, so the lower limit is the
-    largest of lower limits at 95 % for all pairs together; the truth is one of the differences, so it lies beyond the largest
-    upper limit only if it lies beyond its own.
+    Log rates have the limits of their beta posterior, each two a difference with limits (MOVER, Zou and Donner 2008). The largest
+    difference is too large by chance, so the lower limit is the largest of lower limits at 95 % for all pairs together; the upper one is
+    the largest of the single ones.
     """
     groups = len(shapes)
     either = [
@@ -51,17 +50,17 @@ def limits(shapes: FloatArray) -> tuple[float, float]:
 
 
 def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
-    """Returns the reach of the interval of the bias amplification, of cells [G, actual 2, predicted 2] with half a record added to each.
+    """Reach of the bias amplification's interval, of cells [G, actual 2, predicted 2] with half a record added to each.
 
-    An ε that may be zero is too large by chance alone, in the draws as in the figure. Where that of the labels may be zero, the
-    upper limit is at least that of the predictions; where that of the predictions may be, the lower one is minus that of the labels.
+    An ε that may be zero is too large by chance, in the draws, too. Where that of the labels may be zero, the upper limit is at least that
+    of the predictions; where that of the predictions may be, the lower one is minus that of the labels.
     """
     (low, high), (labels_low, labels_high) = (limits(shapes.sum(axis=axis) - 1 / 2) for axis in (-2, -1))
     return -labels_high if low == 0 else math.inf, high if labels_low == 0 else -math.inf
 
 
 def _limits_of_spans(counted: FloatArray, others: FloatArray, near: float) -> tuple[float, float]:
-    """Returns the largest lower and upper limit of the difference of any two log rates, the lower ones with `near` beyond each end."""
+    """Largest lower and upper limit of any two log rates' difference, the lower ones with `near` beyond each end."""
     log = np.log(counted / (counted + others))
     low, high = (
         [np.log(np.maximum(betaincinv(counted, others, end), SMALLEST)) for end in (beyond, 1 - beyond)] for beyond in (near, BEYOND)

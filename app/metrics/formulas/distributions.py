@@ -1,7 +1,7 @@
-"""Distances between two groups' distributions of outcomes. Arrays end in the outcomes [..., K]; not normalised, none negative.
+"""Distances between two groups' distributions of outcomes. Arrays [..., K] are not normalised, none negative.
 
-An outcome that one group lacks counts with probability zero (the definition over the union of outcomes); Clarify drops it.
-Source: SageMaker Clarify, pre-training metrics, with `reference` for its facet a and `monitored` for its facet d.
+An outcome that one group lacks has probability zero (Clarify drops it). Source: SageMaker Clarify, pre-training metrics, with `reference`
+for its facet a and `monitored` for its facet d.
 """
 
 import numpy as np
@@ -10,42 +10,42 @@ from ..groups import FloatArray, divide
 
 
 def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns Σ r ln(r / m) in nats, from 0 up; infinite where the monitored group lacks an outcome that the reference has."""
+    """Σ r ln(r / m) in nats, from 0 up; infinite where the monitored group lacks an outcome that the reference has."""
     return _relative_entropy(_shares(reference), _shares(monitored))
 
 
 def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns ½ [KL(r, p) + KL(m, p)] with p the mean of both, in nats, within [0, ln 2]."""
+    """½ [KL(r, p) + KL(m, p)] with p the mean of both, in nats, within [0, ln 2]."""
     one, other = _shares(monitored), _shares(reference)
     middle = (one + other) / 2
     return (_relative_entropy(other, middle) + _relative_entropy(one, middle)) / 2
 
 
 def lp_norm(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns the Euclidean distance of the shares, within [0, √2]."""
+    """Euclidean distance of the shares, within [0, √2]."""
     distance: FloatArray = np.sqrt(((_shares(monitored) - _shares(reference)) ** 2).sum(axis=-1))
     return distance
 
 
 def total_variation_distance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns ½ Σ |r - m|, within [0, 1]."""
+    """½ Σ |r - m|, within [0, 1]."""
     distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).sum(axis=-1) / 2
     return distance
 
 
 def kolmogorov_smirnov(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns the largest |r - m| of one outcome (of the shares themselves, as in Clarify, not of their sums), within [0, 1]."""
+    """Largest |r - m| of one outcome (of shares, as in Clarify, not of their sums), within [0, 1]."""
     distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).max(axis=-1)
     return distance
 
 
 def share_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns monitored - reference share of the last outcome, the favourable one, within [-1, 1]."""
+    """Difference monitored - reference share of the last outcome, the favourable one, within [-1, 1]."""
     return _shares(monitored)[..., -1] - _shares(reference)[..., -1]
 
 
 def class_imbalance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns (n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source: Clarify CI."""
+    """(n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source: Clarify CI."""
     one, other = monitored.sum(axis=-1), reference.sum(axis=-1)
     return divide(other - one, other + one)
 
@@ -55,7 +55,7 @@ def _shares(outcomes: FloatArray) -> FloatArray:
 
 
 def _relative_entropy(of: FloatArray, against: FloatArray) -> FloatArray:
-    """Returns Σ p ln(p / q) with 0 ln 0 = 0."""
+    """Σ p ln(p / q) with 0 ln 0 = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(of > 0, of * np.log(of / against), 0.0)
     divergence: FloatArray = terms.sum(axis=-1)

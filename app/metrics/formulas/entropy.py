@@ -1,7 +1,7 @@
-"""The generalised entropy family: inequality of the benefit of decisions among people.
+"""Generalised entropy: inequality of the benefit of decisions among people.
 
-The benefit of a record is predicted - actual + 1: 2 for a wrongly favourable decision, 0 for a wrongly unfavourable one, 1 for
-a right one. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and whose rows outside the groups are not followed).
+The benefit is predicted - actual + 1: 2 for a wrongly favourable decision, 0 for a wrongly unfavourable one, 1 for a right one. Source:
+Speicher et al. 2018; AIF360 (whose alpha 0 and rows outside the groups are not followed).
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ _BENEFITS = (0.0, 1.0, 2.0)
 
 
 def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
-    """Returns the index [...] between individuals of cells [..., 2, 2], from 0 up; 0 is equality.
+    """Index [...] between individuals of cells [..., 2, 2], from 0 up; 0 is equality.
 
     Infinite for alpha 0 where a benefit is 0, NaN without records or where every benefit is 0.
     """
@@ -26,23 +26,23 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
 
 
 def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
-    """Returns the index [...] between groups of cells [..., G, 2, 2]: each record has the mean benefit of its group."""
+    """Index [...] between groups of cells [..., G, 2, 2]: each record has its group's mean benefit."""
     sizes = PARTS["records"].of(cells).astype(np.float64)
     return _index(np.where(sizes > 0, mean_benefit(cells), 1.0), sizes, alpha)
 
 
 def mean_benefit(cells: FloatArray) -> FloatArray:
-    """Returns the mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
+    """Mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
     return 1 + divide(false_positives(cells) - false_negatives(cells), PARTS["records"].of(cells))
 
 
 def coefficient_of_variation(index: FloatArray) -> FloatArray:
-    """Returns √(2 GE(2)) for an index of alpha 2, from 0 up."""
+    """√(2 GE(2)) for an index of alpha 2, from 0 up."""
     return np.sqrt(2 * index)
 
 
 def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
-    """Returns the index over the last axis: `sizes` records with that benefit each."""
+    """Index over the last axis: `sizes` records with that benefit each."""
     total = sizes.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (sizes * benefits).sum(axis=-1) / total
@@ -55,5 +55,5 @@ def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
             each = (ratio**alpha - 1) / (alpha * (alpha - 1))
         terms = np.where(sizes > 0, sizes * each, 0.0)
         index: FloatArray = terms.sum(axis=-1) / total
-    # A sum of terms near one is no more exact than this, and the index is never negative: equality stays equality.
+    # A sum of terms near one is no more exact than this, and the index is never negative.
     return np.where(index < ROUNDING, 0.0, index)

@@ -1,7 +1,7 @@
-"""Limits of weighted means, from sums alone; each leading axis is another mean. `size` is the number of records of equal weight.
+"""Limits of weighted means from sums; leading axes are other means. `size` is in records of equal weight.
 
-A mean of numbers in [0, 1] is a share of some number of whole records, more of them the less the numbers vary; so Wilson's interval
-applies (as to design effects in surveys; Korn and Graubard 1998), with Student's quantile for the estimated variance.
+A mean of numbers in [0, 1] is a share of some number of whole records, more the less they vary; so Wilson's interval applies (as to design
+effects; Korn and Graubard 1998), with Student's quantile for the estimated variance.
 """
 
 from typing import NamedTuple
@@ -15,28 +15,28 @@ BEYOND = 0.025
 """Probability outside each limit."""
 
 UNSEEN = 0.25
-"""Unseen record, as a part of one, added with each label for the limits of a loss: the next record could cost much more."""
+"""Unseen part of a record, added with each label for the limits of a loss: the next record could cost much more."""
 
 
 class IntervalEnds(NamedTuple):
-    """The ends of intervals; each interval holds its point."""
+    """Ends of intervals, each of which holds its point."""
 
     lower: FloatArray
     upper: FloatArray
 
 
 def share_limits(mean: FloatArray, square: FloatArray, size: FloatArray, *, beyond: float = BEYOND) -> IntervalEnds:
-    """Returns limits of a mean of numbers in [0, 1] whose mean square is `square`. A single record says next to nothing."""
+    """Limits of a mean of numbers in [0, 1] whose mean square is `square`."""
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum(square - mean * mean, 0) * size / freedom
     return likened_limits(mean, variance, size, freedom, beyond=beyond)
 
 
 def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray, skewness: FloatArray | None = None) -> IntervalEnds:
-    """Returns limits of a mean of unbounded numbers from 0 up, on the log scale, as they are skewed to the right; `upper` may be inf.
+    """Limits of a mean of unbounded numbers from 0 up, on the log scale; `upper` may be inf.
 
-    The variance counts as at least one `size`-th of the mean squared: equal numbers prove no certainty. With the numbers' `skewness` the
-    upper limit allows for rare large ones that the sample lacks.
+    The variance is at least one `size`-th of the mean squared. With `skewness` the upper limit allows for rare large numbers that the
+    sample lacks.
     """
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum((square - mean * mean) / freedom, mean * mean / np.maximum(size, 1) ** 2)
@@ -48,10 +48,9 @@ def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray, skewness
 def likened_limits(
     mean: FloatArray, variance: FloatArray, size: FloatArray, freedom: FloatArray, *, beyond: float = BEYOND
 ) -> IntervalEnds:
-    """Returns Wilson's limits of a figure in [0, 1] for as many whole records as have its `variance` of one record in `size`.
+    """Wilson's limits of a figure in [0, 1] for as many whole records as have its `variance` of one record in `size`.
 
-    The variance counts as at most that of whole records, and as at least one `size`-th of it: numbers that happen
-    to be equal prove no certainty.
+    The variance is at most that of whole records and at least one `size`-th of it: equal numbers prove no certainty.
     """
     whole = mean * (1 - mean)
     scatter = divide_or(variance, whole, 1.0)
@@ -63,17 +62,17 @@ def likened_limits(
 
 
 def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
-    """Returns the quantile of Student's t that is exceeded with that probability."""
+    """Quantile of Student's t exceeded with that probability."""
     quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - beyond), 1e6)
     return quantile
 
 
 def skewed_student(freedom: FloatArray, skewness: FloatArray, size: FloatArray) -> FloatArray:
-    """Returns how many standard errors the mean may be above that of a sample with this skewness: Student's quantile or more.
+    """Standard errors that the mean may be above that of a sample with this skewness: Student's quantile or more.
 
-    Where rare numbers are far larger than the others, a sample without them has a mean and a scatter that are both too small. The quantile
-    is taken through the transformation that makes the studentised mean symmetric (Hall 1992). Its inverse falls again among the
-    most skewed samples, in which one number outweighs all others; these have the limit of the skewness at which it is still rising.
+    Without rare large numbers a sample's mean and scatter are too small. The quantile is taken through the transformation that makes the
+    studentised mean symmetric (Hall 1992). Its inverse falls again among the most skewed samples, which have the limit of the skewness at
+    which it is still rising.
     """
     quantile = student(freedom)
     # Where the cube root below is -1/2; it rises up to there, and falls a little later.
@@ -85,7 +84,7 @@ def skewed_student(freedom: FloatArray, skewness: FloatArray, size: FloatArray) 
 
 
 _SYMMETRIC = 1e-6
-"""Skewness by the root of the size up to which a sample counts as symmetric, as its transformation is numerically the identity."""
+"""Skewness by the root of the size up to which the transformation is numerically the identity."""
 
 
 class Bounded(NamedTuple):
@@ -96,7 +95,7 @@ class Bounded(NamedTuple):
 
 
 def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | float = 0.0) -> IntervalEnds:
-    """Returns limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated: Newcombe's method 10)."""
+    """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated: Newcombe's method 10)."""
     (mean, ends), (other, other_ends) = of, against
     difference = mean - other
     below = _combine(mean - ends.lower, other_ends.upper - other, correlation)

@@ -1,7 +1,6 @@
 """Comparisons of two groups' cells [..., actual 2, predicted 2] that are more than one rate, or no rate at all.
 
-Each takes the monitored group's cells and the reference group's, and returns [...]. Where a denominator is empty the result is
-NaN or infinite; the caller checks beforehand. Sources: AIF360 ClassificationMetric, SageMaker Clarify, fairlearn.
+NaN or infinite where a denominator is empty. Sources: AIF360 ClassificationMetric, SageMaker Clarify, fairlearn.
 """
 
 import numpy as np
@@ -11,85 +10,85 @@ from ..groups import FloatArray, divide
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns monitored rate - reference rate, within [-1, 1]."""
+    """Difference monitored rate - reference rate, within [-1, 1]."""
     return rate(name, monitored) - rate(name, reference)
 
 
 def average_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns ½ [(FPRm - FPRr) + (TPRm - TPRr)], within [-1, 1]. Source: AIF360."""
+    """½ [(FPRm - FPRr) + (TPRm - TPRr)], within [-1, 1]. Source: AIF360."""
     return (rate_difference("false_positive", monitored, reference) + rate_difference("true_positive", monitored, reference)) / 2
 
 
 def average_abs_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns ½ [|FPRm - FPRr| + |TPRm - TPRr|], within [0, 1]. Source: AIF360."""
+    """½ [|FPRm - FPRr| + |TPRm - TPRr|], within [0, 1]. Source: AIF360."""
     false, true = (np.abs(rate_difference(name, monitored, reference)) for name in ("false_positive", "true_positive"))
     return (false + true) / 2
 
 
 def average_predictive_value_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns ½ [(PPVm - PPVr) + (FORm - FORr)], within [-1, 1]. Source: AIF360 0.6.1."""
+    """½ [(PPVm - PPVr) + (FORm - FORr)], within [-1, 1]. Source: AIF360 0.6.1."""
     return (rate_difference("positive_predictive", monitored, reference) + rate_difference("false_omission", monitored, reference)) / 2
 
 
 def rate_distance(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns the absolute difference of the rates, within [0, 1]."""
+    """Absolute difference of the rates, within [0, 1]."""
     return np.abs(rate_difference(name, monitored, reference))
 
 
 def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns the smaller rate over the larger one, within [0, 1]."""
+    """Smaller rate over the larger one, within [0, 1]."""
     one, other = rate(name, monitored), rate(name, reference)
     return divide(np.minimum(one, other), np.maximum(one, other))
 
 
 def equalized_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns max(|FPRm - FPRr|, |TPRm - TPRr|), within [0, 1]. Source: AIF360 0.6.1, fairlearn."""
+    """max(|FPRm - FPRr|, |TPRm - TPRr|), within [0, 1]. Source: AIF360 0.6.1, fairlearn."""
     return np.maximum(*(rate_distance(name, monitored, reference) for name in ("false_positive", "true_positive")))
 
 
 def equalized_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns the lower of the smaller over the larger FPR and the smaller over the larger TPR, within [0, 1]. Source: fairlearn."""
+    """Lower of the smaller over the larger FPR and the smaller over the larger TPR, within [0, 1]. Source: fairlearn."""
     return np.minimum(*(rate_evenness(name, monitored, reference) for name in ("false_positive", "true_positive")))
 
 
 def conditional_acceptance(cells: FloatArray) -> FloatArray:
-    """Returns favourable labels over favourable predictions, n(1) / n'(1), from 0 up. Source: Clarify."""
+    """Favourable labels over favourable predictions, n(1) / n'(1), from 0 up. Source: Clarify."""
     return _divide(cells, "actual_favourable", "predicted_favourable")
 
 
 def conditional_rejection(cells: FloatArray) -> FloatArray:
-    """Returns unfavourable labels over unfavourable predictions, n(0) / n'(0), from 0 up. Source: Clarify."""
+    """Unfavourable labels over unfavourable predictions, n(0) / n'(0), from 0 up. Source: Clarify."""
     return _divide(cells, "actual_unfavourable", "predicted_unfavourable")
 
 
 def treatment_ratio(cells: FloatArray) -> FloatArray:
-    """Returns wrongly unfavourable over wrongly favourable predictions, FN / FP, from 0 up. Source: Clarify."""
+    """FN / FP, from 0 up. Source: Clarify."""
     return _divide(cells, "false_negative", "false_positive")
 
 
 def f1(cells: FloatArray) -> FloatArray:
-    """Returns the harmonic mean of precision and recall, 2 TP / (2 TP + FP + FN), within [0, 1]."""
+    """2 TP / (2 TP + FP + FN), within [0, 1]."""
     true, wrong = PARTS["true_positive"].of(cells), PARTS["wrong"].of(cells)
     return divide(2 * true, 2 * true + wrong)
 
 
 def balanced_accuracy(cells: FloatArray) -> FloatArray:
-    """Returns ½ (TPR + TNR), within [0, 1]."""
+    """½ (TPR + TNR), within [0, 1]."""
     return (rate("true_positive", cells) + rate("true_negative", cells)) / 2
 
 
 def difference_in_conditional_acceptance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns reference - monitored n(1) / n'(1), unbounded. Source: Clarify DCA."""
+    """Difference reference - monitored n(1) / n'(1), unbounded. Source: Clarify DCA."""
     return conditional_acceptance(reference) - conditional_acceptance(monitored)
 
 
 def difference_in_conditional_rejection(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns monitored - reference n(0) / n'(0), unbounded. Source: Clarify DCR."""
+    """Difference monitored - reference n(0) / n'(0), unbounded. Source: Clarify DCR."""
     return conditional_rejection(monitored) - conditional_rejection(reference)
 
 
 def treatment_equality(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns monitored - reference FN / FP, unbounded. Source: Clarify TE."""
+    """Difference monitored - reference FN / FP, unbounded. Source: Clarify TE."""
     return treatment_ratio(monitored) - treatment_ratio(reference)
 
 

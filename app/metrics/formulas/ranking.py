@@ -1,4 +1,4 @@
-"""The areas under the ROC curve and the precision-recall curve: how favourable labels are ranked, from the weights by score."""
+"""Areas under the ROC and precision-recall curves, from the weights by score."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from ..tables.score_bins import ScoreBins
 from .means import IntervalEnds, likened_limits
 
 MOST_ERROR = 0.01
-"""Max error of an area through the bins; an area with more is not given at all."""
+"""Max error of an area through the bins; beyond, none is given."""
 
 TOGETHER = 16
-"""Sets ranked at a time, to bound memory: each has a row of bins."""
+"""Sets ranked at a time, for memory."""
 
 
 class Ranking(NamedTuple):
-    """The area under the ROC curve, the variances of the placements of [..., 2 actual] records, and the worst error of the bins."""
+    """Area under the ROC curve, variances of the placements of [..., 2 actual] records, and worst error of the bins."""
 
     area: FloatArray
     variances: FloatArray
@@ -25,11 +25,10 @@ class Ranking(NamedTuple):
 
 
 def ranking(bins: ScoreBins) -> Ranking:
-    """Returns the area of each column by trapezia: pairs in one bin count half. NaN where a label is missing.
+    """Area of each column by trapezia: pairs in one bin count half. NaN where a label is missing.
 
-    A record's placement is the share of records of the other label it is ranked above; DeLong et al. 1988 derive the variance from
-    them. If all pairs of a wide bin were ordered one way, the area would be off by half their share, which is the `error`; equal
-    scores are true ties, so it is zero while every score has its own bin.
+    A placement is the share of records of the other label ranked below; DeLong et al. 1988 derive the variance from them. If all pairs of a
+    wide bin were ordered one way, the area would be off by half their share, the `error`; equal scores are true ties.
     """
     columns, is_wide = bins.size // 2, bins.is_wide
     found = [_rank(bins.dense(first, min(first + TOGETHER, columns)), is_wide) for first in range(0, columns, TOGETHER)]
@@ -52,7 +51,7 @@ def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
 
 
 class Retrieval(NamedTuple):
-    """The average precision of each column, the variance that one record gives it, and the worst error of the bins."""
+    """Average precision of each column, its variance per record, and worst error of the bins."""
 
     precision: FloatArray
     variance: FloatArray
@@ -60,10 +59,10 @@ class Retrieval(NamedTuple):
 
 
 def retrieval(bins: ScoreBins) -> Retrieval:
-    """Returns the average precision of each column: the mean, over the favourable labels, of the precision at their score.
+    """Average precision of each column: the mean, over the favourable labels, of the precision at their score.
 
-    NaN where no label is favourable. Records of one score are taken together. In a wide bin their order is unknown; the precision in
-    it is at least that of all its unfavourable labels before the first favourable one, and at most that of none of them.
+    NaN where no label is favourable. Records of one score are taken together. In a wide bin the precision is at least that with all its
+    unfavourable labels first, at most with none of them.
     """
     columns, is_wide = bins.size // 2, bins.is_wide
     found = [_retrieve(bins.dense(first, min(first + TOGETHER, columns)), is_wide) for first in range(0, columns, TOGETHER)]
@@ -82,7 +81,7 @@ def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Retrieva
         lowest = np.where(ranked > favourable, (true - favourable) / (ranked - favourable), 0)
         doubt = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
         area, error = ((favourable * part).sum(axis=-1) / total[..., 0] for part in (precision, doubt))
-        # How the area changes with a record of each bin: its own precision, and that of every favourable label from there down.
+        # Change of the area with a record of each bin: its own precision, and that of every favourable label from there down.
         change = np.where(ranked > 0, favourable / ranked, 0)
         of_false, of_true = (np.cumsum((change * part)[..., ::-1], axis=-1)[..., ::-1] for part in (precision, 1 - precision))
         influence = (precision + of_true - area[..., None]) / total, -of_false / total
@@ -91,9 +90,9 @@ def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Retrieva
 
 
 def retrieval_limits(found: Retrieval, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
-    """Returns limits of the average precision, widened by the error of the bins; `size` and `favourable` records of equal weight.
+    """Limits of the average precision, widened by the error of the bins; `size` and `favourable` in records of equal weight.
 
-    They are those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the figure's variance.
+    Those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the figure's variance.
     """
     labels = np.maximum(favourable, 1e-6)
     limits = likened_limits(found.precision, found.variance * labels / np.maximum(size, 1e-6), labels, np.maximum(labels - 1, 1e-6))
@@ -101,7 +100,7 @@ def retrieval_limits(found: Retrieval, size: FloatArray, favourable: FloatArray)
 
 
 def ranking_limits(found: Ranking, sizes: FloatArray) -> IntervalEnds:
-    """Returns limits of the area, widened by the error of the bins; `sizes` [..., 2] records of equal weight of each label."""
+    """Limits of the area, widened by the error of the bins; `sizes` [..., 2] of each label in records of equal weight."""
     freedom = np.maximum(sizes - 1, 1e-6)
     parts = found.variances / freedom
     variance = parts.sum(axis=-1)

@@ -1,7 +1,7 @@
-"""Every figure of scores, for many sets of records at once, from their sums: points, limits, and the records they rest on.
+"""Figures of scores for many sets at once: points, limits, and their records.
 
-No interval is drawn: each has a closed form, or is searched for. They were chosen by simulating how often they hold the truth, where
-normal intervals, even on the logit scale, miss far too often in groups of twenty records with a rare label.
+Intervals are in closed form or searched for, chosen by simulated coverage: normal ones, even on the logit scale, miss far too often in
+groups of twenty records with a rare label.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,8 +25,8 @@ SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
 class Figures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says why.
 
-    `n` counts the records a figure rests on, `smallest` those in its smallest denominator; `details` trace it. Where a figure is
-    NaN and `is_doubtful`, the reason is `doubtful`, a format with the set's name and the details.
+    `n` counts a figure's records, `smallest` those of its smallest denominator. Where it is NaN and `is_doubtful`, the reason is
+    `doubtful`, a format with name and details.
     """
 
     points: FloatArray
@@ -42,7 +42,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """The sums of the sets [S, …], and of all records [1, …]."""
+    """Sums of the sets [S, …], and of all records [1, …]."""
 
     sets: ScoreSums
     everybody: ScoreSums
@@ -59,7 +59,7 @@ NO_SCORES = f"no labelled record{{of}} {_SCORED}"
 
 
 def rate(label: int, *, of_favourable: bool) -> Figure:
-    """Builds the mean probability of the favourable outcome, or of the other, over the records of one label."""
+    """Mean probability of the favourable outcome, or of the other, over the records of one label."""
 
     def figures(known: Known) -> Figures:
         weight, total, square = _moments(known.sets, label)
@@ -82,7 +82,7 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
 
 
 def count(label: int, *, of_favourable: bool) -> Figure:
-    """Builds the sum of the probabilities over the records of one label: its mean over all records, times their number."""
+    """Sum of the probabilities over the records of one label: its mean over all records, times their number."""
 
     def figures(known: Known) -> Figures:
         weight, total, square = _moments(known.sets, label)
@@ -91,7 +91,7 @@ def count(label: int, *, of_favourable: bool) -> Figure:
         everybody = known.everybody.weights.sum()
         size = everybody * everybody / known.everybody.squares.sum()
         mean = np.maximum(total, 0) / everybody
-        # Only the records of the label show the variance of scores; where there are none the sum is of whole records.
+        # Only the label's records show the variance of scores; without them the sum is of whole records.
         several = known.sets.sizes[:, label] + 1
         freedom = np.where(known.sets.counts[:, label] > 0, np.fmin(several, size), size)
         limits = likened_limits(mean, np.maximum(square / everybody - mean * mean, 0), np.full_like(mean, size), freedom)
@@ -112,13 +112,13 @@ def count(label: int, *, of_favourable: bool) -> Figure:
 
 
 def brier_score(known: Known) -> Figures:
-    """Returns the mean squared distance of probability and label."""
+    """Mean squared distance of probability and label."""
     scores = known.sets.bins.scores
     return _mean_loss(known, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
 
 
 def log_loss(known: Known) -> Figures:
-    """Returns the mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of zero."""
+    """Mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of zero."""
     found = _mean_loss(known, LOG_LOSS, losses_of(known.sets.bins.scores), loss_limits, "log_student")
     return replace(found, limits=IntervalEnds(found.limits.lower, np.minimum(found.limits.upper, LARGEST_LOSS)))
 
@@ -130,7 +130,7 @@ def _mean_loss(
     limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
     method: str,
 ) -> Figures:
-    """Returns the mean loss; `costs` are those of a record of each bin if its label is favourable, and if it is not."""
+    """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
     weight = known.sets.weights.sum(axis=-1)
     size, n = known.sets.size, known.sets.counts.sum(axis=-1)
     total, square = (part[..., quantity].sum(axis=-1) for part in (known.sets.sums, known.sets.sums_of_squares))
@@ -142,7 +142,7 @@ def _mean_loss(
 
 
 def roc_auc(known: Known) -> Figures:
-    """Returns the probability that a favourable label has a higher score than an unfavourable one."""
+    """Probability that a favourable label has a higher score than an unfavourable one."""
     found = ranking(known.sets.bins)
     counts = known.sets.counts
     details: dict[str, FloatArray | IntArray] = {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0]}
@@ -156,7 +156,7 @@ def roc_auc(known: Known) -> Figures:
 
 
 def average_precision(known: Known) -> Figures:
-    """Returns the mean precision over the favourable labels, from the highest score down."""
+    """Mean precision over the favourable labels, from the highest score down."""
     found, counts = retrieval(known.sets.bins), known.sets.counts
     is_doubtful = found.error > MOST_ERROR
     return Figures(
@@ -173,7 +173,7 @@ def average_precision(known: Known) -> Figures:
 
 
 def gap(known: Known) -> Figures:
-    """Returns the mean probability minus the share of favourable labels."""
+    """Mean probability minus the share of favourable labels."""
     sums = known.sets
     n = sums.counts.sum(axis=-1)
     expected, favourable = (sums.calibration[..., part].sum(axis=-1) for part in (1, 2))
@@ -184,7 +184,7 @@ def gap(known: Known) -> Figures:
 
 
 def expected_error(known: Known) -> Figures:
-    """Returns the distance of probability and share of favourable labels, averaged over ten bins."""
+    """Distance of probability and share of favourable labels, averaged over ten bins."""
     bins, n = known.sets.calibration, known.sets.counts.sum(axis=-1)
     details = {"bins": (bins[..., 0] > 0).sum(axis=-1), "n": n}
     return Figures(calibration_error(bins), error_limits(bins, known.sets.size), "folded_normal", n, n, NO_SCORES, details)
@@ -206,19 +206,18 @@ FIGURES: Mapping[str, Figure] = {
     "calibration_gap": gap,
     "calibration_error": expected_error,
 }
-"""The figures by metric. The generalised equalised odds compare two sets and are computed apart."""
+"""Figures by metric; generalised equalised odds compare two sets and are computed separately."""
 
 
 def odds(sums: ScoreSums) -> FloatArray:
-    """Returns the generalised odds: each set's mean score over unfavourable and over favourable labels [S, 2]; NaN where there are none."""
+    """Generalised odds: mean score over unfavourable and over favourable labels [S, 2]; NaN where there are none."""
     return sums.sums[..., SCORE] / sums.weights
 
 
 def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
-    """Returns the larger distance of the generalised odds of each set but the last from the last's, with its limits.
+    """Larger distance of the generalised odds of each set but the last from the last's, with limits.
 
-    The upper limit is the furthest end of the two differences' intervals. The lower is zero unless one of the differences is
-    significant, at 95 % for both together.
+    Upper: the furthest end of the two differences' intervals. Lower: zero unless one difference is significant, at 95 % for both together.
     """
     means, sizes = odds(sums), sums.sizes
     squares = sums.sums_of_squares[..., SCORE] / sums.weights
@@ -236,7 +235,7 @@ def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
 
 
 def _moments(sums: ScoreSums, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Returns the weight, the scores and their squares over the records of one label."""
+    """Weight, scores and squares over the records of one label."""
     return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]
 
 

@@ -1,7 +1,7 @@
-"""Gaps between the scores of two sets of records: standardised mean differences, and ratios of the shares above a quantile.
+"""Standardised mean differences, and ratios of the shares above a quantile, between two sets.
 
-Everything is relative to the scores of everybody in the table, those of no group included: the standard deviation that divides, with
-their number as the divisor, and the quantile, the lowest score that so large a share of them does not exceed.
+Relative to everybody's scores in the table, those of no group included: the standard deviation has their number as divisor; the quantile is
+the lowest score that so large a share does not exceed.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,13 +17,13 @@ from ..tables.score_sums import ScoreSums
 from .means import Bounded, IntervalEnds, difference_limits, share_limits
 
 SCORE = 0
-"""Position of the scores among the QUANTITIES of the sums."""
+"""Position of the scores among the QUANTITIES."""
 
 MOST_RELATIVE_ERROR = 0.02
-"""Max share of a ratio by which the bins may move it; a ratio that they could move further is not given at all."""
+"""Max share of a ratio by which the bins may move it; beyond, none is given."""
 
 ROUNDING = 1e-8
-"""Max variance of scores that the sums' steps can make of equal scores in one bin."""
+"""Max variance that the sums' steps can make of equal scores in one bin."""
 
 NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
@@ -36,9 +36,9 @@ _NARROWEST = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaps:
-    """One figure of each set [S] compared with the reference. `points` are NaN where `lacking` says why, a format with names and details.
+    """One figure of each set [S] against the reference. `points` are NaN where `lacking` says why, a format with names and details.
 
-    An end of `limits` may be infinite. `details` are of everybody, `of_sides` [S + 1] of each set and, last, of the reference.
+    An end of `limits` may be infinite. `details` are of everybody, `of_sides` [S + 1] of each set and, last, the reference.
     """
 
     points: FloatArray
@@ -50,15 +50,14 @@ class Gaps:
 
 
 Gap = Callable[[ScoreSums, ScoreSums], Gaps]
-"""Computes a figure from the sums of the sets, of which the last is the reference, and of everybody."""
+"""Figure from the sums of the sets, the last of which is the reference, and of everybody."""
 
 
 def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
-    """Returns the mean score of each set but the last less that of the last, divided by the standard deviation of everybody's.
+    """Mean score of each set but the last less the last's, divided by the standard deviation of everybody's.
 
-    Limits: those of the difference of two means of numbers in [0, 1] (Newcombe, with Wilson's limits for as many whole records as have
-    the variance), which also hold for few records and equal scores. They are widened, or narrowed, for the standard deviation, which
-    the same scores estimate (delta method, with their own third and fourth moments).
+    Limits of the difference of two means of numbers in [0, 1] (Newcombe, with Wilson's limits for as many whole records as have the
+    variance), scaled for the estimated standard deviation (delta method, third and fourth moments).
     """
     weight, size = sets.weights.sum(axis=-1), sets.size
     mean = sets.sums[..., SCORE].sum(axis=-1) / weight
@@ -85,11 +84,11 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
 
 
 def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
-    """Returns the share of each set but the last with a score above the quantile of everybody's, over that of the last.
+    """Share of each set but the last with a score above the quantile of everybody's, over that of the last.
 
-    A score equal to the quantile is not above it. Where different scores share the bin that the quantile lies in, as many of the bin
-    are above as leave the share of everybody right, and the limits reach as far as the others could move the ratio. Limits: Katz's
-    with the quantile as it is, which are a little too wide, since the two shares cannot move freely.
+    A score equal to the quantile is not above it. If different scores share its bin, as many are above as leave everybody's share right,
+    and the limits reach as far as the others could move the ratio. Limits: Katz's with the quantile as given, a little too wide, since the
+    two shares cannot move freely.
     """
     bins = everybody.bins
     total = everybody.weights.sum(axis=-1)
@@ -136,14 +135,14 @@ GAPS: Mapping[str, Gap] = {
     "standardized_mean_difference": standardized_mean_difference,
     **{key: partial(ratio_above, quantile) for key, quantile in QUANTILES.items()},
 }
-"""The figures that compare the scores of two groups, by metric."""
+"""Figures that compare two groups' scores, by metric."""
 
 
 def _spread(everybody: ScoreSums) -> tuple[float, float]:
-    """Returns the mean and the standard deviation of everybody's scores; the latter is 0 where they cannot be distinguished."""
+    """Mean and standard deviation of everybody's scores; the latter 0 where they cannot be distinguished."""
     weight, bins = float(everybody.weights.sum()), everybody.bins
     if bins.is_wide.any():
-        # The middles of bins are not the scores. The sums have the scores, in steps.
+        # Middles of bins are not the scores; the sums have these, in steps.
         mean = float(everybody.sums[..., SCORE].sum()) / weight
         variance = float(everybody.sums_of_squares[..., SCORE].sum()) / weight - mean * mean
         return mean, float(np.sqrt(variance)) if variance > ROUNDING else 0.0
@@ -156,7 +155,7 @@ def _spread(everybody: ScoreSums) -> tuple[float, float]:
 
 
 def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: float) -> FloatArray:
-    """Returns the factor [S - 1] by which estimating the standard deviation widens the limits of a difference of means."""
+    """Factor [S - 1] by which estimating the standard deviation widens the limits of a difference of means."""
     if not deviation:
         return np.ones(len(sets.counts) - 1)
     standard = (sets.bins.scores - centre) / deviation

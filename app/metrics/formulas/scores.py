@@ -1,4 +1,4 @@
-"""Measures probabilities: every figure of scores in each of its scopes, under its name."""
+"""Measures probabilities: every figure of scores in each of its scopes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,9 +19,9 @@ WITHOUT_SCORES = "no record{of} has a probability of the favourable outcome"
 
 
 def measure_scores(table: ScoreTable, groups: Groups, wanted: Mapping[str, str]) -> list[Measured]:
-    """Measures the wanted metrics, in that order, of `groups`, which are the table's; `wanted` has each one's formula for its details.
+    """Wanted metrics in that order, each with its formula's text; `groups` are the table's.
 
-    A table without groups gives overall figures only. The worst value is chosen where all metrics are measured (measure.py).
+    A table without groups gives overall figures only. The worst value is chosen in measure.py.
 
     Raises:
         KeyError: a metric is not one of scores.
@@ -57,7 +57,7 @@ def _measure_sets(key: str, formula: str, figures: Figures, subjects: Sequence[M
 
 
 def _measure_equalized_odds(table: ScoreTable, groups: Groups, formula: str) -> list[Measured]:
-    """Compares each monitored value, and all of them pooled, with the reference."""
+    """Each monitored value, and all pooled, against the reference."""
     subjects, other = monitored(groups), reference(groups)
     if not subjects:
         return []
@@ -88,7 +88,7 @@ def _measure_equalized_odds(table: ScoreTable, groups: Groups, formula: str) -> 
 
 
 def _measure_gap(key: str, table: ScoreTable, groups: Groups, formula: str, gap: Gap) -> list[Measured]:
-    """Compares each monitored value, and all of them pooled, with the reference."""
+    """Each monitored value, and all pooled, against the reference."""
     subjects, other = monitored(groups), reference(groups)
     if not subjects:
         return []
@@ -129,7 +129,7 @@ def _trace_odds(counts: IntArray, rates: FloatArray) -> dict[str, float | None]:
 
 
 def _build_number(point: float, limits: IntervalEnds, place: int, method: str, n: int, lacking: str) -> Value | Undefined:
-    """Returns the value with its limits, which rounding must not push past it; or the reason why there is none."""
+    """Value with its limits, which rounding must not push past it; or the reason why there is none."""
     if not np.isfinite(point):
         return Undefined(lacking, n)
     value, lower, upper = float(point), float(limits.lower[place]), float(limits.upper[place])
@@ -137,6 +137,5 @@ def _build_number(point: float, limits: IntervalEnds, place: int, method: str, n
 
 
 def _to_json(value: np.generic) -> float | None:
-    """Returns the number as JSON has it; None for NaN."""
     plain: float = value.item()
     return plain if np.isfinite(plain) else None

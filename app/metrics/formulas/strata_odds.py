@@ -1,6 +1,6 @@
-"""Odds ratios of two groups given a control whose values make strata; arrays [..., S strata, 2] with the favourable outcome last.
+"""Odds ratios of two groups given a control; arrays [..., S strata, 2], favourable last.
 
-Strata without records of both groups and both outcomes say nothing about either ratio and drop out by themselves.
+Strata without both groups and both outcomes drop out by themselves.
 """
 
 import numpy as np
@@ -19,15 +19,15 @@ _TOLERANCE = 1e-13
 
 
 def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns Mantel and Haenszel's common odds ratio [...], from 0 up; infinite or NaN where nothing is against it."""
+    """Mantel and Haenszel's common odds ratio [...], from 0 up; infinite or NaN where nothing is against it."""
     above, below = _products(monitored, reference)
     return divide(above.sum(axis=-1), below.sum(axis=-1))
 
 
 def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
-    """Returns the 95 % limits [...] of the common odds ratio; 0 and infinity where it is 0. Source: Robins, Breslow and Greenland 1986.
+    """95 % limits [...] of the common odds ratio; 0 and infinity where it is 0. Source: Robins, Breslow and Greenland 1986.
 
-    Each stratum has the variance of the records of equal weight in it, and the part of the ratio that its weights give it.
+    Each stratum has the variance of its records of equal weight, and the part of the ratio that its weights give it.
     """
     (one, other), scale = _level(monitored, reference)
     above, below = _products(one, other)
@@ -45,7 +45,7 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
 
 
 def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns the odds ratio [...] of a logit with a term for the group and one for each stratum; 0 and infinity where it diverges."""
+    """Odds ratio [...] of a logit with a term for the group and one for each stratum; 0 and infinity where it diverges."""
     with np.errstate(all="ignore"):
         start = common_odds_ratio(monitored, reference)
         is_finite = np.isfinite(start) & (start > 0)
@@ -53,7 +53,7 @@ def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatAr
 
 
 def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
-    """Returns Wald's 95 % limits [...] of the adjusted odds ratio; unequal weights widen them as in a sandwich estimate."""
+    """Wald's 95 % limits [...] of the adjusted odds ratio; unequal weights widen them as in a sandwich estimate."""
     value = adjusted_odds_ratio(monitored.weights, reference.weights)
     with np.errstate(all="ignore"):
         sides = _variances(value, monitored.weights, reference.weights)
@@ -64,10 +64,10 @@ def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -
 
 
 def expected_favourable(value: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray) -> FloatArray:
-    """Returns the favourable records of the first group, of `row` records, expected at an odds ratio in tables of these margins.
+    """Favourable records of the first group, of `row` records, expected at an odds ratio in tables of these margins.
 
-    They are the root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column that lies within the margins. In this form of
-    the root nothing cancels, and r = 1 needs no case of its own.
+    The root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a form where nothing cancels and r =
+    1 is no special case.
     """
     linear = size - row - column + value * (row + column)
     root = np.sqrt(np.maximum(linear**2 + 4 * (1 - value) * value * row * column, 0.0))
@@ -75,9 +75,9 @@ def expected_favourable(value: FloatArray, row: FloatArray, column: FloatArray, 
 
 
 def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> FloatArray:
-    """Returns the logarithm [...] of the odds ratio of largest likelihood: at it, as many are favourable as are expected.
+    """Logarithm [...] of the odds ratio of largest likelihood: as many are favourable as expected.
 
-    The terms of the strata are solved for, which leaves one number to search for, however many strata there are.
+    The strata's terms are solved for, which leaves one number to search for.
     """
     favourable, weight = monitored[..., 1].sum(axis=-1), start
     low, high = np.full_like(start, -_FURTHEST), np.full_like(start, _FURTHEST)
@@ -97,12 +97,12 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
 
 
 def _margins(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Returns the first group's records, the favourable ones of both, and all, by stratum."""
+    """First group's records, favourable ones of both, and all, by stratum."""
     return one.sum(axis=-1), one[..., 1] + other[..., 1], (one + other).sum(axis=-1)
 
 
 def _variances(value: FloatArray, one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Returns n p (1 - p) of either group in each stratum [..., S] as fitted at the odds ratio."""
+    """Variances n p (1 - p) of either group in each stratum [..., S] as fitted at the odds ratio."""
     row, column, size = _margins(one, other)
     first = expected_favourable(value[..., None], row, column, size)
     second = column - first
@@ -115,13 +115,13 @@ def _information(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def _products(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Returns the products of the two diagonals of each stratum [..., S] over its records."""
+    """Products of the two diagonals of each stratum [..., S] over its records."""
     size = (one + other).sum(axis=-1)
     return divide_or(one[..., 1] * other[..., 0], size, 0.0), divide_or(one[..., 0] * other[..., 1], size, 0.0)
 
 
 def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
-    """Returns the records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the weighted ones."""
+    """Records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the weighted ones."""
     one, other = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
     both = (monitored.weights + reference.weights).sum(axis=-1)
     scale = divide_or((one + other).sum(axis=-1), both, 0.0) / (monitored.density[..., 0] * reference.density[..., 0])
@@ -129,7 +129,7 @@ def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[tuple[
 
 
 def _spread(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Returns the limits of a ratio with that standard error of its logarithm."""
+    """Limits of a ratio with that standard error of its logarithm."""
     factor = np.exp(Z * error)
     is_known = (value > 0) & np.isfinite(factor)
     return np.where(is_known, value / factor, 0.0), np.where(is_known, value * factor, np.inf)

@@ -1,4 +1,4 @@
-"""Metrics that read the records themselves, not a table of counts: they cannot be rolled up, and take longer."""
+"""Metrics that read the records themselves: they cannot be rolled up."""
 
 from .data import RowData
 from .measure_rows import measure_rows

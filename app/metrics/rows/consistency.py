@@ -1,7 +1,7 @@
 """Consistency: do records that are alike have the same outcome?
 
-Source: Zemel et al. 2013, as in AIF360: the 5 nearest records include the record itself. Unlike AIF360 features are
-standardised and ties are shared, which gives the mean of AIF360's value over all ways to break them.
+Source: Zemel et al. 2013, as in AIF360: the 5 nearest records include the record itself. Unlike there, features are standardised and ties
+are shared: the mean of AIF360's value over all ways to break them.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Neighbourhood:
 
     @classmethod
     def of(cls, places: FloatArray) -> "Neighbourhood":
-        """Returns the 5 records nearest to each of the records [records, features], itself included.
+        """5 nearest records of each of the records [records, features], itself included.
 
         Raises:
             ValueError: there are fewer than 5 records.
@@ -38,7 +38,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Agreement:
-    """Agreement [records] of each record with its neighbours' outcomes: `agreements` in [0, 1], 1 where all have the same."""
+    """Agreement [records] with the neighbours' outcomes, in [0, 1], 1 where all have the same."""
 
     agreements: FloatArray
     _favoured: IntArray
@@ -46,19 +46,19 @@ class Agreement:
     _near: Neighbourhood
 
     def value(self, of: npt.NDArray[np.bool_]) -> float:
-        """Returns the consistency of the selected records, of which there is at least one."""
+        """Consistency of the selected records, at least one."""
         return float(np.clip(self.agreements[of].mean(), 0.0, 1.0))
 
     def interval(self, of: npt.NDArray[np.bool_]) -> Interval:
-        """Returns the 95 % interval of the consistency of the selected records, within [0, 1].
+        """95 % interval of the consistency of the selected records, within [0, 1].
 
-        A score interval (Wilson) of the number of records with the same variance. The variance is that of the infinitesimal
-        jackknife (Efron 1982): a record counts by its own agreement and by its effect on that of the records near it.
-        In simulations (200 to 5,000 records) it held the mean over windows in 91 to 98 % of them.
+        Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal jackknife (Efron 1982): a record
+        counts by its own agreement and its effect on others'. In simulations (200 to 5,000 records) it held the mean over windows in 91 to
+        98 %.
         """
         value, records = self.value(of), int(of.sum())
         own = np.where(of, self.agreements - value, 0.0)
-        # A favourable neighbour raises the mean around a record: towards the record if it is favourable itself, else away.
+        # A favourable neighbour raises the mean around a record: towards it if it is favourable itself, else away.
         wish = np.where(of, 2.0 * self._favoured - 1.0, 0.0)
         points = self._near.points
         place, count = points.of_record, len(points.counts)
@@ -75,7 +75,7 @@ class Agreement:
 
 
 def agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
-    """Compares each record's outcome [records] (0 or 1) with those of its neighbourhood."""
+    """Compares each record's outcome [records] (0 or 1) with its neighbourhood's."""
     points = near.points
     favourable = np.bincount(points.of_record, weights=favoured, minlength=len(points.counts))
     means = np.clip(near.shares @ (favourable / points.counts), 0.0, 1.0)[points.of_record]

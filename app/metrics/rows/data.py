@@ -1,4 +1,4 @@
-"""The records of a window, as the metrics of records need them: features, outcomes and groups, record by record."""
+"""Records of a window, as the metrics of records need them."""
 
 from dataclasses import dataclass, replace
 
@@ -8,25 +8,24 @@ import numpy.typing as npt
 from ..groups import NEITHER, FloatArray, Groups, IntArray, check_codes
 
 UNCLASSIFIED = 2
-"""Outcome code of a record whose outcome is neither favourable (1) nor unfavourable (0)."""
+"""Outcome code that is neither favourable (1) nor unfavourable (0)."""
 
 FEW_FEATURES = 10
-"""Max numeric features for a fast neighbour search; with more it reads nearly every record, and its time grows quadratically."""
+"""Max numeric features for a fast neighbour search; beyond, its time grows quadratically."""
 
 MOST_RECORDS = 100_000
 MOST_RECORDS_OF_MANY_FEATURES = 20_000
-"""Max records searched with few features, and with many; from larger sets a random sample of this size is drawn."""
+"""Max records searched with few features, and with many; of more, a random sample."""
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RowData:
-    """Records of one window, with one position per record in every array.
+    """Records of one window, one position per record in every array.
 
-    `codes` hold the position of each record in `groups` (-1: none), `features` [records, features] are numeric, `predicted` and
-    `actual` outcomes are 1 favourable, 0 unfavourable, 2 neither. Rich subgroups are made from `protected` [records, attributes];
-    None means membership of each group, as 0 or 1.
+    `codes` are positions in `groups` (-1: none), `features` [records, features] numeric, `predicted` and `actual` 1 favourable, 0
+    unfavourable, 2 neither. Rich subgroups are made from `protected` [records, attributes]; None: membership of each group.
 
     Raises:
         ValueError: an array has another length, a code or an outcome is unknown, or a feature is missing or infinite.
@@ -57,14 +56,13 @@ class RowData:
 
     @property
     def columns(self) -> IntArray:
-        """The groups' positions, with ungrouped records after the last group."""
+        """Groups' positions, with ungrouped records after the last group."""
         return np.where(self.codes == NEITHER, len(self.groups), self.codes)
 
     def sampled(self, most: int) -> "RowData":
-        """Returns the same records, or a random sample of `most` of them.
+        """Same records, or a random sample of `most`.
 
-        The random numbers come from the record's contents, so neither the data set, the order of the records nor other records matter:
-        equal sets give equal samples, and with more records some of the former sample drop out.
+        Random numbers come from the record's contents: neither data set, order nor other records matter.
         """
         if len(self.codes) <= most:
             return self
@@ -79,12 +77,12 @@ class RowData:
         )
 
     def _draw_lots(self) -> npt.NDArray[np.uint64]:
-        """Returns a random number for each record from its features, group and prediction (its label where it has none)."""
+        """Random number for each record from its features, group and prediction (or label)."""
         outcomes = self.actual if self.predicted is None else self.predicted
         lots = _mix(np.zeros(len(self.codes), dtype=np.uint64), self.codes.astype(np.float64))
         for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(np.float64),))):
             lots = _mix(lots, column)
-        # Equal records draw one by one, not all together; their order may depend on their labels alone.
+        # Equal records draw one by one; their order may depend on their labels alone.
         order = np.lexsort((lots,) if self.actual is None else (self.actual, lots))
         is_first = np.diff(lots[order], prepend=~lots[order[:1]]) != 0
         places = np.arange(len(order))
@@ -94,8 +92,8 @@ class RowData:
 
 
 def _mix(lots: npt.NDArray[np.uint64], numbers: FloatArray) -> npt.NDArray[np.uint64]:
-    """Mixes the numbers into the random numbers, evenly over all 64 bits (the finalizer of SplitMix64)."""
-    # Adding zero turns negative zero, which has other bits, into zero.
+    """Mixes the numbers in, evenly over all 64 bits (the finalizer of SplitMix64)."""
+    # Turns negative zero, which has other bits, into zero.
     bits = (lots + SPREAD) ^ (numbers + 0.0).view(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
@@ -103,7 +101,7 @@ def _mix(lots: npt.NDArray[np.uint64], numbers: FloatArray) -> npt.NDArray[np.ui
 
 
 def most_records(features: int) -> int:
-    """Returns the max records searched for neighbours, by the number of features."""
+    """Max records searched for neighbours, by the number of features."""
     return MOST_RECORDS if features <= FEW_FEATURES else MOST_RECORDS_OF_MANY_FEATURES
 
 

@@ -1,14 +1,11 @@
-"""The counterfactual flip test (FT): would the reference records most like a monitored record have been treated differently?
+"""Counterfactual flip test (FT): would the reference records most like a monitored record have been treated differently?
 
-Source: Amazon SageMaker Clarify, FT, with the sign of its documentation: above 0 the monitored records are treated worse. (Its
-library has the opposite sign, does not standardise features and lets the order of records break ties.)
+Source: Amazon SageMaker Clarify, FT, with the sign of its documentation: above 0 the monitored records are treated worse. (Its library has
+the opposite sign, does not standardise features and lets the order of records break ties.) Where more records are equally near than there
+are places among the five, these are drawn at random, and FT is the average over the draws.
 
-Where more records are equally near than there are places among the five, the five are drawn from them at random, and FT is
-the average over the draws. So a vote is always one of five records, however many share one position.
-
-FT is not 0 wherever all are treated alike. A majority exaggerates: where 60 % of all are favourable at random, a majority of
-five is so in 68 % of cases, and FT is about 0.08; at 75 % it is highest, 0.15, at 50 % it is 0, and below that negative. It is
-also 0 where the features alone decide. That is Clarify's definition; so FT has no usual limits.
+FT is not 0 wherever all are treated alike: a majority exaggerates. At 60 % favourable at random it is about 0.08, at 75 % highest, 0.15, at
+50 % 0, below that negative. It is also 0 where the features alone decide. So it has no usual limits.
 """
 
 import math
@@ -34,8 +31,8 @@ METHOD = "adjusted_wald_with_neighbours"
 class Flips:
     """Treatment of the reference neighbours of each monitored record [monitored], compared with its own.
 
-    `flips` hold the probability, over the ties, that most neighbours are favourable where the record is not; and the probability,
-    negative, that most are unfavourable where the record is favourable. Without ties that is 1, 0 or -1.
+    `flips` are the probability, over the ties, that most neighbours are favourable where the record is not; negative: that most are
+    unfavourable where it is favourable.
     """
 
     flips: FloatArray
@@ -46,23 +43,21 @@ class Flips:
     _reference: IntArray
 
     def value(self, of: npt.NDArray[np.bool_]) -> float:
-        """Returns the FT of the selected monitored records, of which there is at least one."""
+        """FT of the selected monitored records, at least one."""
         return float(self.flips[of].mean())
 
     def towards(self, of: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """Returns the number of selected monitored records that flip to favourable and to unfavourable, averaged over the ties."""
+        """Selected monitored records that flip to favourable and to unfavourable, averaged over the ties."""
         chosen = self.flips[of]
         return float(chosen.clip(min=0.0).sum()), float(-chosen.clip(max=0.0).sum())
 
     def interval(self, of: npt.NDArray[np.bool_]) -> Interval:
-        """Returns the 95 % interval of the FT of the selected monitored records, within [-1, 1].
+        """95 % interval of the FT of the selected monitored records, within [-1, 1].
 
-        The monitored records enter as the adjusted Wald interval of a difference of paired proportions (Bonett and Price
-        2012, Statistics in Medicine 31:1), which keeps a width where nothing flips. Its variance adds the effect of another draw of
-        the reference records' outcomes, by the infinitesimal jackknife (Efron 1982) of a vote smoothed over the
-        neighbours; with one neighbour there is no vote to smooth, and that part is left out. In simulations (200 and 1,000
-        records, 50 to 90 % favourable, 10 to 80 % monitored, features with many, few and no ties) it held the mean of FT over
-        windows in 95 to 96 % of them on average, in 85 % at worst: 80 % monitored, outcomes by the toss of a coin.
+        Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in Medicine 31:1), plus the effect
+        of another draw of the reference outcomes, by the infinitesimal jackknife (Efron 1982) of a vote smoothed over the neighbours; with
+        one neighbour without it. In simulations (200 and 1,000 records, 50 to 90 % favourable, 10 to 80 % monitored) it held the mean of FT
+        over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of a coin.
         """
         records = int(of.sum())
         size = records + 2
@@ -77,10 +72,10 @@ class Flips:
             return 0.0
         records = self._reference.sum(axis=1)
         asked = np.bincount(self._place[of], minlength=len(self._votes)) / of.sum()
-        # Five votes say little about their probabilities: they are shrunk towards the overall rate (by two records); Bessel corrects.
+        # Five votes are shrunk towards the overall rate (by two records); Bessel corrects.
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
-        # The derivative, by the favourable rate, of the probability that most of five are favourable.
+        # Derivative, by the favourable rate, of the probability that most of five are favourable.
         pull = asked * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
         pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
         squares: FloatArray = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
@@ -88,7 +83,7 @@ class Flips:
 
 
 def flips(monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray) -> Flips:
-    """Compares each monitored record [monitored, features] and its outcome (0 or 1) with its nearest references [reference, features].
+    """Compares monitored records [monitored, features] and outcomes (0 or 1) with their nearest references [reference, features].
 
     Raises:
         ValueError: there is no reference record.
@@ -104,7 +99,7 @@ def flips(monitored: FloatArray, favoured: IntArray, reference: FloatArray, refe
 
 
 def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> FloatArray:
-    """Returns the probability [asked] that most of the `k` neighbours are favourable; ties are drawn without replacement."""
+    """Probability [asked] that most of the `k` neighbours are favourable; ties are drawn without replacement."""
     counts = outcomes.sum(axis=1)
     entries = shares.tocoo()
     by_lot = entries.data * k < counts[entries.col] * (1 - TIE)

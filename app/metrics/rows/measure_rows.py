@@ -1,4 +1,4 @@
-"""Measures metrics that need the records themselves: the flip test, consistency and rich subgroups."""
+"""Measures the flip test, consistency and rich subgroups."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -46,10 +46,10 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = MappingProxyType(
 
 
 def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str], *, limits: AllLimits = NO_LIMITS) -> list[Measured]:
-    """Measures the metrics that `wanted` names, in its order, each with the text of its formula; `data` decides the outcomes that exist.
+    """Metrics that `wanted` names, in its order, each with its formula's text; `data` decides the outcomes.
 
-    From more records than can be searched for neighbours (see `most_records`) a random sample is drawn; the details
-    say so. The value furthest out is chosen by the `limits` (those of the catalogue unless given).
+    Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by `limits` (default: the
+    catalogue's).
 
     Raises:
         ValueError: a metric is unknown, or needs outcomes that the data set does not have.
@@ -79,7 +79,7 @@ def _find_needed(key: str) -> set[Outcome]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """The records examined, out of `records` in all."""
+    """Examined records, out of `records` in all."""
 
     rows: RowData
     records: int
@@ -87,23 +87,23 @@ class _Rows:
 
     @classmethod
     def of(cls, rows: RowData) -> "_Rows":
-        """Returns as many records as can be searched for neighbours."""
+        """As many records as can be searched for neighbours."""
         return cls(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes))
 
     def outcomes(self, which: Outcome) -> IntArray:
-        """Returns the outcome of each record; unclassified where there is none."""
+        """Outcome of each record; unclassified where there is none."""
         known = self.rows.actual if which == "label" else self.rows.predicted
         return np.full(len(self.rows.codes), UNCLASSIFIED, dtype=np.int64) if known is None else known
 
     def neighbourhood(self, among: BoolArray) -> Neighbourhood:
-        """Returns the neighbours of those records among themselves; searches the same records only once."""
+        """Neighbours of those records among themselves; the same are searched once."""
         key = among.tobytes()
         if key not in self._searched:
             self._searched[key] = Neighbourhood.of(standardise(self.rows.features[among]))
         return self._searched[key]
 
     def within(self, member: Member) -> BoolArray:
-        """Returns whether each record is in that set of groups."""
+        """Whether each record is in that set of groups."""
         return np.isin(self.rows.columns, member.columns)
 
     def with_common_details(self, result: Measured, formula: str) -> Measured:
@@ -116,7 +116,7 @@ class _Rows:
 
 
 def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
-    """Compares each monitored value, and all of them pooled, with the reference; the one furthest out is marked."""
+    """Each monitored value, and all pooled, against the reference; the one furthest out is marked."""
     groups, predicted = searched.rows.groups, searched.outcomes("prediction")
     subjects, other = monitored(groups), reference(groups)
     classified = predicted != UNCLASSIFIED
@@ -155,7 +155,7 @@ def _count_favourable(outcomes: IntArray) -> dict[str, float]:
 
 
 def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
-    """Measures all records, and each group; the neighbours of a group's records are looked for among all records."""
+    """All records, and each group, with neighbours among all."""
     which = _CONSISTENCY[key]
     outcomes = searched.outcomes(which)
     classified = outcomes != UNCLASSIFIED

@@ -1,8 +1,7 @@
-"""The nearest records by numeric features, independent of the order of the records.
+"""Nearest records by numeric features (Euclidean).
 
-Distance is Euclidean. Records exactly as far away as the k-th nearest share the remaining places: each counts for an equal
-part of them. So neither the order of the records nor a search tree decides which neighbours count, and any mean over
-neighbours is the average over all ways to break ties. Distances that differ by less than a billionth are ties.
+Records exactly as far away as the k-th nearest share the remaining places: neither the order of the records nor a search tree decides, and
+a mean over neighbours is the average over all ways to break ties. Distances that differ by less than a billionth are ties.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ CHUNK = 1 << 21
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Distinct positions [points, features] of records, the number of records at each, and the position of each record."""
+    """Distinct positions [points, features], records at each, and each record's position."""
 
     places: FloatArray
     counts: IntArray
@@ -28,34 +27,31 @@ class Points:
 
     @classmethod
     def of(cls, features: FloatArray) -> "Points":
-        """Returns the positions of the records [records, features]."""
-        # Adding zero turns negative zero, which has other bits, into zero.
+        """Positions of the records [records, features]."""
+        # Turns negative zero, which has other bits, into zero.
         places, of_record, counts = np.unique(features + 0.0, axis=0, return_inverse=True, return_counts=True)
         return cls(places, counts.astype(np.int64), of_record.reshape(-1).astype(np.int64))
 
 
 def standardise(features: FloatArray) -> FloatArray:
-    """Scales each feature to mean 0 and standard deviation 1, so that units do not matter; a constant feature becomes 0.
-
-    Finite features stay finite, however large they are.
-    """
+    """Scales each feature to mean 0 and standard deviation 1; a constant one becomes 0, a finite one stays finite."""
     if not len(features):
         return features
-    # Scaled by the largest first: sums and squares of raw numbers could overflow a float.
+    # By the largest first: sums and squares of raw numbers could overflow.
     largest = np.abs(features).max(axis=0)
     parts = features / np.where(largest > 0, largest, 1.0)
     centred = parts - parts.mean(axis=0)
     spread = centred.std(axis=0)
-    # The mean of equal numbers can be off by rounding, which must not be magnified into a difference.
+    # The mean of equal numbers can be off by rounding, which must not be magnified.
     constant = spread <= TIE
     scaled: FloatArray = np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
     return scaled
 
 
 def neighbour_shares(asked: FloatArray, among: Points, k: int) -> csr_array:
-    """Returns the share [asked, points] of each point's records in the `k` nearest records of each queried point; rows add up to 1.
+    """Share [asked, points] of each point's records in the `k` nearest of each queried point; rows add up to 1.
 
-    A queried point that is itself among the points is its own neighbour.
+    A queried point among the points is its own neighbour.
 
     Raises:
         ValueError: there are fewer than `k` records.
@@ -81,7 +77,7 @@ def _find_neighbours(asked: FloatArray, among: Points, k: int) -> Iterator[tuple
             held = among.counts[points]
             kth = np.take_along_axis(distances, (held.cumsum(axis=1) >= k).argmax(axis=1)[:, None], axis=1)
             settled = (distances[:, -1] > kth[:, 0] * (1 + TIE)) | (width == len(among.places))
-            # Records nearer than the last neighbour count whole; those as far away share the places that are left.
+            # Records nearer than the last neighbour count whole; those as far away share the places left.
             nearer = np.where(distances < kth * (1 - TIE), held, 0)
             tied = np.where((distances <= kth * (1 + TIE)) & (nearer == 0), held, 0)
             left = k - nearer.sum(axis=1, keepdims=True)

@@ -1,13 +1,11 @@
-"""Rich subgroups: is there an unnamed subgroup, made of several protected attributes, with another error rate?
+"""Rich subgroups: has an unnamed subgroup, made of several protected attributes, another error rate?
 
-Source: Kearns, Neel, Roth and Wu 2018, "Preventing Fairness Gerrymandering". Of all subgroups that a line (a hyperplane)
-through the protected attributes separates, the one with the largest |rate(subgroup) - rate| times the subgroup's
-share of all records. A subgroup and the rest always have the same figure, with opposite signs.
+Source: Kearns, Neel, Roth and Wu 2018, "Preventing Fairness Gerrymandering". Of all subgroups that a hyperplane through the protected
+attributes separates, the one with the largest |rate(subgroup) - rate| times its share of all records.
 
-Finding the maximum is hard with many attributes. The search covers all lines across each attribute, across the sum and the
-difference of each two (of few attributes), and across the direction of the least-squares regression of the rate: at least
-what the authors' auditor finds, which tries one line across that last direction. AIF360 takes the rate of one of its two
-subgroups from the records outside the other, which is wrong where records lie exactly on the line; that is not followed.
+The search covers lines across each attribute, across sum and difference of each two (of few), and across the direction of the least-squares
+regression of the rate: at least what the authors' auditor finds. AIF360 takes the rate of one of its two subgroups from the records outside
+the other, which is wrong for records on the line and not followed.
 """
 
 import math
@@ -34,11 +32,10 @@ Kind: TypeAlias = Literal["false_positive", "false_negative"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RichSubgroup:
-    """The subgroup found, on the smaller side of its line.
+    """Subgroup on the smaller side of its line.
 
-    `value` is |`rate` - `overall_rate`| times the subgroup's share of all `records`. `judged` are the positions of the records
-    whose error counts (actually unfavourable for false positives, actually favourable for false negatives); `members` marks
-    those in the subgroup.
+    `value` is |`rate` - `overall_rate`| times its share of all `records`. `judged` are positions of records whose error counts (actually
+    unfavourable for false positives, favourable for false negatives); `members` marks those in the subgroup.
     """
 
     value: float
@@ -51,9 +48,9 @@ class RichSubgroup:
 
 
 def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind) -> RichSubgroup | None:
-    """Returns the subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate differs most.
+    """Subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate differs most.
 
-    None where no record can have such an error, or where all that can are alike in every protected attribute.
+    None where no record can have such an error, or all that can are alike in every protected attribute.
     """
     judged = np.flatnonzero(actual == (0 if kind == "false_positive" else 1))
     errors = favoured[judged] if kind == "false_positive" else 1 - favoured[judged]
@@ -77,7 +74,7 @@ def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, k
 
 
 class _Search:
-    """The lines across the records' positions, and the deviation of the errors on one side of each from the expected number."""
+    """Lines across the positions, and the errors' deviation on one side of each from the expected number."""
 
     def __init__(self, points: Points) -> None:
         self._places, self._counts = standardise(points.places), points.counts
@@ -86,7 +83,7 @@ class _Search:
         self._fit = np.linalg.pinv(centred * np.sqrt(self._counts)[:, None]) / np.sqrt(self._counts)
 
     def found(self, deviations: FloatArray) -> tuple[float, npt.NDArray[np.bool_]]:
-        """Returns the largest deviation, and the positions on the smaller side of its line."""
+        """Largest deviation, and the positions on the smaller side of its line."""
         best, inside = 0.0, np.arange(len(self._counts)) == 0
         for along in self._directions(deviations[None]):
             sums, order = _sums(deviations[None], along)
@@ -98,7 +95,7 @@ class _Search:
         return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
 
     def by_chance(self, errors: int) -> float:
-        """Returns the deviation that the search exceeds once in twenty times where all records have one error rate."""
+        """Deviation that the search exceeds once in twenty times where all records have one error rate."""
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, CHUNK // self._counts.size))
         total = self._counts.sum()
         # Half an error of either kind keeps some variance where all or none are errors.
@@ -108,7 +105,7 @@ class _Search:
         return float(np.quantile(largest.max(axis=0), 0.95, method="higher"))
 
     def _directions(self, deviations: FloatArray) -> list[FloatArray]:
-        """Returns the coordinate of the positions along each direction: [1, places] for attributes, [draws, places] for regressions."""
+        """Coordinate along each direction: [1, places] for attributes, [draws, places] for regressions."""
         attributes = list(self._places.T[:, None])
         if len(attributes) == 1:
             return attributes
@@ -118,7 +115,7 @@ class _Search:
 
 
 def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Returns running sums of the deviations [draws, places] along the direction, 0 where no line fits between two positions."""
+    """Running sums of the deviations [draws, places] along the direction, 0 where no line fits between two positions."""
     order = np.broadcast_to(np.argsort(along, axis=1, kind="stable"), deviations.shape)
     sums = np.take_along_axis(deviations, order, axis=1).cumsum(axis=1)
     steps = np.diff(np.take_along_axis(np.broadcast_to(along, deviations.shape), order, axis=1), axis=1)
@@ -127,12 +124,11 @@ def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArr
 
 
 def _interval(value: float, errors: IntArray, members: npt.NDArray[np.bool_], records: int, by_chance: float) -> Interval:
-    """Returns the 95 % interval of the found subgroup's figure, from the variance of the records' parts in it (Wald).
+    """95 % interval of the found subgroup's figure, from the variance of the records' parts in it (Wald).
 
-    A search always finds something: unless the value exceeds what it finds by chance, the interval reaches from 0 to at least
-    that. Beyond this the interval takes the subgroup as given, though it was picked from the same records: in simulations
-    (200 to 5,000 records) it held the true value in 93 to 97 % of windows for 0/1 attributes and groups, in 79 to 94 % with a numeric
-    attribute of many values among them, where the value itself is too high because of the search.
+    Unless the value exceeds what a search finds by chance, it reaches from 0 to at least that. Beyond, the subgroup is taken as given: in
+    simulations (200 to 5,000 records) it held the truth in 93 to 97 % of windows for 0/1 attributes and groups, in 79 to 94 % with a
+    numeric attribute of many values, where the value is too high because of the search.
     """
     parts = (members - members.mean()) * (errors - errors.mean())
     # Records that cannot have the error have no part.

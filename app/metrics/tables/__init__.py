@@ -1,4 +1,4 @@
-"""Small tables of counts, written by a check. Metrics, intervals and roll-ups read these and never the records again."""
+"""Small tables of counts, written by a check; everything else reads these."""
 
 from .count_table import DebiasedFeedback, FeedbackCells, GroupCounts
 from .record_kinds import BalancedCells, DebiasedCells

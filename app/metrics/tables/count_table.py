@@ -1,4 +1,4 @@
-"""Tables of records counted by group and by outcomes. Their stored form, their sum and their other groups are the same for every kind."""
+"""Tables of records counted by group and by outcomes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +21,11 @@ OUTCOMES = 3
 class CountTable:
     """Counts [groups + 1, …] by the codes of `AXES`; the last row holds the records of no group.
 
-    `weighting` has the shape of the cells and is set where records carry weights; that of `counts` alone is stored. `strata` [S, groups,
-    2, …] divide the first `DIVIDED` axes for the conditional metrics. `scores` are set where the model's scores are compared: those of
-    every record that has one.
-    `STORED` selects the cells that are stored one by one; of the others, if there are any, each row stores only the sum.
+    `weighting` has the shape of the cells; that of `counts` alone is stored. `strata` [S, groups, 2, …] divide the first `DIVIDED` axes.
+    `scores` are of every record that has one. `STORED` selects the cells stored one by one; of the others each row stores only the sum.
 
     Raises:
-        ValueError: the cells, the weighting, the strata or the scores do not fit the groups, or a count is negative.
+        ValueError: parts do not fit the groups, or a count is negative.
     """
 
     AXES: ClassVar[Mapping[str, int]]
@@ -54,31 +52,29 @@ class CountTable:
 
     @property
     def counts(self) -> IntArray:
-        """Returns the cells that are stored one by one."""
+        """Cells stored one by one."""
         return self.cells[self.STORED]
 
     @property
     def counts_weighting(self) -> Weighting | None:
-        """Returns the weighting of `counts`."""
+        """Weighting of `counts`."""
         return self.weighting and self.weighting.changed(lambda part: part[self.STORED])
 
     @property
     def unclassified(self) -> IntArray:
-        """Returns the records in each row of `counts` that are in none of its cells."""
+        """Records in each row that are in none of the `counts`."""
         axes = tuple(range(1, self.cells.ndim))
         others: IntArray = self.cells[self.STORED[0]].sum(axis=axes) - self.counts.sum(axis=axes)
         return others
 
     @classmethod
     def merged(cls, tables: Sequence["CountTable"]) -> Self:
-        """Returns the sum of the tables, with groups aligned by label; an empty table for none."""
+        """Sum of the tables, groups aligned by label."""
         groups, rows = align([table.groups for table in tables])
         return cls._place(tables, rows, groups)
 
     def regrouped(self, groups: Iterable[ComparedGroup], places: npt.ArrayLike) -> Self:
-        """Returns the same records in other groups: `places` holds the new position of each group, or -1 for none.
-
-        Equal to counting the records again.
+        """Same records in other groups, as if counted again: `places` holds each group's new position, or -1.
 
         Raises:
             ValueError: the places do not fit the groups.
@@ -88,11 +84,11 @@ class CountTable:
         return self._place([self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named)
 
     def unscored(self) -> ScoreTable:
-        """Returns the table of the same records as if none had a score."""
+        """Table of the same records as if none had a score."""
         return ScoreTable.unknown(self.groups, self.cells.reshape(len(self.cells), -1).sum(axis=1))
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the table as plain JSON values."""
+        """Plain JSON values."""
         optional = (("weighting", self.counts_weighting), ("strata", self.strata), ("scores", self.scores))
         stored = {"groups": [list(group) for group in self.groups], "counts": self.counts.tolist()}
         if len(self.STORED) > 1:
@@ -101,7 +97,7 @@ class CountTable:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Reads the table that `to_json` wrote.
+        """Table that `to_json` wrote.
 
         Raises:
             ValueError: the counts do not fit the groups.
@@ -134,7 +130,7 @@ class CountTable:
 
     @classmethod
     def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        """Returns the sum of the tables; `rows_of` hold the new position of each row, including that of the ungrouped records."""
+        """Sum of the tables; `rows_of` hold the new position of each row, including the ungrouped one."""
         parts = [PlacedCells(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
         cells, weighting = sum_cells(parts, (len(groups) + 1, *cls.AXES.values()))
         strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
@@ -156,10 +152,10 @@ class CountTable:
         labels: npt.ArrayLike = (),
         scores: npt.ArrayLike | None = None,
     ) -> Self:
-        """Counts the records: per record its group (position in `groups`, or -1 for none) and its codes by the axes.
+        """Counts the records: per record its group (position in `groups`, or -1) and its codes by the axes.
 
         With `repeats`, each entry is that many equal records without weights and scores. `scores` are probabilities of the favourable
-        outcome, NaN where there is none, and `labels` the outcomes (0, 1, 2) that they are compared with.
+        outcome or NaN, compared with `labels` (0, 1, 2).
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
@@ -175,7 +171,7 @@ class CountTable:
             group = check_codes(of_records[part], NEITHER, len(named))
             outcomes = [check_codes(column[part], 0, beyond) for column, beyond in zip(coded, cls.AXES.values(), strict=True)]
             weight, repeated = None if weighed is None else weighed[part], None if repeats is None else repeats[part]
-            # Modulo turns -1, the code of ungrouped records, into the row after the last group.
+            # Turns -1, the code of ungrouped records, into the row after the last group.
             key = group % (len(named) + 1)
             for outcome, beyond in zip(outcomes, cls.AXES.values(), strict=True):
                 key = key * beyond + outcome
@@ -192,7 +188,7 @@ class CountTable:
 
 
 class GroupCounts(CountTable):
-    """Counts of one outcome in each group of an attribute or each cell of an intersection: the prediction, or the label of training data.
+    """Counts of one outcome in each group: the prediction, or the label of training data.
 
     `counts` [groups, 2] (unfavourable, favourable), `unclassified` [groups], and the records of no group in `other`.
     """
@@ -213,25 +209,24 @@ class GroupCounts(CountTable):
         scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Counts the records by their outcome (0, 1, 2); see `_count`."""
-        # Scores are compared whatever the outcome is, and no record is left out for being in neither list.
+        # Scores are compared whatever the outcome is.
         labels = (np.asarray(outcomes) == 1).astype(np.int64)
         return cls._count(groups, codes, [outcomes], weights=weights, strata=strata, repeats=repeats, labels=labels, scores=scores)
 
     @property
     def other(self) -> int:
-        """Returns the number of records of no group."""
+        """Records of no group."""
         return int(self.cells[-1].sum())
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the table as plain JSON values."""
+        """Plain JSON values."""
         return super().to_json() | {"other": self.other}
 
 
 class FeedbackCells(CountTable):
-    """Counts of the model's predictions by their ground-truth labels, and by whether the predicted label is the actual one.
+    """Counts of predictions by ground-truth labels, and by whether the predicted label is right.
 
-    Without groups it is the table of all records. The caller decides whether a label is right: two labels of one outcome are different
-    labels.
+    Without groups, of all records. The caller decides what is right: two labels of one outcome are different labels.
     """
 
     AXES = {"actual": OUTCOMES, "predicted": OUTCOMES, "correct": 2}  # noqa: RUF012 - annotated in the base class
@@ -257,20 +252,20 @@ class FeedbackCells(CountTable):
 
     @property
     def confusion(self) -> IntArray:
-        """Returns counts [groups + 1, actual 2, predicted 2] of the records whose label and prediction are both among the outcomes."""
+        """Counts [groups + 1, actual 2, predicted 2] of records with label and prediction among the outcomes."""
         return self._sum_divided(self.cells)
 
     @property
     def confusion_weighting(self) -> Weighting | None:
-        """Returns the weighting of `confusion`."""
+        """Weighting of `confusion`."""
         return self.weighting and self.weighting.changed(self._sum_divided)
 
 
 class DebiasedFeedback(CountTable):
-    """Counts of predictions before and after mitigation by their ground-truth labels, and by whether each predicted label is correct.
+    """Counts of predictions before and after mitigation by labels, and by whether each predicted label is right.
 
-    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. A record whose label or prediction is not
-    among the outcomes, before or after, is left out of both sides and counted in `unclassified` [groups + 1].
+    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. A record with a label or prediction not among the
+    outcomes is left out of both sides, in `unclassified` [groups + 1].
     """
 
     AXES = {"actual": OUTCOMES, "before": OUTCOMES, "after": OUTCOMES, "correct_before": 2, "correct_after": 2}  # noqa: RUF012 - as above
@@ -278,17 +273,17 @@ class DebiasedFeedback(CountTable):
 
     @classmethod
     def from_records(cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, **columns: npt.ArrayLike) -> Self:
-        """Counts the records by outcomes (0, 1, 2), and correct before and after (0, 1): a column for each of the axes; see `_count`."""
+        """Counts the records by a column for each of the axes; see `_count`."""
         return cls._count(groups, codes, [columns[name] for name in cls.AXES])
 
     @property
     def corrections(self) -> IntArray:
-        """Returns counts [groups + 1, correct before 2, correct after 2]."""
+        """Counts [groups + 1, correct before 2, correct after 2]."""
         counts: IntArray = self.counts.sum(axis=(1, 2, 3))
         return counts
 
     @property
     def label_changes(self) -> IntArray:
-        """Returns counts [groups + 1, actual 2, before 2, after 2]."""
+        """Counts [groups + 1, actual 2, before 2, after 2]."""
         counts: IntArray = self.counts.sum(axis=(-2, -1))
         return counts

@@ -1,4 +1,4 @@
-"""Kinds of records with the outcomes of their counterfactuals, so that a record and its counterfactuals can be resampled as one."""
+"""Kinds of records with the outcomes of their counterfactuals, to be resampled as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,12 @@ DENSE = 2**20
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordKinds:
-    """Kinds of records, each with the number of records of that kind. K kinds, T = number of groups.
+    """Kinds of records (K) with their numbers.
 
-    `group` [K] is the record's own group, each column of `OWN` [K] an outcome of it (0 unfavourable, 1 favourable), each of `COPIES`
-    [K, T] a number of its counterfactuals by the group they were changed to, `count` [K] the number of such records. A record with an
-    unclassified outcome is left out together with its counterfactuals, and counted in `unclassified` [groups]; a record of no group in
-    `other`. An unclassified counterfactual is in no count. `weight` [K] is what each record of a kind weighs, set where records carry
-    weights: records of one kind weigh the same.
+    `group` [K] is the record's own, each column of `OWN` [K] an outcome of it (0 unfavourable, 1 favourable), each of `COPIES` [K, groups]
+    a number of its counterfactuals by target group, `count` [K] the records. One with an unclassified outcome is left out with its
+    counterfactuals and counted in `unclassified` [groups]; one of no group in `other`. An unclassified counterfactual is in no count.
+    `weight` [K] is that of each record of a kind.
 
     Raises:
         ValueError: the arrays do not fit each other, more copies are favourable than classified, or a weight is negative or not finite.
@@ -65,7 +64,7 @@ class RecordKinds:
     ) -> Self:
         """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and counterfactuals [records, groups].
 
-        `columns` are those of `OWN` and `COPIES`; `weights` are what each record counts, 1 without.
+        `columns` are those of `OWN` and `COPIES`; `weights` are 1 if absent.
 
         Raises:
             ValueError: a code is out of range, or the arrays do not fit each other.
@@ -84,7 +83,7 @@ class RecordKinds:
 
     @classmethod
     def merged(cls, tables: Sequence["RecordKinds"]) -> Self:
-        """Returns the sum of the tables, with groups aligned by label and equal kinds merged; an empty table for none."""
+        """Sum of the tables, groups aligned by label and equal kinds merged."""
         groups, rows_of = align([table.groups for table in tables])
         unclassified = np.zeros(len(groups), np.int64)
         columns: dict[str, list[Any]] = {name: [np.zeros(0, np.int64)] for name in ("group", *cls.OWN, "count")}
@@ -107,14 +106,14 @@ class RecordKinds:
         return cls(groups=groups, unclassified=unclassified, other=sum(table.other for table in tables), **kinds)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the table as plain JSON values."""
+        """Plain JSON values."""
         arrays = ("group", *self.OWN, *self.COPIES, "count", "unclassified", *(() if self.weight is None else ("weight",)))
         stored = {name: getattr(self, name).tolist() for name in arrays}
         return stored | {"groups": [list(group) for group in self.groups], "other": self.other}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Reads the table that `to_json` wrote.
+        """Table that `to_json` wrote.
 
         Raises:
             ValueError: the arrays do not fit each other.
@@ -125,7 +124,7 @@ class RecordKinds:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BalancedCells(RecordKinds):
-    """Records by their prediction, with the favourable ones of their counterfactuals."""
+    """Records by prediction, with their favourable counterfactuals."""
 
     OWN = ("outcome",)
     COPIES = ("copies_favourable", "copies_classified")
@@ -139,7 +138,7 @@ class BalancedCells(RecordKinds):
         return self.weight is not None and self.weight.size > 0 and not np.isclose(self.weight, self.weight[0], rtol=1e-9).all()
 
     def crossing(self) -> IntArray:
-        """Returns 1 [K, groups] where a counterfactual crosses from one side to the other; only such counterfactuals count."""
+        """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
         monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
         crossing: IntArray = np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
         return crossing
@@ -147,7 +146,7 @@ class BalancedCells(RecordKinds):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DebiasedCells(RecordKinds):
-    """Records by their outcome without and with mitigation, with the counterfactuals that are favourable without and with it."""
+    """Records by their outcome without and with mitigation, with counterfactuals favourable without and with it."""
 
     OWN = ("before", "after")
     COPIES = ("copies_classified", "copies_before", "copies_after")
@@ -159,7 +158,7 @@ class DebiasedCells(RecordKinds):
 
     @property
     def outcomes(self) -> IntArray:
-        """Returns counts [groups, before 2, after 2] of the records themselves, without counterfactuals."""
+        """Counts [groups, before 2, after 2] of the records themselves."""
         size = len(self.groups)
         # Exact in floats: the weights are whole numbers far below 2**53.
         counts = np.bincount(self.group * 4 + self.before * 2 + self.after, self.count, minlength=4 * size)
@@ -167,12 +166,12 @@ class DebiasedCells(RecordKinds):
 
     @property
     def balanced_before(self) -> BalancedCells:
-        """Returns the records with their counterfactuals as they were, without mitigation."""
+        """Records and counterfactuals without mitigation."""
         return self._balance(self.before, self.copies_before)
 
     @property
     def balanced_after(self) -> BalancedCells:
-        """Returns the records with their counterfactuals after mitigation."""
+        """Records and counterfactuals after mitigation."""
         return self._balance(self.after, self.copies_after)
 
     def _balance(self, outcome: IntArray, favourable: IntArray) -> BalancedCells:
@@ -186,14 +185,14 @@ class DebiasedCells(RecordKinds):
             unclassified=self.unclassified,
             other=self.other,
         )
-        # Kinds that differ only on the other side of mitigation merge here: the same table as if this side alone had been counted.
+        # Kinds that differ only on the other side of mitigation merge here.
         return BalancedCells.merged([kinds])
 
 
 def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntArray, IntArray]:
-    """Returns one position of each distinct row, in lexicographic order, and the summed weight of its equals.
+    """A position of each distinct row, in lexicographic order, and the summed weight of its equals.
 
-    `columns` hold numbers >= 0, one per row. The rows are packed into one integer each, digit by digit.
+    `columns` hold numbers >= 0, packed into one integer per row.
     """
     key, size = np.zeros(weights.size, np.int64), 1
     for column in columns:
@@ -216,7 +215,7 @@ def _renumber(key: IntArray) -> tuple[IntArray, int]:
 
 
 def _merge_kinds(columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None) -> dict[str, Any]:
-    """Merges equal kinds of equal weights, in an order that does not depend on the order of the records. Includes count and weight."""
+    """Merges equal kinds of equal weights, whatever the order of the records."""
     flat = [part for column in columns.values() for part in (column.T if column.ndim > 1 else [column])]
     if weight is not None:
         flat.append(np.unique(weight, return_inverse=True)[1].astype(np.int64))

@@ -1,4 +1,4 @@
-"""Weights by score: exact while there are few distinct scores, and in bins of a known width beyond that."""
+"""Weights by score: exact for few distinct scores, else in bins of a known width."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..groups import FloatArray, IntArray
 
 MOST = 4096
-"""Max bins of a table. Up to this many distinct scores each has its own bin."""
+"""Max bins of a table; up to so many distinct scores each has its own."""
 
 AT_ONCE = 2**18
 """Filled places merged at a time."""
@@ -19,20 +19,19 @@ AT_ONCE = 2**18
 KEY_BITS = 63
 _MIDDLE = int(np.float64(0.5).view(np.int64))
 _EVEN_PER_LOGIT, _EVEN_BINS = 50, 1602
-"""Bins per unit of the logit, and bins in all, of tables stored by older versions: even in the logit, one more at each end."""
+"""Bins per unit of the logit, and in all, of tables stored by older versions: even in the logit, one more at each end."""
 
 
 # Without slots, for the cached properties.
 @dataclass(frozen=True, eq=False)
 class ScoreBins:
-    """Weights by score and cell (column × 2 + actual outcome); every score of a bin is below every score of the next one.
+    """Weights by score and cell (column × 2 + actual outcome); bins are in order.
 
-    A score has a key: whole numbers in the order of the scores, as fine near 0 and near 1 as floats are near 0. `lows` and `highs`
-    [bins] are the smallest and the largest key seen in each bin. Two keys share a bin where they are equal without their last
-    `shift` bits; the shift is the smallest that leaves at most MOST bins in the whole table, whatever the columns. So the result does
-    not depend on the order of the records or their division into tables, and up to MOST distinct scores are exact.
+    A score's key is a whole number, rising with it, as fine near 0 and near 1 as floats are near 0. `lows` and `highs` [bins] are the
+    smallest and largest key seen. Keys share a bin where they are equal without their last `shift` bits, the fewest that leave at most MOST
+    bins in the whole table: the order of records and their division into tables do not matter.
 
-    Only filled bins are listed: `places` (cell × bins + bin, rising) and their `weights`, none of them zero. There are `size` cells.
+    Only filled bins are listed: `places` (cell × bins + bin, rising) and their non-zero `weights`; there are `size` cells.
     """
 
     size: int
@@ -57,7 +56,7 @@ class ScoreBins:
         firsts = _find_starts(apart >= 1 << shift)
         lows, highs = ordered[firsts], ordered[np.append(firsts[1:], len(ordered)) - 1]
         if weights is None and shift >= size.bit_length():
-            # Cell and bin together are one number: sorting these is faster than looking up the bin of each record.
+            # Sorting cell and bin as one number is faster than looking up each record's bin.
             packed = np.sort((cells << (KEY_BITS - shift)) | (keys >> shift))
             firsts = _find_starts(packed[1:] != packed[:-1])
             counts = np.diff(firsts, append=len(packed)).astype(np.float64)
@@ -68,13 +67,13 @@ class ScoreBins:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """Returns the bins of no record."""
+        """Bins of no record."""
         nothing = np.zeros(0, np.int64)
         return cls(size, 0, nothing, nothing, nothing, np.zeros(0))
 
     @classmethod
     def merged(cls, parts: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
-        """Returns the sum of the parts as if all were binned at once. `cells` hold, for each part, the new positions of its cells."""
+        """Sum of the parts as if binned at once; `cells` hold the new positions of each part's cells."""
         own = np.arange(size)
         waiting, places, entries = [cls.empty(size)], [own], 0
         for part, place in zip(parts, cells, strict=True):
@@ -111,7 +110,7 @@ class ScoreBins:
         return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(places), weights, size * len(firsts)))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
-        """Returns the weights of each set of columns; the sets are the columns of the result."""
+        """Weights of each set of columns, which are the result's columns."""
         bins, places, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
         for number, columns in enumerate(sets):
             found = [self._filled_bins(column) for column in columns]
@@ -127,7 +126,7 @@ class ScoreBins:
         return replace(self, size=2 * len(sets), places=np.concatenate(places), weights=np.concatenate(weights))
 
     def dense(self, first: int, beyond: int) -> FloatArray:
-        """Returns the weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
+        """Weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
         bins = len(self.lows)
         start, end = self._starts[[2 * first, 2 * beyond]]
         full = np.zeros((beyond - first) * 2 * bins)
@@ -135,30 +134,30 @@ class ScoreBins:
         return full.reshape(beyond - first, 2, bins)
 
     def summed(self, costs: FloatArray) -> FloatArray:
-        """Sums, over the records of each column, the cost of their bin."""
+        """Sums each column's costs by bin."""
         cell, at = self.split()
         total: FloatArray = np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(np.float64)
         return total
 
     def split(self) -> tuple[IntArray, IntArray]:
-        """Returns the cell and the bin of each place."""
+        """Cell and bin of each place."""
         cell = np.repeat(np.arange(self.size), np.diff(self._starts))
         return cell, self.places - cell * len(self.lows)
 
     @property
     def is_wide(self) -> npt.NDArray[np.bool_]:
-        """Whether distinct scores share the bin, so that their order is unknown."""
+        """Whether distinct scores share the bin."""
         wide: npt.NDArray[np.bool_] = self.highs > self.lows
         return wide
 
     @property
     def scores(self) -> FloatArray:
-        """The score in the middle of each bin."""
+        """Score in the middle of each bin."""
         middles: FloatArray = (scores_of(self.lows) + scores_of(self.highs)) / 2
         return middles
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the bins as plain JSON values: the scores, the width of the wide ones, and the steps between filled places."""
+        """Plain JSON values: scores, widths of the wide bins, and steps between filled places."""
         wide, whole = np.flatnonzero(self.is_wide), self.weights.astype(np.int64)
         return {
             "shift": self.shift,
@@ -171,7 +170,7 @@ class ScoreBins:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """Reads the bins that `to_json` wrote, for `size` cells.
+        """Bins that `to_json` wrote, for `size` cells.
 
         Raises:
             ValueError: they do not fit.
@@ -189,7 +188,7 @@ class ScoreBins:
 
     @classmethod
     def from_even(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """Reads bins that are even in the logit, as older versions stored them; scores in one of them cannot be distinguished.
+        """Bins even in the logit, as older versions stored them; scores within one cannot be distinguished.
 
         Raises:
             ValueError: they do not fit.
@@ -206,20 +205,20 @@ class ScoreBins:
         return cls(size, 0, lows[filled], highs[filled], *_sum_places(cell * len(filled) + at, weights, size * len(filled)))
 
     def _filled_bins(self, column: int) -> tuple[IntArray, FloatArray]:
-        """Returns the filled bins of one column: label × bins + bin, and the weights."""
+        """Filled bins of one column: label × bins + bin, and the weights."""
         start, end = self._starts[[2 * column, 2 * column + 2]]
         return self.places[start:end] - 2 * column * len(self.lows), self.weights[start:end]
 
     @cached_property
     def _starts(self) -> IntArray:
-        """The start of each cell's places, and the end of the last."""
+        """Start of each cell's places, and the end of the last."""
         return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(np.int64)
 
 
 def keys_of(scores: FloatArray) -> IntArray:
-    """Returns each score's key: the bits of a float rise with it, and above one half those of its distance from 1 fall."""
+    """Each score's key: the bits of a float rise with it; above one half those of its distance from 1 fall."""
     near = np.minimum(scores, 1 - scores)
-    # Adding zero clears the sign of -0.0, whose bits are those of a negative number.
+    # Clears the sign of -0.0, whose bits are those of a negative number.
     near += 0.0
     bits = near.view(np.int64)
     keys: IntArray = np.subtract(2 * _MIDDLE, bits, out=bits, where=scores > 0.5)  # noqa: PLR2004 - the middle
@@ -227,26 +226,26 @@ def keys_of(scores: FloatArray) -> IntArray:
 
 
 def scores_of(keys: IntArray) -> FloatArray:
-    """Returns the score of each key."""
+    """Score of each key."""
     is_high = keys > _MIDDLE
     near = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
     return np.where(is_high, 1 - near, near)
 
 
 def _find_shift(apart: IntArray) -> int:
-    """Returns the fewest trailing bits to drop so that at most MOST bins are left; `apart` are the bits in which neighbours differ."""
+    """Fewest trailing bits to drop for at most MOST bins; `apart` are the bits in which neighbours differ."""
     if len(apart) < MOST:
         return 0
     return int(np.partition(apart, len(apart) - MOST)[len(apart) - MOST]).bit_length()
 
 
 def _find_starts(differ: npt.NDArray[np.bool_]) -> IntArray:
-    """Returns the starts of runs of equal neighbours; `differ` says of each but the first whether it differs from the one before."""
+    """Starts of runs of equal neighbours; `differ` compares each but the first with the one before."""
     return np.append(0, np.flatnonzero(differ) + 1)
 
 
 def _sum_places(places: IntArray, weights: FloatArray, beyond: int) -> tuple[IntArray, FloatArray]:
-    """Returns each place below `beyond` once, in order, with the sum of its weights; zeros left out."""
+    """Each place below `beyond` once, in order, with the sum of its weights; zeros left out."""
     if beyond <= 4 * places.size:
         dense = np.bincount(places, weights, minlength=beyond)
         filled = np.flatnonzero(dense)

@@ -1,4 +1,4 @@
-"""Sums over records with a score, from which every figure of scores is computed. They do not depend on the order of the records."""
+"""Sums over records with a score, whatever their order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +16,10 @@ SMALLEST = float(np.finfo(np.float64).eps)
 """Min distance of probabilities from 0 and 1 in logarithms, as in scikit-learn."""
 
 DECILES = 10
-"""Number of bins of equal width in p, for the calibration error."""
+"""Bins of equal width in p, for the calibration error."""
 
 SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
-"""Inverse of the step that each record's part is rounded to, so that sums of thousands of records are exact in any order."""
+"""Inverse of the step of each record's part, so that sums are exact in any order."""
 
 LARGEST_LOSS = -float(np.log(SMALLEST))
 """Log loss of a probability of zero for the actual outcome."""
@@ -33,7 +33,7 @@ _SHAPES: Mapping[str, tuple[int, ...]] = {
     "sums_of_squares": (2, len(QUANTITIES)),
     "calibration": (DECILES, 3),
 }
-"""The axes of each array after that of the columns."""
+"""Axes of each array after that of the columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class ScoreSums:
 
     `counts`, `weights` and `squares` (of the weights) [C, 2]; `sums` and `sums_of_squares` [C, 2, 3] of the weighted quantities and of
     their squares; `calibration` [C, DECILES, 3] by tenths of the score: the weight, the weighted scores, the weight of the favourable;
-    `bins` the weights by score, from which ranks are known.
+    `bins` the weights by score.
     """
 
     counts: IntArray
@@ -55,17 +55,17 @@ class ScoreSums:
 
     @property
     def arrays(self) -> dict[str, Any]:
-        """All arrays but the bins, by name; the first axis of each is the columns."""
+        """All arrays but the bins, by name."""
         return {name: getattr(self, name) for name in _SHAPES}
 
     @property
     def sizes(self) -> FloatArray:
-        """The number of records of equal weight of each column and outcome [C, 2]; NaN without records."""
+        """Records of equal weight of each column and outcome [C, 2]; NaN without records."""
         return self.weights * self.weights / self.squares
 
     @property
     def size(self) -> FloatArray:
-        """The number of records of equal weight of each column [C]; NaN without records."""
+        """Records of equal weight of each column [C]; NaN without records."""
         size: FloatArray = self.weights.sum(axis=-1) ** 2 / self.squares.sum(axis=-1)
         return size
 
@@ -99,13 +99,13 @@ class ScoreSums:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """Returns the sums of no record."""
+        """Sums of no record."""
         nothing = np.zeros(0, np.int64)
         return cls.from_records(nothing, size, nothing, np.zeros(0), None)
 
     @classmethod
     def merged(cls, parts: Sequence["ScoreSums"], columns_of: Sequence[IntArray], size: int) -> "ScoreSums":
-        """Returns the sum of the parts. `columns_of` hold, for each part, the new positions in `range(size)` of its columns."""
+        """Sum of the parts; `columns_of` hold the new positions of each part's columns."""
         total = cls.empty(size)
         for part, columns in zip(parts, columns_of, strict=True):
             for name, array in total.arrays.items():
@@ -114,12 +114,12 @@ class ScoreSums:
         return replace(total, bins=ScoreBins.merged([part.bins for part in parts], cells, size * 2))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
-        """Returns the sums of each set of columns; the sets are the columns of the result."""
+        """Sums of each set of columns, which are the result's columns."""
         sums: dict[str, Any] = {name: np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for name, part in self.arrays.items()}
         return ScoreSums(bins=self.bins.together(sets), **sums)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the sums as plain JSON values: only the filled bins, and no weights where every record weighs 1."""
+        """Plain JSON values: only filled bins, and no weights where every record weighs 1."""
         stored = {name: part.tolist() for name, part in self.arrays.items()}
         if np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts):
             del stored["weights"], stored["squares"]
@@ -127,7 +127,7 @@ class ScoreSums:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """Reads the sums that `to_json` wrote, for `size` columns; older ones have a `histogram`, even in the logit, instead of `ranked`.
+        """Sums that `to_json` wrote, for `size` columns; older ones have a `histogram`, even in the logit, instead of `ranked`.
 
         Raises:
             ValueError: they do not fit.
@@ -141,13 +141,13 @@ class ScoreSums:
 
 
 def losses_of(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Returns the log loss of each score if the label is favourable, and if it is not."""
+    """Log loss of each score if the label is favourable, and if not."""
     kept = np.clip(scores, SMALLEST, 1 - SMALLEST)
     return -np.log(kept), -np.log1p(-kept)
 
 
 def _round(part: FloatArray, grain: float) -> FloatArray:
-    """Rounds the numbers to fractions of one over the grain, a power of two."""
+    """Rounds to fractions of one over the grain, a power of two."""
     rounded = part * grain
     np.rint(rounded, out=rounded)
     rounded *= 1 / grain
@@ -155,7 +155,6 @@ def _round(part: FloatArray, grain: float) -> FloatArray:
 
 
 def _compute_quantities(actual: IntArray, scores: FloatArray) -> list[FloatArray]:
-    """Returns the QUANTITIES of each record."""
     kept = np.clip(scores, SMALLEST, 1 - SMALLEST)
     loss = np.where(actual == 1, kept, 1 - kept)
     np.negative(np.log(loss, out=loss), out=loss)

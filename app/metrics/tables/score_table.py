@@ -1,4 +1,4 @@
-"""Probabilities of the favourable outcome with their ground-truth labels, by group."""
+"""Probabilities of the favourable outcome with their labels, by group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,7 @@ from .weighting import check_weights
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """Sums by group; the last column holds the ungrouped records. `unscored` [groups + 1] counts the records left out.
-
-    Left out are records without a score in [0, 1], and those whose label is neither outcome.
+    """Sums by group, ungrouped records last. `unscored` [groups + 1] have no score in [0, 1], or a label of neither outcome.
 
     Raises:
         ValueError: the sums or the counts do not fit the groups.
@@ -41,7 +39,7 @@ class ScoreTable:
         scores: npt.ArrayLike,
         weights: npt.ArrayLike | None = None,
     ) -> Self:
-        """Sums the records: per record its group (position, or -1 for none), its actual outcome (0, 1, 2), and its score or NaN.
+        """Sums the records: group (position, or -1), actual outcome (0, 1, 2), and score or NaN.
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
@@ -63,7 +61,7 @@ class ScoreTable:
 
     @classmethod
     def unknown(cls, groups: Groups, records: IntArray) -> Self:
-        """Returns the table of records [groups + 1] none of which has a score.
+        """Table of records [groups + 1] without score.
 
         Raises:
             ValueError: the counts do not fit the groups.
@@ -72,25 +70,25 @@ class ScoreTable:
 
     @classmethod
     def merged(cls, tables: Sequence["ScoreTable"]) -> Self:
-        """Returns the sum of the tables, with groups aligned by label; an empty table for none."""
+        """Sum of the tables, groups aligned by label."""
         groups, rows = align([table.groups for table in tables])
         return cls.placed(tables, rows, groups)
 
     @classmethod
     def placed(cls, tables: Sequence["ScoreTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        """Returns the sum of the tables; `rows_of` hold the new position of each column, including that of the ungrouped records."""
+        """Sum of the tables; `rows_of` hold the new position of each column, including the ungrouped one."""
         unscored = np.zeros(len(groups) + 1, np.int64)
         for table, rows in zip(tables, rows_of, strict=True):
             np.add.at(unscored, rows, table.unscored)
         return cls(groups, ScoreSums.merged([table.sums for table in tables], rows_of, len(groups) + 1), unscored)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the table as plain JSON values."""
+        """Plain JSON values."""
         return {"groups": [list(group) for group in self.groups], "unscored": self.unscored.tolist(), **self.sums.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Reads the table that `to_json` wrote.
+        """Table that `to_json` wrote.
 
         Raises:
             ValueError: the sums do not fit the groups.

@@ -1,4 +1,4 @@
-"""Outcomes by stratum and group, so that the conditional metrics compare like with like."""
+"""Outcomes by stratum and group, to compare like with like."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts, d
 from .weighting import PlacedCells, Weighting, count_keys, sum_cells
 
 MOST_STRATA = 1000
-"""Max distinct values of a stratum column: with more, nearly every record would be alone in its own."""
+"""Max distinct values of a stratum column."""
 
 MOST_PLACES = 100_000
 """Max strata times groups that are compared."""
 
 
 class RecordStrata(NamedTuple):
-    """The labels of the strata, and per record its position among them (or -1 for none)."""
+    """Labels of the strata, and each record's position among them (-1: none)."""
 
     labels: Sequence[str]
     codes: npt.ArrayLike
@@ -26,10 +26,9 @@ class RecordStrata(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """Counts of records [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and their weighting.
+    """Counts [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and their weighting.
 
-    Ungrouped and unclassified records, and those without a stratum, are in no cell. Where there are too many strata to
-    compare there are none, and `reason` says so.
+    Ungrouped, unclassified and stratumless records are in no cell. Too many strata are none, and `reason` says so.
 
     Raises:
         ValueError: a stratum occurs twice, there are more than MOST_STRATA, or the counts do not fit the labels.
@@ -55,7 +54,7 @@ class Strata:
 
     @classmethod
     def none(cls, reason: str, *shape: int) -> Self:
-        """Returns no strata, for cells of that shape (groups and outcomes), with the reason."""
+        """No strata, for cells of that shape (groups and outcomes), with the reason."""
         return cls((), np.zeros((0, *shape), np.int64), None, reason)
 
     @classmethod
@@ -70,7 +69,7 @@ class Strata:
         weights: FloatArray | None,
         repeats: IntArray | None = None,
     ) -> Self:
-        """Sums the records: per record its stratum (position in `labels`, or -1 for none), its group and its outcomes (0, 1, 2).
+        """Sums the records: stratum (position in `labels`, or -1), group and outcomes (0, 1, 2).
 
         With `repeats`, each entry is that many equal records without weights.
 
@@ -94,21 +93,21 @@ class Strata:
 
     @property
     def known(self) -> Weighting:
-        """The weighting; every record weighs 1 where there is none."""
+        """Weighting; every record weighs 1 where there is none."""
         return Weighting.of_counts(self.counts) if self.weighting is None else self.weighting
 
     @property
     def cells(self) -> FloatArray:
-        """The weights; counts where there are none."""
+        """Weights, or counts."""
         return self.known.weights
 
     def over(self, axis: int) -> "Strata":
-        """Returns the cells summed over one of the outcomes: -1 the predicted, -2 the actual."""
+        """Cells summed over an outcome: -1 the predicted, -2 the actual."""
         weighting = self.weighting and self.weighting.changed(lambda part: part.sum(axis=axis))
         return Strata(self.labels, self.counts.sum(axis=axis), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the strata as plain JSON values: only the cells that hold records, by their place in the flat table."""
+        """Plain JSON values: only the cells that hold records, by their place in the flat table."""
         places = np.flatnonzero(self.counts)
         stored: dict[str, Any] = {"labels": list(self.labels), "places": places.tolist(), "counts": self.counts.ravel()[places].tolist()}
         if self.weighting is not None:
@@ -117,7 +116,7 @@ class Strata:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None, counts: IntArray, weighting: Weighting | None) -> Self | None:
-        """Reads the strata that `to_json` wrote, for a table with these counts [groups, …] and weighting; None for None.
+        """Strata that `to_json` wrote, for a table with these counts [groups, …] and weighting.
 
         Raises:
             ValueError: the cells do not fit.
@@ -139,10 +138,10 @@ _PARTS = ("counts", "weights", "squares")
 
 
 def merge_strata(parts: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
-    """Returns the sum of the strata that exist, aligned by label; None where no table has any.
+    """Sum of the strata that exist, aligned by label; None where no table has any.
 
-    `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more number. Records of a table counted
-    without strata are like records without a stratum: those of the other tables still count.
+    `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more number. Tables without strata count as
+    records without a stratum.
     """
     present = [(strata, rows[:-1]) for strata, rows in zip(parts, rows_of, strict=True) if strata is not None]
     if not present:
@@ -161,7 +160,7 @@ def merge_strata(parts: Sequence[Strata | None], rows_of: Sequence[IntArray], gr
 
 
 def _explain_too_many(strata: int, groups: int) -> str:
-    """Returns why so many strata of so many groups are not compared; "" where they are."""
+    """Reason why so many strata of so many groups are not compared, or ""."""
     if strata > MOST_STRATA:
         return f"the records lie in {strata:,} different strata, where at most {MOST_STRATA:,} are compared"
     if strata * groups > MOST_PLACES:
@@ -170,9 +169,9 @@ def _explain_too_many(strata: int, groups: int) -> str:
 
 
 def _estimate_counts(cells: FloatArray, counts: IntArray, weighting: Weighting | None) -> tuple[IntArray, Weighting | None]:
-    """Returns counts and weighting of strata stored as weights alone, for a table with these counts [groups, …] and weighting.
+    """Counts and weighting of strata stored as weights alone.
 
-    The counts of weighted records are estimated: as many as would have the stratum's weight on average.
+    Counts of weighted records are estimated: as many as would have the stratum's weight on average.
     """
     if weighting is None:
         return np.rint(cells).astype(np.int64), None

@@ -1,4 +1,4 @@
-"""Instance weights of counted records: their sums, and sums of squares, which give the effective sample size."""
+"""Instance weights of counted records: sums, and sums of squares."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from ..groups import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
-    """Sums of the weights w and of w² in cells of any shape. Records of one cell may have different weights.
+    """Sums of the weights w and of w² in cells of any shape.
 
-    The effective size of a set of records is (Σw)²/Σw² (Kish 1965): the number of records of equal weight that are as certain.
+    The effective size of a set of records is (Σw)²/Σw² (Kish 1965): as many of equal weight are as certain.
 
     Raises:
         ValueError: the shapes differ, or a sum is negative or not finite.
@@ -33,21 +33,21 @@ class Weighting:
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> Self:
-        """Returns the weighting of records that all weigh 1."""
+        """Weighting of records that all weigh 1."""
         same: FloatArray = counts.astype(np.float64)
         return cls(same, same)
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
-        """Returns other cells: a selection, or sums of these."""
+        """Other cells: a selection, or sums of these."""
         return Weighting(change(self.weights), change(self.squares))
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the sums as plain JSON values."""
+        """Plain JSON values."""
         return {"weights": self.weights.tolist(), "squares": self.squares.tolist()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None, *shape: int) -> Self | None:
-        """Reads the weighting that `to_json` wrote; None for None.
+        """Weighting that `to_json` wrote.
 
         Raises:
             ValueError: another shape, or the sums do not fit each other.
@@ -60,18 +60,18 @@ class Weighting:
 
 
 SLICE = 2**17
-"""Records counted at a time; bounds the memory of intermediate arrays."""
+"""Records counted at a time, for memory."""
 
 
 def slices(records: int) -> list[slice]:
-    """Divides the records into slices of `SLICE`; one empty slice for none."""
+    """Slices of `SLICE` records; one empty slice for none."""
     return [slice(start, start + SLICE) for start in range(0, max(records, 1), SLICE)]
 
 
 def count_keys(
     key: IntArray, shape: tuple[int, ...], weights: FloatArray | None, repeats: IntArray | None = None
 ) -> tuple[IntArray, Weighting | None]:
-    """Counts the records with each key, which is a place in cells of that shape, and sums their weights where they carry any.
+    """Counts the records with each key, a place in cells of that shape, and sums their weights, if any.
 
     With `repeats`, each entry is that many equal records without weights. Sums below 2**53 are exact.
     """
@@ -84,7 +84,7 @@ def count_keys(
 
 
 def check_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[Any]:
-    """Returns one value per record, as an array.
+    """One value per record, as an array.
 
     Raises:
         ValueError: another number of values.
@@ -96,7 +96,7 @@ def check_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[An
 
 
 def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | None:
-    """Returns one weight per record as float64.
+    """One weight per record as float64.
 
     Raises:
         ValueError: another number of weights, or one is negative or not finite.
@@ -110,7 +110,7 @@ def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | N
 
 
 class PlacedCells(NamedTuple):
-    """Counts of one table, their weighting if it has one, and the index of the cells of a sum that they are added to."""
+    """Counts of one table, their weighting, and the cells of a sum that they are added to."""
 
     counts: IntArray
     weighting: Weighting | None
@@ -118,10 +118,7 @@ class PlacedCells(NamedTuple):
 
 
 def sum_cells(parts: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
-    """Returns the sum of the counts, and of the weightings; None where none has one.
-
-    Where only some tables are weighted, each record of the others weighs 1.
-    """
+    """Sum of the counts and weightings; None where none has one, else unweighted records weigh 1."""
     is_weighted = any(part.weighting is not None for part in parts)
     counts, weights, squares = np.zeros(shape, np.int64), *np.zeros((2, *shape) if is_weighted else (2, 0))
     for part in parts:
