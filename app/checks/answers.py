@@ -1,4 +1,4 @@
-"""Metrics of labels and predictions themselves: averages over the classes, and errors of predicted numbers. They are in no roll-up."""
+"""Metrics of labels and predictions themselves, which are in no roll-up."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,7 +33,7 @@ from .tabulation import EVERYBODY
 
 
 def measure_labels(subject: Subject, labels: Labelled | None) -> list[MeasuredRows]:
-    """Returns the picked metrics of labels and predictions themselves, of everybody; nothing where none is picked, or no label is there."""
+    """Picked metrics of everybody's labels and predictions."""
     wanted = {one.key: one.formula for one in picked_on(subject.monitor, DataSet.FEEDBACK) if isinstance(one.measure, FromAnswers)}
     if not wanted or labels is None:
         return []
@@ -47,7 +47,7 @@ def measure_labels(subject: Subject, labels: Labelled | None) -> list[MeasuredRo
 
 
 def read_classes(actual: pa.ChunkedArray, predicted: pa.ChunkedArray) -> ClassAnswers | Unanswered:
-    """Returns the classes of JSON texts [records]; records without one of the two are left out."""
+    """Classes of JSON texts [records]; records without one of the two are left out."""
     known = pc.and_(actual.is_valid(), predicted.is_valid())
     # Together, so that a class has one code as a label and as a prediction.
     texts = [chunk for one in (actual, predicted) for chunk in canonical_texts(one.filter(known)).chunks]
@@ -60,10 +60,9 @@ def read_classes(actual: pa.ChunkedArray, predicted: pa.ChunkedArray) -> ClassAn
 
 
 def read_probabilities(rows: pa.Table, classes: tuple[Scalar, ...] | None) -> ClassProbabilities | str:
-    """Returns the probabilities of the classes, from JSON texts, of the records that have them; or why they cannot be read.
+    """Probabilities of the classes, from JSON texts, where there are any; or why they cannot be read.
 
-    `classes` are those that the deployment states, in the order of its probabilities. Without them each prediction shows its class: its
-    probability is the largest.
+    `classes` are in the order of the probabilities. Without them each prediction shows its class: its probability is the largest.
     """
     known = pc.and_(pc.and_(rows["label"].is_valid(), rows["predicted"].is_valid()), rows[PROBABILITY].is_valid())
     part = rows.filter(known)
@@ -85,7 +84,6 @@ def read_probabilities(rows: pa.Table, classes: tuple[Scalar, ...] | None) -> Cl
 
 
 def _find_columns(table: FloatArray, predicted: pa.ChunkedArray, classes: tuple[Scalar, ...] | None) -> Mapping[str, int] | str:
-    """Returns the column of each class that is known, or why none is."""
     if (np.abs(table.sum(axis=1) - 1) > OFF_ONE).any():
         return NO_DISTRIBUTION
     if classes is not None and len(classes) != table.shape[1]:
@@ -97,7 +95,7 @@ def _find_columns(table: FloatArray, predicted: pa.ChunkedArray, classes: tuple[
 
 
 def read_numbers(actual: pa.ChunkedArray, predicted: pa.ChunkedArray) -> NumberAnswers | Unanswered:
-    """Returns the numbers of JSON texts [records]; records without one of the two are left out."""
+    """Numbers of JSON texts [records]; records without one of the two are left out."""
     numbers = [JsonCells(one).floats() for one in (actual, predicted)]
     if numbers[0] is None or numbers[1] is None:
         which = "label" if numbers[0] is None else "prediction"

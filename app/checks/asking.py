@@ -1,6 +1,6 @@
-"""A check's calls of the model: other checks run meanwhile, and an endpoint that keeps failing is not called for a while.
+"""A check's calls of the model; an endpoint that keeps failing is not called for a while.
 
-The breaker counts checks, not requests: each request is repeated as before, and a check has failed once the repetitions are used up.
+The breaker counts checks, not requests: a check has failed once a request's repetitions are used up.
 """
 
 from collections.abc import Callable
@@ -21,19 +21,19 @@ from ..store.database.engine import Database
 from ..store.deployments.endpoint_health import record_answer, record_no_answer
 
 Report: TypeAlias = Callable[[Progress], None]
-"""Reports a check's progress; raises when the check must stop."""
+"""Reports progress; raises when the check must stop."""
 
 Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""Context entered while the model is called: the worker runs other checks meanwhile."""
+"""Context entered while the model is called: other checks run meanwhile."""
 
 
 Egress: TypeAlias = Callable[[], EgressPolicy]
-"""Returns, before each call of a model, the policy for allowed addresses."""
+"""Policy for allowed addresses, asked before each call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Rules for a check's calls of the model: allowed addresses, progress reports, and letting other checks run meanwhile."""
+    """Allowed addresses, progress reports, and letting other checks run."""
 
     egress: Egress
     report: Report
@@ -41,7 +41,7 @@ class Calls:
 
 
 class ModelOfCheck:
-    """The model of the deployment, as one check or attribution calls it.
+    """Model of the deployment for one check or attribution.
 
     Raises:
         EndpointRefused: the endpoint's URL or model is not an allowed one.
@@ -65,19 +65,19 @@ class ModelOfCheck:
         self._has_answered = False
 
     def score(self, rows: Rows, progress: Progress, on_scored: OnScored | None = None) -> list[Scored]:
-        """Returns one prediction or refusal per row; `progress` is the check's state before them, and is reported as they come.
+        """One prediction or refusal per row; `progress` is the state before them.
 
-        `on_scored` is called with each page before the progress is reported, which may end the check.
+        `on_scored` gets each page before the progress is reported, which may end the check.
 
         Raises:
-            ScoringFailed: the model gave no usable answer, or is not called because it gave none to earlier checks.
+            ScoringFailed: no usable answer, or not called because earlier checks got none.
         """
 
         def on_page(done: int, _total: int) -> None:
             refused = f" ({self._client.refused:,} refused by it)" if self._client.refused else ""
             self._calls.report(replace(progress, step=progress.step + refused, done=progress.done + done))
 
-        def should_stop() -> None:  # called about once a second, also while a slow model keeps a page waiting
+        def should_stop() -> None:  # about once a second, also while a slow model keeps a page waiting
             self._calls.report(progress)
 
         def ask() -> list[Scored]:
@@ -86,7 +86,7 @@ class ModelOfCheck:
         return self.score_by(ask, rows, should_stop) if rows else []
 
     def score_by(self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]) -> list[Scored]:
-        """Returns what `ask` returns, which asks about the rows from here or from other machines.
+        """Answers of `ask`, which asks about the rows from here or elsewhere.
 
         Raises:
             ScoringFailed: as `score`.
@@ -99,7 +99,7 @@ class ModelOfCheck:
                         self._client.score(rows[:1], should_stop=should_stop, attempts=1)
                     except EndpointDown:
                         raise
-                    except ScoringFailed:  # it answers; the fault in the answer is found when all rows are sent
+                    except ScoringFailed:  # it answers; a fault in the answer shows when all rows are sent
                         pass
                 answers = ask()
             except EndpointDown as error:
@@ -108,26 +108,23 @@ class ModelOfCheck:
                 raise
             except EndpointRefused:
                 raise
-            except ScoringFailed:  # an answer, though unusable: the endpoint is there
+            except ScoringFailed:  # an unusable answer: the endpoint is there
                 self._note_answer()
                 raise
             self._note_answer()
         return answers
 
     def close(self) -> None:
-        """Ends the processes of a model that was loaded for the check."""
+        """Ends the processes of a loaded model."""
         self._client.close()
 
     @property
     def calls(self) -> Calls:
-        """Returns the rules of its calls."""
+        """Rules of its calls."""
         return self._calls
 
     def _require_closed(self) -> None:
-        """Raises for a scheduled check while the breaker is open.
-
-        A person who requests a check, or a range, may know that the endpoint is back. Nor is a range retried automatically.
-        """
+        """Raises for a scheduled check while the breaker is open; a person may know that the endpoint is back."""
         if self._health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:
             health = self._health
             at = "" if health.failed_at is None else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"

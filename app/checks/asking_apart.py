@@ -1,7 +1,6 @@
-"""Asks the model about copies of records in files on the executors of an engine, each with its share of the endpoint's limits.
+"""Asks the model about copies on the executors of an engine, each with its share of the endpoint's limits.
 
-Each page of answers is kept in its file before the next one is sent, so that of an executor that dies only the page under way is asked
-again.
+Each page of answers is kept in its file before the next one is sent: only the page under way is asked again.
 """
 
 import json
@@ -29,14 +28,14 @@ from ..store.records.counterfactuals import TargetKey
 from .asking import Report
 
 MOST_WAVES = 20
-"""Max waves in which copies are asked about: after each, the progress is known."""
+"""Max waves; progress is known after each."""
 
 PAGES_A_PART = 4
-"""Min pages of each connection in a part of a wave, so that starting the parts costs little."""
+"""Min pages of each connection in a part of a wave."""
 
 
 class CopyToAsk(msgspec.Struct, frozen=True):
-    """A copy of a record: the target of its change, the id of the record, its draw, and its features in the order of the schema."""
+    """A copy: its target, record id, draw, and features in the order of the schema."""
 
     key: TargetKey
     record_id: str
@@ -45,7 +44,7 @@ class CopyToAsk(msgspec.Struct, frozen=True):
 
 
 class AnswerToCopy(msgspec.Struct, frozen=True):
-    """The model's answer as it is kept (JSON texts), or, if it took no such record, the columns in which it held null and its refusal."""
+    """Answer as JSON texts or, if refused, the columns in which it held null and the refusal."""
 
     outcome: str = "null"
     probability: str | None = None
@@ -54,7 +53,7 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
     excerpt: str = ""
 
     def scored(self) -> Scored:
-        """Returns the prediction or refusal."""
+        """Prediction or refusal."""
         if self.nulls is not None:
             return Refusal(self.nulls, PageRefused(self.refusal, answer=self.excerpt))
         probability = None if self.probability is None else json.loads(self.probability)
@@ -63,9 +62,9 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AskTask:
-    """Asks the model about the copies of a piece that have no kept answer. Holds the endpoint's secrets.
+    """Asks about the copies of a piece without kept answer. Holds the endpoint's secrets.
 
-    An MLflow model is loaded in the process of the executor, once for all pieces with the same `turn`.
+    An MLflow model is loaded once in an executor's process, for all pieces with the same `turn`.
     """
 
     endpoint: Endpoint
@@ -75,7 +74,7 @@ class AskTask:
     turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
-        """Returns the answer to each copy, in their order."""
+        """Answer to each copy, in order."""
         copies = msgspec.json.decode(piece, type=list[CopyToAsk])
         answers = self._find_kept(copies)
         features = self.deployment.schema.features
@@ -92,7 +91,7 @@ class AskTask:
         return msgspec.json.encode([answers[place] for place in range(len(copies))])
 
     def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
-        # Asked for again after an executor died: the driver had found none.
+        # Looked for again: an executor may have died.
         found: dict[int, AnswerToCopy] = {}
         for key in {copy.key for copy in copies}:
             places = {(copy.record_id, copy.draw): place for place, copy in enumerate(copies) if copy.key == key}
@@ -103,7 +102,7 @@ class AskTask:
         return found
 
     def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
-        """Writes the answers to copies, those to one kind of copy together; returns the files."""
+        """Writes the answers, one kind of copy together; the files."""
         files = []
         for key in {copy.key for copy in copies}:
             answered = [(copy, one) for copy, one in zip(copies, scored, strict=True) if copy.key == key and isinstance(one, Prediction)]
@@ -114,7 +113,7 @@ class AskTask:
 
 
 def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress) -> list[Scored]:
-    """Returns one prediction or refusal per copy. All executors together keep to the endpoint's concurrency and rate.
+    """One prediction or refusal per copy; all executors together keep to the endpoint's limits.
 
     Raises:
         ScoringFailed: the model gave no usable answer to some page.
@@ -144,12 +143,12 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
 
 @dataclass(frozen=True, slots=True)
 class PlacedTask:
-    """The same task of pieces that begin with their place, which is passed on."""
+    """A task of pieces that begin with their place, which is passed on."""
 
     task: AskTask
 
     def __call__(self, piece: bytes) -> bytes:
-        """Returns the place and the answer."""
+        """Place and answer."""
         return piece[:4] + self.task(piece[4:])
 
 

@@ -1,4 +1,4 @@
-"""Carries the figures of the last check forward, and marks them, where nothing has changed since."""
+"""Carries the figures of the last check forward where nothing has changed since."""
 
 from dataclasses import dataclass, replace
 
@@ -16,9 +16,9 @@ from .window_details import describe_setting
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An earlier check's measurements, moved to a later check's time. `window` counts their records relative to the later check's span.
+    """An earlier check's measurements at a later time; `window` counts relative to the later span.
 
-    `tables` are set if both spans begin together: then both checks have the same records.
+    `tables` are set if both spans begin together: both checks have the same records.
     """
 
     window: dict[str, object]
@@ -27,10 +27,10 @@ class Carried:
 
 
 def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | None:
-    """Returns the earlier check whose figures this one may carry forward, if `still_holds`; None if this one must read the window anyway.
+    """Earlier check whose figures may be carried forward if `still_holds`, else None.
 
-    These always read the window: a check of a requested range; a requested check, if the model refused some records of the earlier one;
-    the first check after a change of the monitor, the model's revision, the schema, or the other settings of `describe_setting`.
+    The window is read anyway for a requested range, after refused records in the earlier check of a requested one, and after a change of
+    monitor, revision, schema, or settings of `describe_setting`.
     """
     check, deployment = subject.check, subject.deployment
     if check.trigger is Trigger.RANGE:
@@ -39,7 +39,7 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
     earlier = None if last is None else origin_of(session, last)
     if earlier is None or (earlier.monitor_version, earlier.model_revision) != (subject.monitor.version, deployment.model_revision):
         return None
-    # What is stored came back as JSON: the setting must hold nothing that JSON changes, such as a tuple.
+    # Stored settings come back as JSON: they must hold nothing that JSON changes, such as a tuple.
     if any(earlier.window.get(name) != now for name, now in describe_setting(subject).items()):
         return None
     if check.trigger is Trigger.REQUEST and earlier.window.get(RECORDS_NOT_SCORED):
@@ -49,16 +49,15 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
 
 
 def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) -> bool:
-    """Returns whether nothing was logged after the earlier check's span, and the same check would read the same today.
+    """Whether nothing was logged after the earlier span, and the same check would read the same today.
 
-    Its span is read again because a historical import, or a write that was committed late, adds records and labels where
-    a check has read already.
+    Its span is read again: imports and late writes add records where a check has read already.
     """
     since = Span(start=earlier.span.end, end=subject.check.span.end)
     if is_logged_between(reader, subject.deployment.no, since):
         return False
     if _begin_together(earlier, subject) and earlier.window["records"] == subject.monitor.max_records:
-        # No figure reads the span's records beyond the newest `max_records`, but they are counted.
+        # No figure reads records beyond the newest `max_records`, but they are counted.
         query = WindowQuery(subject.deployment.no, subject.deployment.schema, ())
         if count_payload(reader, query, earlier.span) != int(earlier.window["logged_in_span"]):
             return False
@@ -66,10 +65,10 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) ->
 
 
 def carry_forward(session: Session, subject: Subject, earlier: EarlierCheck) -> Carried:
-    """Returns the earlier check's results, at the end of this one's span."""
+    """Earlier check's results, at the end of this one's span."""
     together = _begin_together(earlier, subject)
     window = {**earlier.window, "copies_to_score": 0, "carried_from": earlier.id}
-    if not together:  # nothing was logged in the later span: all records and labels are from before it
+    if not together:  # nothing was logged in the later span
         window |= {
             "records": 0,
             "additional_records": _sum(window["records"], window["additional_records"]),
@@ -82,7 +81,7 @@ def carry_forward(session: Session, subject: Subject, earlier: EarlierCheck) -> 
 
 
 def _begin_together(earlier: EarlierCheck, subject: Subject) -> bool:
-    """Returns whether the spans begin together, as those of a check for now and of its hour do."""
+    """Whether the spans begin together, as those of a check for now and of its hour do."""
     return earlier.span.start == subject.check.span.start
 
 

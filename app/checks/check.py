@@ -1,8 +1,7 @@
-"""One fairness check, from top to bottom. The arithmetic is in `app.metrics`, each step in a file of its own next to this one.
+"""One fairness check, from top to bottom.
 
-    window → groups → copies not yet scored → the model's answers → count tables → metrics and verdicts → mitigation → one transaction
-
-Nothing of the check is stored before the last step, and no transaction is open while the model is called.
+window → groups → copies not yet scored → the model's answers → count tables → metrics and verdicts → mitigation → one transaction. Nothing
+of the check is stored before, and no transaction is open while the model is called.
 """
 
 from contextlib import closing, nullcontext
@@ -47,10 +46,7 @@ from .window_details import describe_answers, describe_not_scored, describe_rows
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that a check stores. `window` describes the rows read.
-
-    `kept_tables` are set only if figures are carried forward: the tables of the check that measured them.
-    """
+    """Everything that a check stores. `kept_tables` are set only if figures are carried forward: those of the measuring check."""
 
     state: CheckState
     window: dict[str, object]
@@ -77,9 +73,8 @@ def perform_check(
 ) -> None:
     """Performs the check and stores its result; if it raises, nothing is stored.
 
-    `report` gets the progress; it raises if the check must stop (cancelled, too long, or its lease lost). `further` is a step that uses
-    the same window after the check itself: mitigation. `waiting` is entered while the model is called, `egress` returns the policy
-    for allowed addresses, `places` are the folders of the records that lie in files.
+    `report` gets the progress and raises if the check must stop. `further` uses the same window after the check itself. `waiting` is
+    entered while the model is called.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -100,12 +95,12 @@ def perform_check(
 
 
 def _find_logged(subject: Subject, database: Database, calls: Calls, further: Step) -> Findings:
-    """Returns the findings of a window of logged records. If nothing has changed since the earlier check, they are carried forward."""
+    """Findings of logged records, carried forward if nothing has changed."""
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
 
-    # One reader for both: the comparison with the earlier check and the window must see the database at the same moment.
+    # One reader: the comparison with the earlier check and the window must see the database at the same moment.
     with arrow_reader(database) as reader:
         if earlier is None or not still_holds(reader, subject, earlier):
             evidence = read_evidence(LoggedRecords(reader, subject.deployment.no), subject)
@@ -122,7 +117,7 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
 
 @dataclass(frozen=True, slots=True)
 class _ReadWindow:
-    """A window that was read: its evidence and description, and the counts of all records of the span where the evidence has only some."""
+    """A window that was read, and the counts of all records of the span where the evidence has only some."""
 
     evidence: CheckEvidence
     details: dict[str, object]
@@ -132,7 +127,7 @@ class _ReadWindow:
 
 
 def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, report: Report) -> _ReadWindow:
-    """Returns the window of a deployment whose records lie in files. Its figures are never carried forward."""
+    """Window of records in files, whose figures are never carried forward."""
     source = FiledRecords(subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch)
     evidence = read_evidence(source, subject)
     counted = count_span(source.counted, subject, report, places.engine) if evidence.window.logged_in_span > evidence.window.own else None
@@ -143,7 +138,7 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
 
 
 def _measure_window(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
-    """Asks the model for the outcomes that are not known yet, and returns the findings of the window with those of `step`, if given."""
+    """Asks for the missing outcomes; findings of the window with those of `step`."""
     deployment, report = subject.deployment, calls.report
     evidence, details, counted = window.evidence, window.details, window.counted
     if len(evidence.window) < subject.monitor.min_records:
@@ -195,14 +190,14 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
 
 
 def _describe_shortage(subject: Subject, count: int) -> str:
-    """Returns why the window's records do not suffice. Records of earlier schema versions are not read, so a later one is named."""
+    """Reason why the records do not suffice, with a later schema version, as earlier ones' are not read."""
     version = subject.deployment.schema.version
     of_version = f" of schema version {version}, the present one," if version > 1 else ""
     return f"There are {count:,} records{of_version} up to the end of the span; {subject.monitor.min_records:,} are needed."
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
-    """Raises if the model accepts no copy of a group, or if all its answers are in neither outcome list: nothing is left to compare.
+    """Raises if the model accepts no copy of a group, or no answer is in either outcome list.
 
     A check that succeeded without these figures would make the model look fair.
     """
@@ -247,5 +242,5 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
         if findings.label_predictions:
             store_label_predictions(session, deployment.no, findings.label_predictions, deployment.model_revision)
         if findings.flag_file is not None and findings.further is not None and findings.further.flagged is not None:
-            # Last: if anything before it fails, the flags of the earlier check of the same records stay.
+            # Last: if anything before fails, the flags of the earlier check stay.
             findings.flag_file.write(findings.further.flagged)

@@ -1,4 +1,4 @@
-"""Where copies of records come from and where the model's answers to them go: Postgres, or files next to the payload."""
+"""Where copies come from and their answers go: Postgres, or files next to the payload."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ RESOLUTION = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCopy:
-    """A copy that the model answered: its target, with the target's number, the position of its record in the window, and its draw."""
+    """An answered copy: its target, that one's number, the record's position in the window, and its draw."""
 
     key: TargetKey
     target_no: int
@@ -40,24 +40,24 @@ class AnsweredCopy:
 
 
 class CopySource(Protocol):
-    """Features of records to be copied, and a place for answers. `lines` are those that the check stores with its result.
+    """Features of records to be copied, and a place for answers; `lines` are stored with the check's result.
 
-    `numbers_targets` says whether the numbers of new targets are stored, too.
+    `numbers_targets`: numbers of new targets are stored, too.
     """
 
     lines: CounterfactualLines
     numbers_targets: bool
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Returns the features (in schema order) of the window's records at these positions, by position."""
+        """Features (in schema order) of the records at these positions, by position."""
 
     def reserve_numbers(self, count: int) -> list[int]:
-        """Returns numbers for that many new targets."""
+        """Numbers for that many new targets."""
 
     def ask(
         self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
     ) -> list[Scored]:
-        """Returns the model's answer to each copy, whose features are `rows`, and takes the answers.
+        """Takes the model's answer to each copy, whose features are `rows`.
 
         Raises:
             ScoringFailed: the model gave no usable answer.
@@ -65,7 +65,7 @@ class CopySource(Protocol):
 
 
 class LoggedCopies:
-    """Copies of records in Postgres. Answers are stored with the check's result, so that a failed check leaves none."""
+    """Copies of records in Postgres. Answers are stored with the check's result: a failed check leaves none."""
 
     def __init__(self, database: Database, deployment_no: int) -> None:
         self.lines = CounterfactualLines()
@@ -74,21 +74,21 @@ class LoggedCopies:
         self._deployment_no = deployment_no
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Returns the features of the records, read in a short transaction."""
+        """Features read in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self._database) as reader:
             found = features_of(reader, self._deployment_no, window.reach(), record_nos)
         return {position: found[no] for position, no in zip(positions, record_nos, strict=True)}
 
     def reserve_numbers(self, count: int) -> list[int]:
-        """Returns numbers that no other target gets."""
+        """Numbers that no other target gets."""
         with self._database.transaction() as session:
             return reserve_target_numbers(session, count)
 
     def ask(
         self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
     ) -> list[Scored]:
-        """Returns the answers, and adds them to the lines."""
+        """Answers, added to the lines."""
         found, record_nos = model.score(rows, progress), window.record_nos()
         answered = [(copy, one) for copy, one in zip(copies, found, strict=True) if isinstance(one, Prediction)]
         self.lines.add([(copy.target_no, int(record_nos[copy.position]), copy.draw) for copy, _ in answered], [one for _, one in answered])
@@ -96,12 +96,12 @@ class LoggedCopies:
 
 
 class FiledCopies:
-    """Copies of records in files. Answers are written as they come: a check that ends early or is repeated asks for none again."""
+    """Copies of records in files. Answers are written as they come: a repeated check asks for none again."""
 
     def __init__(self, deployment: Deployment, endpoint: Endpoint, files: PayloadFiles, kept: KeptAnswers, engine: Engine) -> None:
         self.lines = CounterfactualLines()
         self.numbers_targets = False
-        # The form of the files has what it needs of the deployment; an executor gets no more secrets than the endpoint's.
+        # An executor gets no more secrets than the endpoint's.
         self._deployment = replace(deployment, endpoint=None)
         self._endpoint = endpoint
         self._files = files
@@ -109,7 +109,7 @@ class FiledCopies:
         self._engine = engine
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Returns the features of the records, read from their files."""
+        """Features read from the files."""
         reach, ids = window.reach(), window.rows["record_id"]
         of_position = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
@@ -121,13 +121,13 @@ class FiledCopies:
         return {position: found[record_id] for position, record_id in of_position.items()}
 
     def reserve_numbers(self, count: int) -> list[int]:
-        """Returns numbers that hold for this check: nothing is stored under them."""
+        """Numbers that hold for this check."""
         return list(range(1, count + 1))
 
     def ask(
         self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
     ) -> list[Scored]:
-        """Returns the answers, and writes them: here, or on the executors of the engine as they come."""
+        """Answers, written here or on the executors of the engine as they come."""
         ids, calls = window.rows["record_id"], model.calls
         asked = [CopyToAsk(copy.key, str(ids[copy.position]), copy.draw, row) for copy, row in zip(copies, rows, strict=True)]
         task = AskTask(self._endpoint, self._deployment, calls.egress(), self._kept)

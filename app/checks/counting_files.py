@@ -1,7 +1,7 @@
-"""Counts the payload of a span in files a batch at a time, where it has more records than a check keeps in memory.
+"""Counts the payload of a span in files where it exceeds a check's memory.
 
-Each batch is read and counted as a window is, by the same functions, and the count tables are added up. The work on a piece of the files
-is a task of bytes in and bytes out, so that an engine may do it on another machine.
+Batches are counted as windows are, and their tables added up. The work on a piece is a task of bytes in and bytes out, for engines on other
+machines.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ from .subject import Subject, require_attributes
 from .tabulation import Tabulated, count_payload
 
 ALL, NONE = slice(None), slice(0)
-"""Parts of a batch: a span is counted as a whole here, so nothing is topped up from before it."""
+"""Parts of a batch: nothing is topped up from before the span."""
 
 
 COUNTED_WITHOUT_SCORES = "the span has more records than a check keeps in memory, and those are counted without their probabilities"
@@ -45,7 +45,7 @@ COUNTED_WITHOUT_SCORES = "the span has more records than a check keeps in memory
 
 @dataclass(slots=True)
 class CountedSpan:
-    """The payload tables of all records of a span, and the counts that describe them."""
+    """Payload tables of all records of a span, and the counts that describe them."""
 
     tables: list[Tabulated] = field(default_factory=list)
     records: int = 0
@@ -56,7 +56,7 @@ class CountedSpan:
     newest: datetime | None = None
 
     def add(self, read: RecordTable, repeats: IntArray, is_other: npt.NDArray[np.bool_]) -> None:
-        """Counts the records of one batch, but for their times: each of `read` is so many records, and of another revision or not."""
+        """Counts one batch without its times: each of `read` is so many records, and of another revision or not."""
         tables = [count_payload(read, comparison, ALL, NONE, repeats=repeats) for comparison in comparisons_of(read.monitor)]
         self.plus(
             CountedSpan(
@@ -87,7 +87,7 @@ class CountedSpan:
             self.see(other.oldest, other.newest)
 
     def described(self) -> dict[str, object]:
-        """Returns the members of a check's window that are about all records of the span; JSON-safe."""
+        """Members of a check's window about all records of the span; JSON-safe."""
         return {
             "records": self.records,
             "logged_in_span": self.records,
@@ -99,7 +99,7 @@ class CountedSpan:
         }
 
     def to_bytes(self) -> bytes:
-        """Returns the counts as JSON."""
+        """Counts as JSON."""
         tables = [
             {
                 "features": one.comparison.features,
@@ -116,7 +116,7 @@ class CountedSpan:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "CountedSpan":
-        """Returns the counts that `to_bytes` wrote."""
+        """Counts that `to_bytes` wrote."""
         read: dict[str, Any] = msgspec.json.decode(stored)
         counted = cls([_read_table(one) for one in read["tables"]], **{name: read[name] for name in _COUNTS})
         if read["oldest"] is not None:
@@ -136,7 +136,7 @@ def _read_table(stored: Mapping[str, Any]) -> Tabulated:
 
 @dataclass(frozen=True, slots=True)
 class SpanOfFiles:
-    """The records of a span in files, as a task on a piece reads them. `form` holds no secret of the deployment."""
+    """Records of a span in files, as a task on a piece reads them. `form` holds no secret of the deployment."""
 
     form: PayloadForm
     reader: PieceReader
@@ -144,7 +144,7 @@ class SpanOfFiles:
     span: Span
 
     def batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
-        """Yields the piece's records a batch at a time, as `as_counted` of the form; `with_times` also logged_at."""
+        """Yields the piece's records in batches, as `as_counted`; `with_times` also logged_at."""
         time = self.form.columns.scored_at
         wanted = [*self.form.wanted(self.query), *([time] if with_times else [])]
         for rows in self.reader.read(piece, wanted, time, self.span):
@@ -162,7 +162,7 @@ class CountTask:
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        """Returns the counts of the piece; see `CountedSpan`."""
+        """Counts as `CountedSpan`."""
         read, counted = FilePiece.from_bytes(piece), CountedSpan()
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
@@ -185,7 +185,7 @@ class ValuesTask:
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:
-        """Returns the distinct values of each column, as an Arrow table of one row of lists."""
+        """Distinct values of each column: an Arrow table of one row of lists."""
         names = [f"{VALUE_PREFIX}{no}" for no in range(len(self.records.query.columns))]
         seen: dict[str, pa.Array] = {}
         for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=False):
@@ -202,7 +202,7 @@ class ValuesTask:
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
-    """Returns the counts of all records of the check's span. `report` may end it between two pieces.
+    """Counts of all records of the check's span. `report` may end it between pieces.
 
     Raises:
         InvalidInput: the files cannot be read, or an attribute without listed reference has too many values.
@@ -235,10 +235,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
 def _see_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], done: Done
 ) -> tuple[Monitor, str | None]:
-    """Returns the monitor with the reference values that all pieces together show, and why there are no strata, if there are too many.
-
-    A piece shows only some of the values; groups found in each piece by itself would differ.
-    """
+    """Monitor with the reference values that all pieces together show, and why there are no strata, if there are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     wanted = tuple(dict.fromkeys([*unlisted, *([] if monitor.strata is None else [monitor.strata])]))

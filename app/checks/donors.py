@@ -1,6 +1,6 @@
-"""Values of a copy's correlated features: those that records of the target group had together in the training data.
+"""Values of a copy's correlated features, taken from the target group's training records.
 
-A donor's features are used as a whole. Drawn one by one they would describe impossible people: a husband who never married.
+A donor's features are used as a whole: drawn one by one they would describe impossible people, such as a husband who never married.
 """
 
 import json
@@ -23,12 +23,12 @@ from ..store.training.correlations import donor_features_of
 MOST_REPRESENTATIVES = 20
 
 Values = Mapping[str, Scalar | None]
-"""The value of each correlated feature."""
+"""Value of each correlated feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDonors:
-    """The donors of one group: their values of `features`, and the number of training records of each."""
+    """Donors of one group: values of `features`, and how many training records have each."""
 
     features: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
@@ -40,7 +40,7 @@ class GroupDonors:
         object.__setattr__(self, "_reach", tuple(accumulate(self.records)))
 
     def at(self, share: float) -> Values:
-        """Returns the donor at that share, in [0, 1), of the group's training records."""
+        """Donor at that share, in [0, 1), of the group's training records."""
         # Rounded, a share just below 1 can reach the end of the last donor.
         place = min(bisect_right(self._reach, share * self._reach[-1]), len(self.rows) - 1)
         return dict(zip(self.features, self.rows[place], strict=True))
@@ -48,9 +48,9 @@ class GroupDonors:
 
 @dataclass(frozen=True, slots=True)
 class Representatives:
-    """The most frequent combinations of a group's correlated features, each with its share among them, most frequent first.
+    """Most frequent combinations of a group's correlated features, with their shares among them.
 
-    `covered` is the share of the group's training records that have one of them.
+    `covered` is their share of the group's training records.
     """
 
     combinations: tuple[tuple[float, Values], ...]
@@ -60,10 +60,10 @@ class Representatives:
 def donors_of_groups(
     donors: Donors, groups: Sequence[Group], column: Column, schema: RecordSchema, features: Sequence[str]
 ) -> list[GroupDonors]:
-    """Returns the donors of each group of a meta field, restricted to these features; a group may have none.
+    """Donors of each group of a meta field, restricted to these features; maybe none.
 
     Raises:
-        InvalidInput: the training data have no donors with one of the features, or the schema gives it another type than they do.
+        InvalidInput: the training data have no donors with one of the features, or another type.
     """
     kept = [name for name, _ in donors.features]
     for name in features:
@@ -91,7 +91,7 @@ def donors_of_groups(
 
 
 def representative_donors(donors: GroupDonors, most: int = MOST_REPRESENTATIVES) -> Representatives:
-    """Returns the combinations that represent a group where scoring each of its donors is too much; none where it has no donor."""
+    """Combinations that represent a group where scoring each donor is too much."""
     counted: dict[str, float] = {}
     for row, records in zip(donors.rows, donors.records, strict=True):
         text = json.dumps(row)
@@ -102,16 +102,12 @@ def representative_donors(donors: GroupDonors, most: int = MOST_REPRESENTATIVES)
     chosen = sorted(counted.items(), key=lambda found: (-found[1], found[0]))[:most]
     together = sum(records for _, records in chosen)
     combinations = tuple((records / together, dict(zip(donors.features, json.loads(text), strict=True))) for text, records in chosen)
-    # The parts, added up in another order than the whole, can come out slightly above it.
+    # Parts added in another order can come out slightly above the whole.
     return Representatives(combinations, min(together / sum(donors.records), 1.0))
 
 
 def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
-    """Requires a donor for the group.
-
-    Raises:
-        InvalidInput: it has none, so that copies into it would have no values.
-    """
+    """Raises InvalidInput if the group has no donor."""
     if not donors.rows:
         raise InvalidInput.of(
             f"attributes.{column.name}.correlated_features",
@@ -122,7 +118,7 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
 
 
 def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Returns a problem for each correlated feature of a monitor without donors in the training data, or with donors of another type."""
+    """Problem of each correlated feature without donors in the training data, or with donors of another type."""
     if not any(attribute.correlated_features for attribute in monitor.attributes):
         return []
     there = donor_features_of(session, deployment.no)
@@ -139,7 +135,7 @@ def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -
 
 
 def describe_missing_feature(name: str) -> str:
-    """Returns the message for a feature that has no donors."""
+    """Message for a feature without donors."""
     return (
         f"the training data keep no values of {name!r:.100}: its association with the meta field is weaker than is kept, or could not be"
         " measured, or its type was changed since; GET …/correlated-features says which can be picked"
@@ -147,5 +143,5 @@ def describe_missing_feature(name: str) -> str:
 
 
 def describe_missing_field(name: str) -> str:
-    """Returns the message for a meta field that the training data do not hold."""
+    """Message for a meta field that the training data lack."""
     return f"no training data hold both {name!r:.100} and the features; upload them as a file with that column"

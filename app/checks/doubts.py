@@ -13,10 +13,10 @@ from ..errors import FieldProblem
 from ..store.training.correlations import associations_of
 
 CHANCE = "no_stronger_than_chance"
-"""Member of a check's window that lists such features, each with its strength and its level of chance."""
+"""Member of a window that lists such features, with strength and level of chance."""
 
 NOT_CORRECTED = "not_corrected_for_chance"
-"""Member of a check's window that lists the features whose strength an earlier version measured."""
+"""Member of a window that lists features whose strength an earlier version measured."""
 
 _PICKED_CHANCE = (
     "{feature} goes together with {attribute} no more strongly than shuffled values do (strength {strength:.3f}, level of chance"
@@ -43,20 +43,20 @@ _UNKNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """The picked features of one meta field that are no stronger than chance, and those that were not compared with it."""
+    """Picked features of a meta field that are no stronger than chance, and those not compared with it."""
 
     chance: tuple[Association, ...]
     not_corrected: tuple[Association, ...]
 
     def described(self) -> dict[str, object]:
-        """Returns them as members of a check's window, JSON-safe; empty where nothing is in doubt."""
+        """Members of a check's window, JSON-safe; empty without doubt."""
         levels = {one.feature: {"strength": one.strength, "chance_level": one.chance_level} for one in self.chance}
         members = {CHANCE: levels, NOT_CORRECTED: [one.feature for one in self.not_corrected]}
         return {name: found for name, found in members.items() if found}
 
 
 def find_doubts(picked: Collection[str], associations: Sequence[Association]) -> Doubts:
-    """Returns the doubts about the picked features, in the order of the schema."""
+    """Doubts about the picked features, in the order of the schema."""
     mine = [one for one in associations if one.feature in picked]
     return Doubts(
         tuple(one for one in mine if one.strength is not None and not one.is_above_chance),
@@ -65,7 +65,7 @@ def find_doubts(picked: Collection[str], associations: Sequence[Association]) ->
 
 
 def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Returns the doubts about the monitor's correlated features, each at its field."""
+    """Doubts about the monitor's correlated features, each at its field."""
     through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
     found = associations_of(session, deployment.no, through) if through else {}
     return [
@@ -76,12 +76,12 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
 
 
 def warning_of(attribute: str, association: Association) -> str | None:
-    """Returns the warning to read before the feature is picked for the meta field; None if nothing is in doubt."""
+    """Warning before the feature is picked, if in doubt."""
     return next((warning for _, warning in _warn(attribute, find_doubts([association.feature], [association]))), None)
 
 
 def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the notes on counterfactual figures of a meta field. `through` is its `correlated_features` in the window."""
+    """Yields the notes on counterfactual figures of a meta field; `through` is its `correlated_features` in the window."""
     levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
     if levels:
         note = _ONLY_CHANCE if set(levels) == set(through["features"]) else _CHANCE_TOO

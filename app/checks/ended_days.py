@@ -1,6 +1,6 @@
-"""Adds up days that are over: their checks, and the count tables of their hours, so that a year is read as 366 rows.
+"""Adds up days that are over, so that a year is read as 366 rows.
 
-A change of a check of the day takes the sums back in its own transaction (a trigger, migration 0046), and the day is added up again.
+A change of a day's check takes the sums back in its own transaction (a trigger, migration 0046), and the day is added up again.
 """
 
 from datetime import datetime, timedelta
@@ -14,16 +14,16 @@ from ..store.checks.measurements import DayTable, day_tables, store_day_tables
 from .rollups import sum_days
 
 SETTLED = timedelta(minutes=5)
-"""Pause after the last change of a day's checks, so that days of many late checks are not added up after each of them."""
+"""Pause after the last change of a day's checks."""
 
 log = structlog.get_logger(__name__)
 
 
 def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTLED) -> bool:
-    """Adds up one ended day that has changed since it was added up, the one that changed first; returns whether there was one.
+    """Adds up the ended day that changed first; whether there was one.
 
-    Never waits for another transaction: a day that one is writing to is left to a later call. So is, with a warning in the log, one with a
-    count table that cannot be read, lest it hold up all others: its series are read from the checks, and say what is wrong.
+    Never waits for another transaction: a day being written to is left to a later call, and so is one with an unreadable count table, lest
+    it hold up all others.
     """
     changed = take_changed_day(session, before=now - settled, today=now)
     if changed is None:

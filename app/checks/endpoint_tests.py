@@ -1,6 +1,6 @@
-"""Tests a model's endpoint with one request, sent as a check would send it, and describes the answer.
+"""Tests a model's endpoint with one request, as a check would send it.
 
-Nothing is stored. A test that fails is a result, and not an error.
+Nothing is stored. A test that fails is a result, not an error.
 """
 
 import math
@@ -25,17 +25,17 @@ TEST_SECONDS = 10.0
 MOST_TEST_RECORDS = 10
 
 _SAME_PROBABILITY = 1e-6
-"""Max difference of equal probabilities: models that compute in single precision differ by less from one call to the next."""
+"""Max difference of equal probabilities, for models of single precision."""
 
 _SHOWN_CHARACTERS = 200
-"""Max characters shown of a text, as many as a class value may have."""
+"""Max characters shown of a text, as of a class value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The rows of a test, in the order of `features`. Without a monitor there is no `rule`.
+    """Rows of a test, in the order of `features`; no `rule` without a monitor.
 
-    `logged` is the model's logged answer to the only row, by revision `logged_revision`.
+    `logged` is the logged answer to the only row, by revision `logged_revision`.
     """
 
     endpoint: Endpoint
@@ -50,9 +50,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointTest:
-    """Result of a test. `fault` says why there are no predictions; `outcomes` is None without a monitor.
+    """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
 
-    `sent` says in words what was sent, in `payload_format`. `tried` are the tests in other formats, where one was looked for.
+    `sent` is in words, in `payload_format`. `tried` are the tests in other formats.
     """
 
     payload_format: str
@@ -67,7 +67,7 @@ class EndpointTest:
 
     @property
     def read(self) -> str | None:
-        """Returns in words what was read of the answer to the first record."""
+        """Reading of the answer to the first record, in words."""
         if not self.predictions:
             return None
         others = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"
@@ -75,14 +75,14 @@ class EndpointTest:
 
     @property
     def ok(self) -> bool:
-        """Returns whether the model answered with predictions that can be read."""
+        """Whether the predictions can be read."""
         return self.fault is None
 
 
 async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
-    """Sends the records in one format after the other until an answer has all outputs of the deployment, within `TEST_SECONDS` in all.
+    """Sends the records in one format after the other until an answer has all outputs, within `TEST_SECONDS` in all.
 
-    Returns the test of that format; otherwise of the first that gave predictions, or of the deployment's own, which is tried first.
+    Otherwise the test of the first format that gave predictions, or of the deployment's own.
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     own = question.endpoint.payload_format
@@ -99,7 +99,7 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
 
 
 async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: float | None = None) -> EndpointTest:
-    """Sends one request, within `TEST_SECONDS`. The result holds no secret of the endpoint, even if the endpoint repeats it."""
+    """Sends one request, within `TEST_SECONDS`. The result holds no secret of the endpoint, even if that repeats it."""
     began = monotonic_seconds()
     secret = question.endpoint
     codec = codec_of(question.endpoint)

@@ -1,4 +1,4 @@
-"""Everything that one check reads from the database, at one moment of it."""
+"""Everything that one check reads, at one moment of the database."""
 
 from dataclasses import dataclass, replace
 
@@ -25,9 +25,8 @@ COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet
 class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 
-    `copies` has one entry per attribute but those by a rule, or none where the deployment has no endpoint to score copies, or no picked
-    metric is of balanced data. Records of other model revisions than `model_revision`, the present one, are in no group there: the present
-    model's answer to a copy cannot be compared with another model's answer to the record.
+    `copies` has an entry per attribute but those by a rule; none without an endpoint or metrics of balanced data. Records of other
+    revisions than `model_revision` are in no group there: one model's answers to copies cannot be compared with another's.
     """
 
     window: PayloadWindow
@@ -39,27 +38,27 @@ class CheckEvidence:
 
     @property
     def outcomes(self) -> IntArray:
-        """Returns the outcome of each record."""
+        """Outcome of each record."""
         return self.read.outcomes
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
-        """Returns the groups of each attribute."""
+        """Groups of each attribute."""
         return self.read.groupings
 
 
 def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
-    """Reads the window, groups it, and looks up which copies were scored before."""
+    """Reads the window, groups it, and looks up copies scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
-    # Required here, because a name that the schema no longer has could not be read at all.
+    # Required here: a name that the schema lacks could not be read.
     names = require_attributes(deployment, monitor)
     names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
     names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
-    # Only for figures that compare them: the scores of a window take as long to read as its values.
+    # Scores take as long to read as the values.
     compares_scores = is_needed(monitor, "scores", on=[DataSet.PAYLOAD])
     is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
-    # Of logged records mitigation reads those of the flagged ones later; files would have to be read again.
+    # Mitigation reads flagged logged records later; files would have to be read again.
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None
@@ -92,7 +91,6 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
 
 
 def _fill_known(source: WindowSource, subject: Subject, evidence: CheckEvidence, copies: CopyOutcomes) -> None:
-    """Fills in the outcomes of copies that need no model call."""
     if not copies.needed.any():
         return
     record_nos, deployment = evidence.window.record_nos(), subject.deployment

@@ -1,4 +1,4 @@
-"""The observed labels of a check's window, each with the model's prediction. Source: spec of the fairness check, section 9."""
+"""Observed labels of a check's window, with the model's predictions. Source: spec of the fairness check, section 9."""
 
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -24,18 +24,18 @@ from .outcomes_of_copies import probability_text
 from .window import Window
 
 CHUNK = 10_000
-"""Max labels without a stored prediction that are read and scored at a time."""
+"""Max labels without stored prediction that are scored at a time."""
 
 PROBABILITY = "probability"
-"""Column of the model's probabilities, where a metric needs them."""
+"""Column of the model's probabilities."""
 
 LabelPredictions = dict[str, Prediction]
-"""The model's predictions for labels that came with features of their own, by feedback id."""
+"""Predictions for labels with features of their own, by feedback id."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicted:
-    """The labels of the window that have a prediction; those newly scored, and labelled records that the model did not take."""
+    """Labels with a prediction, newly scored ones, and records that the model did not take."""
 
     window: Window
     asked: LabelPredictions = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class ComparedLabels:
-    """Per label of the window: its outcome, the outcome predicted, and whether the two labels are the same [records]."""
+    """Per label: its outcome, the predicted one, and whether the two labels are the same [records]."""
 
     actual: npt.NDArray[np.int64]
     predicted: npt.NDArray[np.int64]
@@ -52,7 +52,7 @@ class ComparedLabels:
 
 
 def predict_unscored(window: Window, database: Database, deployment: Deployment, model: ModelOfCheck) -> Predicted:
-    """Returns the window with every prediction filled in; labelled records that the model does not take are left out of it.
+    """Window with every prediction filled in, without labelled records that the model does not take.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -89,25 +89,24 @@ def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Ta
 
 
 def keep_scored(window: Window) -> Window:
-    """Returns the window without the labels that have no prediction: there is no model to call, or it does not take the record."""
+    """Window without labels that have no prediction."""
     known = window.rows["predicted"].is_valid()
-    # The rows of the span are the first ones; only those of them that stay may count.
+    # Rows of the span come first; only those that stay may count.
     own = int(np.count_nonzero(known.to_numpy()[: window.own]))
     return replace(window, rows=window.rows.filter(known), own=own)
 
 
 def compare(window: Window, predicted: npt.NDArray[np.int64], rule: OutcomeRule, problem_type: ProblemType) -> ComparedLabels:
-    """Compares each label of the window with its prediction, whose outcomes are `predicted` [records]."""
+    """Compares each label with its prediction, whose outcomes are `predicted` [records]."""
     return compare_texts(window.rows["label"], window.rows["predicted"], predicted, rule=rule, problem_type=problem_type)
 
 
 def compare_texts(
     labels: pa.ChunkedArray, answers: pa.ChunkedArray, predicted: npt.NDArray[np.int64], *, rule: OutcomeRule, problem_type: ProblemType
 ) -> ComparedLabels:
-    """Compares labels with the model's answers, both as JSON texts; the outcomes of the answers are `predicted` [records].
+    """Compares labels with answers, both as JSON texts; `predicted` [records] are the answers' outcomes.
 
-    A classification is correct when the labels are the same, and count as the same outcome; a regression when both values have the
-    same outcome, because two real numbers are hardly ever equal.
+    A classification is correct when label and outcome are the same; a regression when the outcome is: real numbers are hardly ever equal.
     """
     actual = outcome_codes(labels, rule)
     if problem_type is ProblemType.REGRESSION:

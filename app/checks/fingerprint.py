@@ -1,8 +1,7 @@
-"""Digests of the numbers of the records and labels that a check read; a later check compares them with its own.
+"""Digests of the numbers of the records and labels that a check read.
 
-A record or label never changes, so the numbers suffice; only whether a label has a prediction is added, because that may come
-later. Numbers do not follow time: several processes allot them in blocks, and the write of a lower one may be committed later. So
-the whole set is always compared.
+Records never change, but a prediction may come later, so its presence is added. Numbers do not follow time, so the whole set is always
+compared.
 """
 
 import hashlib
@@ -17,22 +16,22 @@ from .subject import Subject
 from .window import Window, read_numbers
 
 FINGERPRINT = "fingerprint"
-"""Member of a check's window that holds it; checks of earlier versions have none."""
+"""Member of a check's window that holds it; earlier versions have none."""
 
 
 def fingerprint_of(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
-    """Returns the fingerprint of a window of records and of one of labels; JSON-safe."""
-    # With an endpoint, the check itself requests the missing predictions.
+    """Fingerprint of a window of records and one of labels; JSON-safe."""
+    # With an endpoint, the check itself requests missing predictions.
     is_predicted = labels.rows["predicted"].is_valid().to_numpy() | (subject.deployment.endpoint is not None)
     return {
         "records": _digest(records.rows["record_no"].to_numpy()),
-        # The lowest bit holds whether there is a prediction, so that the numbers stay distinct.
+        # The lowest bit says whether there is a prediction.
         "labels": _digest(2 * labels.rows["feedback_no"].to_numpy() + is_predicted),
     }
 
 
 def fingerprint_now(reader: ArrowReader, subject: Subject, span: Span) -> dict[str, object]:
-    """Returns the fingerprint that a check of `span` would have at the reader's moment; reads nothing but numbers."""
+    """Fingerprint that a check of `span` would have now; reads nothing but numbers."""
     query = WindowQuery(subject.deployment.no, subject.deployment.schema, ())
     records = read_numbers(lambda part, limit: newest_payload_numbers(reader, query, part, limit), span, subject.monitor)
     labels = read_numbers(lambda part, limit: newest_feedback_numbers(reader, query, part, limit), span, subject.monitor)
@@ -40,5 +39,5 @@ def fingerprint_now(reader: ArrowReader, subject: Subject, span: Span) -> dict[s
 
 
 def _digest(numbers: npt.NDArray[np.int64]) -> str:
-    # A fixed order of bytes: another machine may compare the digest with its own.
+    # A fixed order of bytes: another machine may compare the digest.
     return hashlib.blake2b(np.sort(numbers).astype("<i8").tobytes(), digest_size=16).hexdigest()

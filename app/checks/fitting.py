@@ -1,4 +1,4 @@
-"""Checks that a monitor fits a deployment: by the rules, and by the training data that its correlated features come from."""
+"""Whether a monitor fits a deployment and its training data."""
 
 from sqlalchemy.orm import Session
 
@@ -10,7 +10,7 @@ from .picking import problems_of
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Returns every problem of the monitor for that deployment; empty if it may be stored."""
+    """Every problem of the monitor for that deployment."""
     found = [*problems_of(monitor, deployment.schema, deployment.problem_type), *_schedule_problems(deployment, monitor)]
     ruled = {problem.field for problem in found}  # a rule's problem of a field precedes one of the training data
     return found + [problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled]

@@ -1,4 +1,4 @@
-"""Steps of other rooms on a check's window: measured on the same records, and stored in the same transaction."""
+"""Steps of other rooms on a check's window, stored in the same transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from .tabulation import Tabulated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Further:
-    """Tables, measurements and details in addition to the check's own. `store` writes the rest, for the check of that number.
+    """Results in addition to the check's own. `store` writes the rest, for the check of that number.
 
-    `flagged` are flags of records in files, which are written next to these; None where nothing was asked about copies of them.
+    `flagged` are flags of records in files, which are written next to these; None where nothing was asked.
     """
 
     tables: Sequence[Tabulated] = ()
@@ -30,4 +30,4 @@ class Further:
 
 
 Step: TypeAlias = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
-"""Called once the outcomes of all copies are there; it must not call the model."""
+"""Called once all copies have outcomes; must not call the model."""

@@ -1,4 +1,4 @@
-"""Data sets that a check could not measure at all, as a measurement without a number for each missing headline."""
+"""Data sets that a check could not measure at all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _HEADLINES: tuple[Scope, ...] = ("attribute", "pooled")
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """A data set of a comparison that could not be measured at all, and why."""
+    """Data set of a comparison that could not be measured at all, and why."""
 
     data: DataSet
     comparison: Comparison
@@ -34,7 +34,7 @@ class NotMeasured:
     reason: str
 
     def results(self) -> list[Measured]:
-        """Returns the headline of each metric without a number."""
+        """Headline of each metric without a number."""
         found = []
         for metric in self.metrics:
             scope: Scope = "overall"
@@ -56,7 +56,7 @@ class NotMeasured:
 
 
 def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool = True) -> list[NotMeasured]:
-    """Returns each data set of which picked metrics could not be measured."""
+    """Each data set of which picked metrics could not be measured."""
     monitor = subject.monitor
     attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None]
     mitigated = [one for one in attributes if subject.mitigation.mitigates(one.label)]
@@ -82,13 +82,12 @@ def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None
     reason = no_labels or no_copies
     picked = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
     if reason is not None and picked and not in_files:
-        # Also figures of everybody, for each attribute: how mitigation changes them depends on the attribute that it mitigates.
+        # Figures of everybody, too: mitigation changes them by attribute.
         found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, reason) for one in mitigated]
     return found
 
 
 def _missing(data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str) -> list[NotMeasured]:
-    """Returns metrics of everybody once, the others for each comparison."""
     of_everybody = tuple(metric for metric in picked if "overall" in metric.scopes_on(data.value))
     of_groups = tuple(metric for metric in picked if metric not in of_everybody)
     everybody = [NotMeasured(data, EVERYBODY, of_everybody, reason)] if of_everybody else []

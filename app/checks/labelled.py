@@ -1,4 +1,4 @@
-"""The observed labels of a check's window with everything that is known of them, ready to be counted."""
+"""Observed labels of a check's window, ready to be counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from .window import Window
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """Labelled records as the monitor reads their predictions, and each label's comparison with its prediction."""
+    """Labelled records as the monitor reads their predictions, each compared with its label."""
 
     window: Window
     comparison: ComparedLabels
@@ -20,12 +20,12 @@ class Labelled:
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
-        """Returns the groups of each attribute."""
+        """Groups of each attribute."""
         return self.read.groupings
 
 
 def read_labels(subject: Subject, groupings: Sequence[Grouping], window: Window) -> Labelled | None:
-    """Returns the window's labels in the groups that the payload window showed; None where there is no label."""
+    """Window's labels in the groups that the payload window showed; None without labels."""
     if not len(window):
         return None
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))

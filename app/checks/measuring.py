@@ -1,4 +1,4 @@
-"""Turns count tables into measurements: metrics with intervals, compared with the monitor's limits."""
+"""Turns count tables into measurements, compared with the monitor's limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ DISPARATE_IMPACTS = frozenset(
         "balanced_disparate_impact_after",
     }
 )
-"""The metrics that an attribute's thresholds apply to."""
+"""Metrics that an attribute's thresholds apply to."""
 
 NO_LIMITS = Limits()
 NOTHING_LACKING: Mapping[str, str] = {}
@@ -48,12 +48,12 @@ def measure_table(
     scopes: frozenset[str] | None = None,
     picked: Sequence[Metric] | None = None,
 ) -> list[Measurement]:
-    """Returns the picked metrics (None: those that the monitor picks) of one table, in the scopes (None: in all).
+    """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
 
     `at` is the end of its time, `lacking` the reasons why it has no strata or scores.
     """
     members = _members(monitor, comparison)
-    # Figures of everybody are the same for every attribute, so only the table of everybody shows them, and nothing else.
+    # Figures of everybody are shown once, by their own table.
     everybody = comparison == EVERYBODY
     # Mitigation's change for everybody differs by attribute.
     is_own = data is DataSet.DEBIASED_FEEDBACK
@@ -67,29 +67,26 @@ def measure_table(
         number = measured.number
         reasons = [reason for need, reason in lacking.items() if need in CATALOGUE[measured.metric].needs]
         if reasons and isinstance(number, Undefined):
-            number = Undefined(reasons[0], number.n)  # says why there are no strata or scores, not only that the metric needs them
+            number = Undefined(reasons[0], number.n)  # the reason for the lack, not only that the metric needs it
         result = measured if number is measured.number else replace(measured, number=number)
         found.append(_measurement(result, data, comparison, members=members, at=at))
     return found
 
 
 def convert_rows(found: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    """Returns the metrics of records as measurements."""
+    """Metrics of records as measurements."""
     members = _members(monitor, found.comparison)
     return [_measurement(result, found.data, found.comparison, members=members, at=at) for result in found.measured]
 
 
 def convert_gap(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    """Returns the headline of each metric as null, with the reason."""
+    """Headline of each metric as null, with the reason."""
     members = _members(monitor, absent.comparison)
     return [_measurement(result, absent.data, absent.comparison, members=members, at=at) for result in absent.results()]
 
 
 def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
-    """Returns the limits of a metric: those set for it, else the attribute's thresholds, else those of the catalogue.
-
-    The thresholds are of disparate impact, which has no others. `attribute` None means everybody.
-    """
+    """Limits of a metric: its own, else the attribute's thresholds, else the catalogue's. `attribute` None: everybody."""
     given = dict(attribute.metric_limits).get(metric) if attribute else None
     if given is not None:
         return given
@@ -100,7 +97,7 @@ def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
 
 
 def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
-    """Returns the limits of an attribute; of an intersection, the strictest of its members'. Without members those of everybody."""
+    """Limits of an attribute; of an intersection the strictest; without members those of everybody."""
     limits = [limits_of(member, metric) for member in members] or [limits_of(None, metric)]
     lowers = [limit.lower for limit in limits if limit.lower is not None]
     uppers = [limit.upper for limit in limits if limit.upper is not None]
@@ -140,7 +137,6 @@ def _compute(
 
 
 def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:
-    """Returns the attributes of the comparison, as far as the monitor has it; of everybody, all."""
     if comparison == EVERYBODY:
         return list(monitor.attributes)
     return comparison.members(monitor) if comparison in comparisons_of(monitor) else []
@@ -154,7 +150,7 @@ def _measurement(
     mirror = mirror_of(CATALOGUE[result.metric], (limits.lower, limits.upper))
     judged = verdict(number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group, mirror=mirror)
     if judged is None and isinstance(number, Undefined):
-        judged = Verdict.NOT_COMPUTABLE  # without limits there is no verdict on fairness, but a missing number is still reported
+        judged = Verdict.NOT_COMPUTABLE  # without limits there is no verdict on fairness, but a missing number is reported
     allowing = result.for_choice
     return Measurement(
         metric=result.metric,

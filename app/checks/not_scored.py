@@ -1,4 +1,4 @@
-"""Records that the model did not take: the figures of a check that lack them, and the reason in words."""
+"""Records that the model did not take, and why."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,19 +10,19 @@ from ..domain.deployments import Column, FieldType
 from ..scoring.refusals import Refusal
 
 MOST_REASONS = 10
-"""Max different reasons of a check; the rarest are left out."""
+"""Max different reasons of a check, the most frequent."""
 
 RECORDS_NOT_SCORED = "records_not_scored"
 LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
-"""Member of the window of a check whose model did not take some records."""
+"""Member of a window whose model did not take some records."""
 
 _WITH_COPIES = frozenset({DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.DEBIASED})
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedRecord:
-    """A record that was refused, by its number or id, with the refusal."""
+    """A refused record, by number or id."""
 
     record: int | str
     refusal: Refusal
@@ -30,24 +30,24 @@ class RefusedRecord:
 
 @dataclass(frozen=True, slots=True)
 class NotScored:
-    """Reason why records were not scored: its columns (none: the answer names none), a sentence part, and the number of records."""
+    """Reason: its columns (none: the answer names none), a sentence part, and the number of records."""
 
     columns: tuple[str, ...]
     reason: str
     records: int
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the members as plain JSON values."""
+        """Plain JSON values."""
         return {"columns": list(self.columns), "reason": self.reason, "records": self.records}
 
 
 def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[NotScored]:
-    """Returns the reasons, those of most records first; a record counts once for each."""
+    """Reasons by number of records; a record counts once for each."""
     records: dict[tuple[str, ...], set[int | str]] = {}
     examples: dict[tuple[str, ...], Refusal] = {}
     about_of: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     for one in refused:
-        # Most refusals share one answer, which may be long: its words are searched once.
+        # Most refusals share one long answer, whose words are searched once.
         kind = (id(one.refusal.error), one.refusal.nulls)
         about = about_of.get(kind)
         if about is None:
@@ -65,10 +65,10 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
 
 
 def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
-    """Yields a check's measurements; those that lack records which the model did not take say so in details, a null in its reason."""
+    """Yields a check's measurements; those that lack refused records say so in details, a null in its reason."""
     because = "; ".join(str(one["reason"]) for one in window.get(NOT_SCORED_BECAUSE, ()))
     for one in measurements:
-        # Counted for each figure: a record may be refused as a copy of one attribute and taken as that of another.
+        # A record may be refused as a copy of one attribute and taken as that of another.
         records = 0
         if one.data is DataSet.FEEDBACK:
             records = int(window.get(LABELS_NOT_SCORED, 0))
@@ -84,7 +84,7 @@ def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, An
 
 
 def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Returns the columns of a refusal: of the nulls those that the answer names, else those in integer columns, else all."""
+    """Columns of a refusal: of the nulls those that the answer names, else those in integer columns, else all."""
     named = [column.name for column in columns if re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", refusal.error.answer)]
     if len(named) == len(columns):  # MLflow quotes the whole schema
         named = []

@@ -1,4 +1,4 @@
-"""The outcomes of the perturbed copies of one attribute: those stored already, those just scored, and those still missing."""
+"""Outcomes of the perturbed copies of one attribute: stored, just scored, or missing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ Matrix = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetAnswers:
-    """Answers to copies into one target: the positions of their records, and the outcomes and probabilities as JSON texts.
+    """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON texts.
 
-    `are_new` says that the model gave them in this check.
+    `are_new`: given in this check.
     """
 
     target: int
@@ -37,11 +37,10 @@ class TargetAnswers:
 
 @dataclass(slots=True)
 class CopyOutcomes:
-    """Known outcomes of copies, per record of the window and target group [records, groups].
+    """Known outcomes of copies, per record and target group [records, groups].
 
-    `needed` marks where there are copies; `known`, `classified` and `favourable` count those whose outcome is known, and
-    grow as answers are added; `refused` marks where the model did not take a copy. The answers themselves are kept where
-    mitigation may have to read them: of copies into reference groups.
+    `needed` marks copies; `known`, `classified` and `favourable` count known outcomes; `refused` marks records that the model did not take.
+    The answers themselves are kept of copies into reference groups, which mitigation reads.
     """
 
     grouping: Grouping
@@ -65,39 +64,39 @@ class CopyOutcomes:
         np.add.at(self.favourable[:, target], records, outcomes == Outcome.FAVOURABLE)
 
     def keeps(self, target: int) -> bool:
-        """Returns whether the answers to copies into the target are kept."""
+        """Whether the answers to copies into the target are kept."""
         return self.grouping.groups[target].role == "reference"
 
     def refuse(self, target: int, records: npt.NDArray[np.int64]) -> None:
-        """Notes that the model did not take copies into `target` of the records at these positions."""
+        """Notes that the model did not take copies into `target` of these records."""
         self.refused[records, target] = True
 
     @property
     def not_scored(self) -> npt.NDArray[np.bool_]:
-        """Returns whether the model did not take a copy of the record [records]."""
+        """Per record, whether the model did not take a copy of it."""
         return np.asarray(self.refused.any(axis=1), dtype=np.bool_)
 
     @property
     def codes(self) -> npt.NDArray[np.int64]:
-        """Returns per record the position of its group [records]; NEITHER where the model did not take one of its copies.
+        """Per record the position of its group; NEITHER where the model did not take a copy.
 
-        Such a record is in no counterfactual figure, on neither side: the copies that were taken would count it on one side only.
+        Such a record is in no counterfactual figure: its other copies would count on one side only.
         """
         return np.where(self.not_scored, NEITHER, self.grouping.codes)
 
     def leave_out_refused(self) -> None:
-        """Forgets the copies of records of which the model did not take one; call it once all answers are there."""
+        """Forgets the copies of refused records; call it once all answers are there."""
         self.classified[self.not_scored] = 0
         self.favourable[self.not_scored] = 0
 
     def missing(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
-        """Returns, per target with any, the positions of the records whose copies must still be scored."""
+        """Per target, positions of the records whose copies must still be scored."""
         found = [(no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws))) for no, target in enumerate(self.targets)]
         return [(no, records) for no, records in found if len(records)]
 
     @property
     def copies(self) -> int:
-        """Returns the number of all copies of the window's records."""
+        """Copies of the window's records."""
         return int(sum(self.needed[:, no].sum() * target.draws for no, target in enumerate(self.targets)))
 
 
@@ -109,10 +108,9 @@ def plan_copies(
     seen_by_model: bool,
     donors: Sequence[GroupDonors] | None = None,
 ) -> CopyOutcomes:
-    """Returns the copies that an attribute needs, none of them known yet.
+    """Copies that an attribute needs, none of them known.
 
-    A column that the model never sees has none: changing it changes no answer, so its balanced data is its payload. Unless it has
-    `donors`, one entry a group, of the features that are correlated with it.
+    A column that the model never sees has none (its balanced data is its payload), unless it has `donors`, one entry a group.
 
     Raises:
         InvalidInput: records would be copied into a group without a donor.
@@ -129,14 +127,14 @@ def plan_copies(
 
 
 def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: npt.NDArray[np.int64], rule: OutcomeRule) -> None:
-    """Adds stored answers (columns record_no, outcome, probability) for those records that are in the window and have all their copies."""
+    """Adds stored answers (columns record_no, outcome, probability) for records of the window with all their copies."""
     order = np.argsort(record_nos)
     wanted = stored["record_no"].to_numpy()
     places = np.searchsorted(record_nos, wanted, sorter=order)
     # A number above all of the window would point past the end; it then differs from the last one.
     positions = order[np.minimum(places, len(order) - 1)]
     inside = (record_nos[positions] == wanted) & copies.needed[positions, target]
-    # Of a record with several draws all are asked for again if one is missing: those that are there would count twice.
+    # If one of several draws is missing all are asked for again: the others would count twice.
     inside &= np.bincount(positions[inside], minlength=len(record_nos))[positions] == copies.targets[target].draws
     copies.add(target, positions[inside], outcome_codes(stored["outcome"], rule)[inside])
     if copies.keeps(target):
@@ -145,17 +143,17 @@ def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_n
 
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Returns the answers' outcomes and probabilities in the form of stored ones: JSON texts, null where there is no probability."""
+    """Answers' outcomes and probabilities as JSON texts, null without probability."""
     outcomes = [format_value(answer.outcome_value) for answer in answers]
     probabilities = [probability_text(answer) for answer in answers]
     return pa.chunked_array([pa.array(outcomes, pa.string())]), pa.chunked_array([pa.array(probabilities, pa.string())])
 
 
 def probability_text(answer: Prediction) -> str | None:
-    """Returns the answer's probability, a number or a list, as JSON text; None if it has none."""
+    """Answer's probability, a number or a list, as JSON text."""
     return None if answer.probability is None else msgspec.json.encode(answer.probability).decode()
 
 
 def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
-    """Returns the key of the stored answers to these copies. Another revision or schema has its own."""
+    """Key of the stored answers to these copies."""
     return TargetKey(model_revision, schema_version, target.column.name, target.text, target.draws, target.seed)

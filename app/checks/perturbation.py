@@ -1,7 +1,7 @@
 """Copies of a record in which one attribute is changed. Source: spec of the fairness check, section 4.
 
-All other features stay as they are. A meta field is not sent to the model, so instead of it the features that are correlated with it
-change, to the values of a record of the other group in the training data. A record has the same copies in every check.
+All other features stay. Instead of a meta field, which is not sent, its correlated features take the values of another group's training
+record. A record has the same copies in every check.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from .donors import GroupDonors
 class CopyTarget:
     """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range.
 
-    With donors it is a meta field: the correlated features are set to the values of a donor of the group.
+    With donors it is a meta field: its correlated features are set to a donor's values.
     """
 
     column: Column
@@ -35,7 +35,7 @@ class CopyTarget:
 
     @property
     def text(self) -> str:
-        """Returns the target as stored: a value's canonical text, or `[lo, hi]`; with the features and donors, if it has any."""
+        """Target as stored: a value's canonical text, or `[lo, hi]`, with features and donors, if any."""
         if self.donors is None:
             return self._group
         return json.dumps({"target": self._group, "features": self.donors.features, "donors": self.donors.digest}, ensure_ascii=False)
@@ -45,7 +45,7 @@ class CopyTarget:
         return json.dumps([self.value.lo, self.value.hi]) if isinstance(self.value, Range) else canonical(self.value)
 
     def changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
-        """Returns the new values of the changed features in that copy of that record."""
+        """New values of the changed features in that copy of that record."""
         name, value = self.column.name, self.value
         if self.donors is not None:
             return self.donors.at(uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
@@ -58,16 +58,16 @@ class CopyTarget:
             # Both ends are in a range; the share is below 1.
             return {name: lo + int(share * (hi - lo + 1))}
         if math.isinf(value.hi - value.lo):
-            # The width of the range overflows. This form does not, but it loses digits, so other ranges use the one below.
+            # The width overflows. This form does not, but loses digits.
             return {name: (1 - share) * value.lo + share * value.hi}
         return {name: value.lo + share * (value.hi - value.lo)}
 
 
 def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None) -> CopyTarget:
-    """Returns the copies that change a record into `group`. Only ranges and donors are drawn, so only they depend on draws and seed.
+    """Copies that change a record into `group`. Only ranges and donors depend on draws and seed.
 
-    With donors there is one copy, whatever the draws: the record in the other group. With two, the model's answers to
-    the unchanged features would count twice as much in the other group as in the record's own, and look like an effect of the group.
+    With donors there is one copy, whatever the draws: with two, the answers to the unchanged features would count twice in the other group,
+    and look like an effect of the group.
     """
     if donors is not None:
         return CopyTarget(column, group.value, 1, seed, donors)
@@ -77,10 +77,9 @@ def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: 
 
 
 def copies_needed(grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Returns whether each record is copied into each group [records, groups].
+    """Whether each record is copied into each group [records, groups].
 
-    Each monitored record is copied once per reference value, each reference record once per monitored value. A record in
-    neither group, or with an unclassified outcome, has no copies: it takes no part in any rate.
+    Monitored records once per reference value, reference records once per monitored value; others take no part in any rate.
     """
     monitored = grouping.is_monitored()
     takes_part = (grouping.codes >= 0) & (outcomes != Outcome.UNCLASSIFIED)
@@ -92,7 +91,7 @@ def copies_needed(grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> npt.ND
 
 
 def uniform(key: str) -> float:
-    """Returns a number in [0, 1) that depends on `key` alone."""
+    """Number in [0, 1) that depends on `key` alone."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
-    # 53 bits are the precision of a float; with one more, the largest would round up to 1.
+    # 53 bits are the precision of a float; one more could round up to 1.
     return (int.from_bytes(digest, "big") >> 11) / 2**53

@@ -15,16 +15,16 @@ CONDITIONAL = tuple(key for key, metric in CATALOGUE.items() if "strata" in metr
 
 
 def problems_of(monitor: Monitor, schema: RecordSchema, problem_type: ProblemType) -> list[FieldProblem]:
-    """Returns every problem of the configuration for a deployment of that schema and type, except unknown metrics."""
+    """Every problem of the configuration for that schema and type, except unknown metrics."""
     return monitor_problems(
         monitor, schema=schema, problem_type=problem_type, known_metrics=CATALOGUE.keys(), conditional_metrics=CONDITIONAL
     )
 
 
 def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """Returns the metrics that the monitor measures on the data set, in catalogue order.
+    """Metrics measured on the data set, in catalogue order.
 
-    If it picks none, they are the usual ones and, if it names strata, those that use strata.
+    If none are picked: the usual ones and, with named strata, those that use strata.
     """
     if monitor.metrics is not None:
         wanted = frozenset(monitor.metrics)
@@ -34,16 +34,16 @@ def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
 
 
 def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """Returns those of `picked_on` that a check stores; the others are measured from its count tables when somebody asks."""
+    """Metrics of `picked_on` that a check stores; others are measured from count tables on request."""
     return tuple(metric for metric in picked_on(monitor, data) if metric.is_stored)
 
 
 def measured_keys(monitor: Monitor) -> list[str]:
-    """Returns the keys of the metrics that the monitor measures on any data set, in catalogue order."""
+    """Keys of the metrics measured on any data set, in catalogue order."""
     picked = {metric.key for data in DataSet for metric in picked_on(monitor, data)}
     return [key for key in CATALOGUE if key in picked]
 
 
 def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
-    """Returns whether a picked metric needs it, on one of the data sets."""
+    """Whether a picked metric needs it, on one of the data sets."""
     return any(need in metric.needs for data in on for metric in picked_on(monitor, data))

@@ -1,4 +1,4 @@
-"""Requests for a check: by a person or program, of an explicit range or of the hour so far."""
+"""Requests for a check of the hour so far, or of a range."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,15 +14,15 @@ from ..store.deployments.monitors import monitor_of
 from ..store.tables import DeploymentRow
 
 CLOCK_TOLERANCE = timedelta(minutes=1)
-"""Max lead of a client's clock over ours: a range that ends within it is cut to end now."""
+"""Max lead of a client's clock: a range that ends within it is cut to end now."""
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def request_check(session: Session, deployment_no: int, *, requested_by: str) -> CheckRun:
-    """Queues a check of the present hour up to now, on the database's clock: all that was acknowledged before is in it.
+    """Queues a check of the present hour up to now, on the database's clock: all acknowledged before is in it.
 
-    If the same was requested before and has not begun, that check is brought up to now instead of queuing another.
+    A waiting check of the same is brought up to now instead.
 
     Raises:
         Conflict: the deployment has no monitor.
@@ -42,7 +42,7 @@ def request_check_of(session: Session, deployment_no: int, span: Span, *, reques
 
     Raises:
         Conflict: the deployment has no monitor.
-        InvalidInput: the range is empty, lies in the future, or begins before 1970.
+        InvalidInput: the range is empty, in the future, or before 1970.
     """
     require_monitor(session, deployment_no)
     past = require_past(session, span)
@@ -50,7 +50,7 @@ def request_check_of(session: Session, deployment_no: int, span: Span, *, reques
 
 
 def request_check_of_batch(session: Session, deployment_no: int, batch: str, *, requested_by: str) -> CheckRun:
-    """Queues a check of the records of a batch: those in files whose paths have that value of the table's `partition_by`.
+    """Queues a check of a batch: records in files whose paths have that value of the table's `partition_by`.
 
     Raises:
         Conflict: the deployment has no monitor.
@@ -65,10 +65,10 @@ def request_check_of_batch(session: Session, deployment_no: int, batch: str, *, 
 
 
 def require_past(session: Session, span: Span) -> Span:
-    """Returns the range, cut to end now if it ends a moment later.
+    """Range, cut to end now if it ends a moment later.
 
     Raises:
-        InvalidInput: it is empty, lies in the future, or begins before 1970.
+        InvalidInput: it is empty, in the future, or before 1970.
     """
     now = current_time(session)
     if span.start < EARLIEST:
@@ -82,7 +82,7 @@ def require_past(session: Session, span: Span) -> Span:
 
 
 def require_monitor(session: Session, deployment_no: int) -> Monitor:
-    """Returns the deployment's monitor.
+    """Monitor of the deployment.
 
     Raises:
         Conflict: it has none.

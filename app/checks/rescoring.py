@@ -1,6 +1,6 @@
-"""Sends the model the copies whose outcomes are not known yet. Stores nothing: the check does, once all are there.
+"""Sends the model the copies without outcome. Stores nothing: the check does, once all are there.
 
-No transaction is open while the model is called; features are read a chunk of records at a time.
+No transaction is open meanwhile; features are read in chunks.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from .outcomes_of_copies import CopyOutcomes, TargetAnswers, encode_answers, tar
 from .window import PayloadWindow
 
 CHUNK = 50_000
-"""Max copies that are built, scored and counted at a time: enough to keep the model busy, few enough for memory."""
+"""Max copies built, scored and counted at a time."""
 
 MOST_COPIES = 5_000_000
-"""Max copies that one check scores: about 600 MB of bookkeeping, and a day of calls to an ordinary model."""
+"""Max copies of one check: about 600 MB of bookkeeping, and a day of calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """One copy to be scored: of the record at `record` in the window, into target `target` of attribute `attribute`."""
+    """Copy of the record at `record` in the window, into target `target` of attribute `attribute`."""
 
     attribute: int
     target: int
@@ -42,18 +42,18 @@ class _Copy:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The model's answers to the new copies, ready to be stored with the check's result."""
+    """Answers to the new copies, ready to be stored."""
 
     lines: CounterfactualLines
     new_targets: dict[TargetKey, int]
     unclassified: str | None = None
-    """One answer that is in neither outcome list, if there was one."""
+    """An answer in neither outcome list, if any."""
     refused: tuple[RefusedRecord, ...] = ()
-    """Records of which the model refused a copy, once for each refused copy."""
+    """Records with refused copies, once for each."""
 
 
 class Rescorer:
-    """Scores the missing copies of a window's attributes and counts the answers into them."""
+    """Scores the missing copies of a window's attributes."""
 
     def __init__(self, source: CopySource, deployment: Deployment, model: ModelOfCheck, *, rule: OutcomeRule) -> None:
         self._source = source
@@ -67,7 +67,7 @@ class Rescorer:
         """Scores every missing copy, and adds the answers to `attributes`.
 
         Raises:
-            ScoringFailed: the model gave no usable answer to some page, or took no copy; nothing is kept.
+            ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
             InvalidInput: the monitor needs more copies than one check scores.
         """
         missing = sum(len(records) * attribute.targets[no].draws for attribute in attributes for no, records in attribute.missing())
@@ -83,7 +83,7 @@ class Rescorer:
             for record in records.tolist()
             for draw in range(attribute.targets[target].draws)
         ]
-        # In the order of records, so that the features of a record are read once for all its copies in a chunk.
+        # A record's features are read once for all its copies in a chunk.
         copies.sort(key=lambda copy: copy.record)
         keys, numbers, new_targets = self._number_targets(attributes, copies, known_targets)
         refused: list[RefusedRecord] = []
@@ -122,7 +122,6 @@ class Rescorer:
         return rows
 
     def _count(self, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy], answers: Sequence[Prediction]) -> None:
-        """Adds the outcomes of answered copies to their attributes, with the answers themselves where these are kept."""
         if not chunk:
             return
         outcomes = np.array([self._classify(answer.outcome_value) for answer in answers], dtype=np.int64)
@@ -140,7 +139,7 @@ class Rescorer:
     def _number_targets(
         self, attributes: Sequence[CopyOutcomes], copies: Sequence[_Copy], known: dict[TargetKey, int]
     ) -> tuple[dict[tuple[int, int], TargetKey], dict[TargetKey, int], dict[TargetKey, int]]:
-        """Returns the key of each target among the copies, the number of each key, and those of them that are new."""
+        """Key of each target among the copies, number of each key, and new ones among these."""
         places = {(copy.attribute, copy.target) for copy in copies}
         revision, version = self._deployment.model_revision, self._deployment.schema.version
         used = {

@@ -1,4 +1,4 @@
-"""Records of other model revisions are in no group of balanced and debiased data; a null for that reason says so."""
+"""Records of other model revisions, which are in no group of balanced and debiased data."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from ..metrics.members import members, reference
 from ..records.grouping import Grouping
 
 NAMED = 3
-"""Max revisions that a reason names; the rest become `…`."""
+"""Max revisions that a reason names."""
 
 _OF_REFERENCE = RateOf("perfect_equality")
 _LABELLED = frozenset({DataSet.DEBIASED_FEEDBACK})
@@ -26,7 +26,7 @@ _LABELLED = frozenset({DataSet.DEBIASED_FEEDBACK})
 
 @dataclass(frozen=True, slots=True)
 class OtherRevisions:
-    """Number of records of each group that the `present` model revision answered, and that each other one did, by the groups' labels."""
+    """By group label, records that the `present` revision answered, and each other one."""
 
     present: str
     comparable: Mapping[str, int]
@@ -34,7 +34,7 @@ class OtherRevisions:
 
     @classmethod
     def of_records(cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, part: npt.NDArray[np.bool_]) -> Self:
-        """Counts a part [records] of a window's records; `made_by` are their revisions, null where the present model was just called."""
+        """Counts a part [records] of a window's records; `made_by` are revisions, null where the present model was just called."""
         revisions = np.array([present if revision is None else revision for revision in made_by.to_pylist()], dtype=object)
         counted = {
             group.label: Counter(revisions[(grouping.codes == place) & part].tolist()) for place, group in enumerate(grouping.groups)
@@ -44,7 +44,7 @@ class OtherRevisions:
 
     @classmethod
     def merged(cls, several: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
-        """Returns the sum of several, of which the last one's revision is the present one; None of none."""
+        """Sum of several; the last one's revision is the present one."""
         if not several:
             return None
         comparable: Counter[str] = Counter()
@@ -56,7 +56,7 @@ class OtherRevisions:
         return cls(several[-1].present, comparable, others)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the counts as plain JSON values."""
+        """Plain JSON values."""
         return {
             "present": self.present,
             "comparable": dict(self.comparable),
@@ -65,11 +65,11 @@ class OtherRevisions:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Returns the counts `to_json` wrote."""
+        """Counts that `to_json` wrote."""
         return cls(stored["present"], stored["comparable"], stored["others"])
 
     def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
-        """Returns the comparable records of those groups together, and the others by revision."""
+        """Comparable records of those groups together, and the others by revision."""
         several = list(labels)
         others: Counter[str] = Counter()
         for label in several:
@@ -78,7 +78,7 @@ class OtherRevisions:
 
 
 def explain_nulls(measurements: Iterable[Measurement], groups: Groups, found: OtherRevisions | None) -> Iterator[Measurement]:
-    """Yields one table's measurements of those `groups`; a null of which other revisions are a cause, with that reason."""
+    """Yields one table's measurements; a null caused by other revisions gets that reason."""
     for one in measurements:
         if found is None or not found.others or one.value is not None:
             yield one
@@ -87,11 +87,11 @@ def explain_nulls(measurements: Iterable[Measurement], groups: Groups, found: Ot
 
 
 def _find_reason(null: Measurement, groups: Groups, found: OtherRevisions) -> str | None:
-    """Returns why there is no number: the first side with records of other revisions only, or the known reason and how many more."""
+    """First side with records of other revisions only, or the known reason and how many more; else None."""
     noun = "labelled record" if null.data in _LABELLED else "record"
     how = CATALOGUE[null.metric].measure
     own = [member for member in members(get_args(metrics.Scope), groups) if (member.scope, member.label) == (null.scope.value, null.group)]
-    # Everybody includes the records of no group, which have no label to be counted under.
+    # Everybody includes records of no group, which have no label to be counted under.
     about = [member._replace(columns=tuple(column for column in member.columns if column < len(groups))) for member in own]
     if how == _OF_REFERENCE:
         about = [reference(groups)]
@@ -114,7 +114,7 @@ def _find_reason(null: Measurement, groups: Groups, found: OtherRevisions) -> st
 
 
 def _list_revisions(others: Counter[str]) -> str:
-    """Returns the revisions, those of most records first."""
+    """Revisions, those of most records first."""
     names = [repr(revision) for revision in sorted(others, key=lambda revision: (-others[revision], revision))[:NAMED]]
     names += ["…"] if len(others) > NAMED else []
     return f"model revision {names[0]}" if len(names) == 1 else f"model revisions {', '.join(names[:-1])} and {names[-1]}"

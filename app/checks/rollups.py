@@ -1,4 +1,4 @@
-"""Days, weeks and months, computed from the hours' count tables and never from averages of ratios."""
+"""Days, weeks and months from the hours' count tables, never from averages of ratios."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """One measurement of a period, and the number of checked hours that it sums up. Its moment is the period's start."""
+    """One measurement of a period, and its number of checked hours. Its moment is the period's start."""
 
     hours: int
     measurement: Measurement
@@ -41,12 +41,10 @@ class RolledUp:
 def roll_up(
     tables: Sequence[HourTable], period: Period, monitor: Monitor, settings: MitigationSettings, *, scopes: frozenset[str] | None = None
 ) -> list[RolledUp]:
-    """Returns every metric of every period that has a checked hour, oldest period first, under the monitor's present limits.
+    """Every metric of every period with a checked hour, oldest first, under the monitor's present limits.
 
-    With `scopes`, only figures of these, which takes half the time where they are groups.
-
-    Tables of attributes that are watched no more, or were divided into other groups, are left out: their sum with the present
-    ones would compare unlike groups. So are tables of outcomes that were mitigated in another way than the present one.
+    With `scopes` only these figures. Left out are tables of attributes no longer watched or divided otherwise, and of other mitigation:
+    their sum would compare unlike groups.
     """
     present = [one for one in sum_days(tables) if _is_of_present_groups(one, monitor) and one.cells.get(MITIGATED) in (None, settings.mode)]
 
@@ -56,7 +54,7 @@ def roll_up(
     found = []
     for (start, source, features), members in groupby(sorted(present, key=of_point), key=of_point):
         sums = list(members)
-        # Strata by another column than the monitor's present one are left out.
+        # Strata by another column than the present one are left out.
         parts = [_read_table(one, has_strata=monitor.strata is not None and one.cells.get(STRATA_OF) == monitor.strata) for one in sums]
         whole = merged(source, parts)
 
@@ -71,13 +69,13 @@ def roll_up(
 
 
 def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
-    """Returns the tables with those of consecutive hours of a day added up that were counted alike; oldest first by data and comparison.
+    """Tables of consecutive hours of a day that were counted alike, added up; oldest first by data and comparison.
 
-    Every period is added up from these sums, whether they are stored or not: sums of weights depend on their order in the last digit.
+    Every period is added up from these sums: sums of weights depend on their order in the last digit.
     """
 
     def of_sum(table: HourTable) -> tuple[object, ...]:
-        # What decides later whether a table counts, or whether its strata do, is alike in all of a sum.
+        # What decides later whether a table or its strata count is alike in all of a sum.
         how = (table.cells.get(STRATA_OF), table.cells.get(MITIGATED), OTHER_REVISIONS in table.cells)
         return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *how
 
@@ -102,7 +100,7 @@ def _read_table(table: HourTable, *, has_strata: bool) -> Table:
 
 
 def period_start(hour: datetime, period: Period) -> datetime:
-    """Returns the start of the period that an hour (aware, UTC) lies in."""
+    """Start of the period of an hour (aware, UTC)."""
     # Hours are in UTC, where every day has 24 of them.
     day = hour.replace(hour=0)
     match period:
@@ -115,10 +113,10 @@ def period_start(hour: datetime, period: Period) -> datetime:
 
 
 def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
-    """Returns whether the table's groups are those that the monitor divides its attribute into now.
+    """Whether the groups are those that the monitor has now.
 
-    Where a member lists no reference, every other value that was seen is one. Then every monitored value must be among the groups, and
-    a combination be reference exactly if none of its values is monitored.
+    Without a listed reference every other seen value is one: every monitored value must then be among the groups, and a combination be
+    reference exactly if none of its values is monitored.
     """
     if table.comparison == EVERYBODY:
         return True
@@ -137,7 +135,7 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
 
     found: list[set[str]] = [set() for _ in members]
     for label, role in counted:
-        # Where values hold the sign that joins them, a label can be divided in several ways: the role says which ones may be meant.
+        # Where values hold the sign that joins them, a label can be divided in several ways; the role decides.
         ways = (
             parts
             for parts in split_group(label, members)

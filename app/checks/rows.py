@@ -1,4 +1,4 @@
-"""Metrics of the records themselves: no count table holds them, so they are in no roll-up."""
+"""Metrics of the records themselves, which are in no roll-up."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,12 +23,12 @@ from .subject import Subject
 from .tabulation import EVERYBODY
 
 COMPARES_GROUPS = "pooled"
-"""Scope of metrics of two groups. The attribute that divides the groups does not count towards the similarity of records."""
+"""Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRows:
-    """Metrics of the records of one data set, by the groups of one comparison or, with EVERYBODY, of all of them."""
+    """Metrics of one data set's records, by the groups of a comparison or of EVERYBODY."""
 
     data: DataSet
     comparison: Comparison
@@ -37,8 +37,6 @@ class MeasuredRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Records:
-    """The records of one data set."""
-
     data: DataSet
     read: RecordTable
     actual: IntArray | None
@@ -47,9 +45,9 @@ class _Records:
 def measure_records(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool = True
 ) -> Iterator[MeasuredRows]:
-    """Yields the picked metrics of records, for everybody and for each attribute and intersection; `report` may end it in between.
+    """Yields the picked metrics of records, for everybody and each comparison; `report` may end it in between.
 
-    Without `has_all`, the window holds only some of the payload that was counted, and nothing is measured on it.
+    Without `has_all`, the window holds only some of the payload, which is not measured.
     """
     known = [_Records(DataSet.PAYLOAD, evidence.read, None)] if has_all else []
     if labels is not None:
@@ -63,7 +61,6 @@ def measure_records(
 
 
 def _measure_groups(subject: Subject, records: _Records, comparison: Comparison, wanted: Sequence[Metric]) -> list[Measured]:
-    """Returns the metrics of one comparison; those of everybody come only from the one without groups."""
     of_everybody = not comparison.features
     by_features: dict[tuple[str, ...], list[Metric]] = {}
     for metric in wanted:
@@ -79,7 +76,6 @@ def _measure_groups(subject: Subject, records: _Records, comparison: Comparison,
 
 
 def _measure_by(features: Sequence[str], records: _Records, comparison: Comparison, wanted: Sequence[Metric]) -> list[Measured]:
-    """Returns the metrics that compare records by these features."""
     read = records.read
     numbers = _stack([np.asarray(read.values(name).to_numpy(), dtype=np.float64) for name in features], len(read))
     complete = np.isfinite(numbers).all(axis=1)  # NaN where a value is missing
@@ -89,7 +85,7 @@ def _measure_by(features: Sequence[str], records: _Records, comparison: Comparis
         named, codes = read.compare(comparison)
     else:
         try:
-            # Rich subgroups are found among everybody; the combinations of all attributes only name their members.
+            # Rich subgroups are found among everybody; combinations only name their members.
             named, codes = read.compare(Comparison(tuple(grouping.column.name for grouping in read.groupings)))
         except InvalidInput:  # too many combinations, or two of one label
             named, codes = read.compare(EVERYBODY)
@@ -112,5 +108,5 @@ def _measure_by(features: Sequence[str], records: _Records, comparison: Comparis
 
 
 def _stack(columns: Sequence[npt.NDArray[Any]], records: int) -> FloatArray:
-    """Returns the columns as [records, columns], of which there may be none."""
+    """Columns as [records, columns], of which there may be none."""
     return np.stack(columns, axis=1).astype(np.float64, copy=False) if columns else np.empty((records, 0))

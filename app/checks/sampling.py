@@ -1,4 +1,4 @@
-"""Records that represent others, because only a sample of the traffic is logged: their number, and figures without weights."""
+"""Records that represent others, because only a sample is logged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,13 +11,13 @@ from ..metrics.perturbed import UNEQUALLY_SAMPLED
 from ..metrics.verdicts import Verdict
 
 SAMPLING = "sampling"
-"""Member of a stored window that describes its sample; absent where every record represents itself alone."""
+"""Member of a window that describes its sample; absent where every record represents itself."""
 
 
 def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
-    """Describes the sample whose records have these weights [records]; empty without weights.
+    """Description of a sample with these weights [records]; empty without.
 
-    `represented` is the sum of the weights, `effective` the number of records of equal weight that are as certain (Kish 1965).
+    `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
     """
     if weights is None:
         return {}
@@ -36,12 +36,12 @@ def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
 
 
 def is_unequal(weights: FloatArray | None) -> bool:
-    """Returns whether some records represent more than others do."""
+    """Whether some records represent more than others."""
     return weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
 
 
 def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Returns the measurements as not computable: they count records, of which some represent more than others."""
+    """Measurements as not computable: they count records of unequal weight."""
     return [
         replace(
             one,

@@ -1,4 +1,4 @@
-"""Finds limits of a monitor that watch one side only, and returns the monitor that watches both. Stores nothing."""
+"""Limits of a monitor that watch one side only, and the monitor that watches both."""
 
 from dataclasses import dataclass, replace
 
@@ -7,12 +7,12 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import both_sides, mirrored_ratio
 
 THRESHOLDS_OF = "disparate_impact"
-"""Metric that an attribute's thresholds apply to; the other disparate impacts are compared with the same."""
+"""Metric that an attribute's thresholds apply to; other disparate impacts are compared with the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingSide:
-    """One metric of an attribute with a lone limit: the limits that are set, and those with its mirror image."""
+    """A lone limit of an attribute's metric, and the limits with its mirror image."""
 
     feature: str
     metric: str
@@ -21,7 +21,7 @@ class MissingSide:
 
 
 def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
-    """Returns the limits with one side only, in the order of the monitor's attributes; nothing where there is no monitor."""
+    """Limits with one side only, in the order of the attributes."""
     found = []
     for attribute in () if monitor is None else monitor.attributes:
         thresholds = Limits(lower=attribute.threshold, upper=attribute.upper_threshold)
@@ -33,7 +33,7 @@ def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
 
 
 def watching_both_sides(monitor: Monitor) -> Monitor:
-    """Returns the monitor with the mirror image of each lone limit; one with both sides, or with one by its nature, stays as it is."""
+    """Monitor with the mirror image of each lone limit that is not so by its nature."""
     attributes = [
         replace(
             attribute,

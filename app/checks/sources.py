@@ -1,4 +1,4 @@
-"""Where the records of a check lie: logged in Postgres, or in files. Everything after the window is the same for both."""
+"""Where the records of a check lie: in Postgres, or in files."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,26 +26,26 @@ Numbers = npt.NDArray[np.int64]
 
 
 class WindowSource(Protocol):
-    """Records, labels and known answers to copies, as a check reads them. Numbers of records hold for one check at least."""
+    """Records, labels and known answers to copies. Numbers of records hold for one check at least."""
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest records of the span, newest first, in the columns of `newest_payload` of the store."""
+        """Newest records of the span, newest first, in the columns of the store's `newest_payload`."""
 
     def count(self, query: WindowQuery, span: Span) -> int:
-        """Returns the number of records in the span."""
+        """Records in the span."""
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest labels of the span, newest first, in the columns of `newest_feedback` of the store."""
+        """Newest labels of the span, newest first, in the columns of the store's `newest_feedback`."""
 
     def targets(self) -> dict[TargetKey, int]:
-        """Returns the numbers of the copy targets that are known already."""
+        """Numbers of the copy targets known already."""
 
     def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
-        """Returns known answers to copies of these records: record_no, outcome and, if wanted, probability; None where there are none."""
+        """Known answers to copies of these records: record_no, outcome and, if wanted, probability; None without any."""
 
 
 class LoggedRecords:
-    """Records that were logged: those in Postgres, at one moment."""
+    """Logged records, at one moment."""
 
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
         self._reader = reader
@@ -53,25 +53,25 @@ class LoggedRecords:
         self._targets: dict[TargetKey, int] | None = None
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest records of the span."""
+        """Newest records."""
         return newest_payload(self._reader, query, span, limit)
 
     def count(self, query: WindowQuery, span: Span) -> int:
-        """Returns the number of records in the span."""
+        """Records in the span."""
         return count_payload(self._reader, query, span)
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest labels of the span."""
+        """Newest labels."""
         return newest_feedback(self._reader, query, span, limit)
 
     def targets(self) -> dict[TargetKey, int]:
-        """Returns the numbers of the copy targets that are stored."""
+        """Numbers of stored copy targets."""
         if self._targets is None:
             self._targets = stored_targets(self._reader, self._deployment_no)
         return self._targets
 
     def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
-        """Returns stored answers to copies of records numbered between the lowest and the highest of these."""
+        """Stored answers to copies of records between the lowest and the highest number."""
         known = self.targets()
         if key not in known:
             return None
@@ -81,7 +81,7 @@ class LoggedRecords:
 
 @dataclass(frozen=True, slots=True)
 class TablePlaces:
-    """The operator's folders in which tables may lie, and the one for answers, or None for each table's own.
+    """Operator's folders of tables, and the one for answers, or None for each table's own.
 
     `engine` reads and counts what is larger than memory.
     """
@@ -95,9 +95,9 @@ NO_TABLES = TablePlaces()
 
 
 class FiledRecords:
-    """Records in the files of a deployment's tables. Numbers records as they are read, because files have ids only.
+    """Records in the files of a deployment's tables, numbered as they are read.
 
-    Of a batch, `counted` are the files of its partition, and records from before its span come from all files.
+    Of a batch, `counted` are the files of its partition; earlier records come from all files.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
@@ -113,18 +113,18 @@ class FiledRecords:
         self.ids: list[str] = []
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest records of the span."""
+        """Newest records."""
         rows = self.files.newest_before(query, span, limit) if _is_all_before(span) else self.counted.newest(query, span, limit)
         numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
 
     def count(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - of the protocol
-        """Returns the number of records in the span."""
+        """Records in the span."""
         return self.counted.count(span)
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Returns the newest labels of the span."""
+        """Newest labels."""
         if self._labels is None:
             empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(["logged_at", "record_id"])
             names = ["predicted" if name == "outcome" else name for name in empty.column_names]
@@ -137,11 +137,11 @@ class FiledRecords:
         return rows.append_column("feedback_no", pa.array(range(rows.num_rows), pa.int64()))
 
     def targets(self) -> dict[TargetKey, int]:
-        """Returns no numbers: answers in files are kept by their whole key."""
+        """No numbers: answers in files are kept by their whole key."""
         return {}
 
     def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:  # noqa: ARG002
-        """Returns kept answers to copies of these records."""
+        """Kept answers to copies of these records."""
         ids = [self.ids[no] for no in record_nos.tolist()]
         rows = self.kept.read(key, pa.array(ids, pa.string()))
         if not rows.num_rows:
@@ -152,5 +152,5 @@ class FiledRecords:
 
 
 def _is_all_before(span: Span) -> bool:
-    """Returns whether the span has no beginning of its own: its newest records are looked for, however far back they are."""
+    """Whether the span has no beginning of its own."""
     return span.start.timestamp() == 0

@@ -1,6 +1,6 @@
-"""Outcomes inside the ranges of a numeric attribute, in a few intervals of each: the place of favourable outcomes in `26-75`.
+"""Outcomes inside the ranges of a numeric attribute, in a few intervals of each.
 
-The intervals follow from the range alone, so they are the same in every check and their counts may be added up.
+The intervals follow from the range alone, so their counts may be added up over checks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,20 +24,19 @@ SUB_RANGES = "sub_ranges"
 """Member of a stored payload table that holds the counts by interval."""
 
 Part: TypeAlias = npt.NDArray[np.bool_] | slice
-"""Some of the records of a window: whether each is among them, or their places in a row."""
+"""Some records of a window: a mask, or their places in a row."""
 
 FULL_STEPS = 6
-"""Max whole steps in a range; cut at round numbers, one more interval may be at its end."""
+"""Max whole steps in a range; round numbers may add one interval."""
 
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubRanges:
-    """One range of an attribute. `edges` [I + 1] are the ends of its intervals, of which only the last holds its upper one.
+    """One range. `edges` [I + 1] end its intervals, of which only the last holds its upper one.
 
-    `counts` [I, 3] are unfavourable, favourable and unclassified records. Of whole numbers, `is_whole`, the last edge is the
-    largest number in the range.
+    `counts` [I, 3]: unfavourable, favourable, unclassified. If `is_whole`, the last edge is the largest number in the range.
     """
 
     group: str
@@ -47,30 +46,30 @@ class SubRanges:
 
     @property
     def labels(self) -> list[str]:
-        """Returns the name of each interval: `20-21` of whole numbers, else `0.5 to <1`."""
+        """Name of each interval: `20-21` of whole numbers, else `0.5 to <1`."""
         *pairs, (low, high) = zip(self.edges[:-1], self.edges[1:], strict=True)
         if self.is_whole:
             return [*(_whole_label(start, end - 1) for start, end in pairs), _whole_label(low, high)]
         return [*(f"{canonical(start)} to <{canonical(end)}" for start, end in pairs), f"{canonical(low)} to {canonical(high)}"]
 
     def plus(self, other: "SubRanges") -> "SubRanges":
-        """Returns the sum of two parts of a window, which have the same intervals."""
+        """Sum of two parts of a window."""
         return SubRanges(self.group, self.is_whole, self.edges, self.counts + other.counts)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the counts as plain JSON values."""
+        """Plain JSON values."""
         return {"group": self.group, "whole": self.is_whole, "edges": list(self.edges), "counts": self.counts.tolist()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Returns the counts `to_json` wrote."""
+        """Counts that `to_json` wrote."""
         return cls(stored["group"], stored["whole"], tuple(stored["edges"]), np.asarray(stored["counts"], dtype=np.int64))
 
 
 def count_inside(
     grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, part: Part, repeats: IntArray | None = None
 ) -> dict[str, Any]:
-    """Returns the counts of that part of the window in the form they are stored in; empty where no group of the attribute is a range."""
+    """Counts of that part of the window as stored; empty without ranges."""
     ranges = [(place, group, group.value) for place, group in enumerate(grouping.groups) if isinstance(group.value, Range)]
     if not ranges:
         return {}
@@ -84,7 +83,7 @@ def count_inside(
             continue
         chosen = codes == place
         places = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
-        # One bin for each interval and outcome; a record in a range has a number, so that none is NaN here.
+        # A record in a range has a number, so that none is NaN here.
         repeated = None if repeats is None else repeats[part][chosen]
         counts, _ = count_keys(places * OUTCOMES + outcomes[chosen], (intervals, OUTCOMES), None, repeated)
         found.append(SubRanges(group.label, is_whole, edges, counts).to_json())
@@ -92,15 +91,12 @@ def count_inside(
 
 
 def add_inside(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the sum of several `count_inside`, in the form they are stored in."""
+    """Sum of several `count_inside`, as stored."""
     return {SUB_RANGES: [one.to_json() for one in inside(parts).values()]} if parts else {}
 
 
 def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
-    """Returns the counts by interval of each range, by its label, of the stored parts of a payload table together.
-
-    A check from before they were counted has none.
-    """
+    """Counts by interval of each range, by label, of stored parts together; earlier versions have none."""
     found: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
@@ -110,7 +106,7 @@ def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
 
 
 def edges_of(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
-    """Returns the ends of a range's intervals, at round numbers: the range's own two where it is too narrow to cut."""
+    """Ends of a range's intervals, at round numbers: its own two where it is too narrow to cut."""
     low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else (bounds.lo, bounds.hi)
     # In decimals: the difference of two floats may be infinite.
     width = Decimal(high) - Decimal(low) + (1 if is_whole else 0)
@@ -120,13 +116,13 @@ def edges_of(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
     first = (Decimal(low) / step).to_integral_value() * step
     multiples = (first + no * step for no in range(-1, FULL_STEPS + 3))
     cuts = sorted({int(exact) if is_whole else float(exact) for exact in multiples})
-    # Where each whole number is an interval by itself, the last one ends where it begins.
+    # Where each whole number is an interval, the last one ends where it begins.
     by_one = is_whole and step == 1
     return (low, *(cut for cut in cuts if low < cut < high or (by_one and low < cut == high)), high)
 
 
 def _step(least: Decimal) -> Decimal:
-    """Returns the smallest of 1, 2, 5, 10, 20, 50, … (and 0.5, 0.2, 0.1, …) that is not below `least`."""
+    """Smallest of 1, 2, 5, 10, 20, 50, … (and 0.5, 0.2, 0.1, …) that is not below `least`."""
     power = Decimal(10) ** least.adjusted()
     return next(factor * power for factor in _ROUND_STEPS if factor * power >= least)
 

@@ -1,4 +1,4 @@
-"""The subject of a check: the deployment and its monitor, as they are when the check starts."""
+"""Subject of a check: deployment and monitor as the check starts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,11 +23,10 @@ from .doubts import Doubts, find_doubts
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A check with the deployment and monitor it evaluates.
+    """A check with its deployment and monitor.
 
-    `donors` are those of the meta fields that are watched through correlated features, as far as the training data hold them, and
-    `associations` the strength of each feature's association with them.
-    `mitigation` is the setting, `profile_version` the newest fitted for it (None where there is none yet).
+    `donors` are those of meta fields watched through correlated features, as far as the training data hold them, `associations` the
+    strength of these, `profile_version` the newest fitted for the mitigation.
     """
 
     check: CheckRun
@@ -40,11 +39,11 @@ class Subject:
 
     @property
     def at(self) -> datetime:
-        """Returns the moment of its measurements: the end of its span."""
+        """Moment of its measurements: the end of its span."""
         return self.check.span.end
 
     def column(self, feature: str, member: str = "attributes") -> Column:
-        """Returns the schema's column of that name, which that member of the monitor names.
+        """Column of that name, which that member of the monitor names.
 
         Raises:
             InvalidInput: the changed schema no longer has it.
@@ -52,11 +51,11 @@ class Subject:
         return require_column(self.deployment, feature, member)
 
     def is_feature(self, name: str) -> bool:
-        """Returns whether the model sees the column; it does not see meta fields."""
+        """Whether the model sees the column; it does not see meta fields."""
         return any(column.name == name for column in self.deployment.schema.features)
 
     def donors_for(self, grouping: Grouping) -> list[GroupDonors] | None:
-        """Returns per group of the attribute the donors of its correlated features; None where it has none of these.
+        """Per group the donors of the attribute's correlated features; None without these.
 
         Raises:
             InvalidInput: the training data do not hold them.
@@ -69,24 +68,24 @@ class Subject:
         return donors_of_groups(self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features)
 
     def doubts_about(self, attribute: MonitoredAttribute) -> Doubts:
-        """Returns the doubts about the correlated features of a meta field."""
+        """Doubts about the correlated features of a meta field."""
         return find_doubts(attribute.correlated_features, self.associations.get(attribute.feature, ()))
 
     def numeric_features(self) -> list[str]:
-        """Returns the features by which the similarity of two records can be measured."""
+        """Features by which the similarity of records can be measured."""
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fixed(self, grouping: Grouping) -> MonitoredAttribute:
-        """Returns the attribute with the reference values that the payload window showed, so that labels are grouped in the same way."""
+        """Attribute with the reference values that the payload window showed, for grouping labels alike."""
         return replace(self.attribute(grouping), reference=tuple(group.value for group in grouping.groups if group.role == "reference"))
 
     def attribute(self, grouping: Grouping) -> MonitoredAttribute:
-        """Returns the attribute that the records are grouped by."""
+        """Attribute that the records are grouped by."""
         return next(attribute for attribute in self.monitor.attributes if attribute.feature == grouping.column.name)
 
 
 def require_attributes(deployment: Deployment, monitor: Monitor) -> list[str]:
-    """Returns the names of the columns that the monitor's attributes read.
+    """Names of the columns that the monitor's attributes read.
 
     Raises:
         InvalidInput: the changed schema no longer has one.
@@ -95,7 +94,7 @@ def require_attributes(deployment: Deployment, monitor: Monitor) -> list[str]:
 
 
 def require_column(deployment: Deployment, feature: str, member: str = "attributes") -> Column:
-    """Returns the schema's column of that name, which that member of the monitor names.
+    """Column of that name, which that member of the monitor names.
 
     Raises:
         InvalidInput: the changed schema no longer has it.
@@ -107,7 +106,7 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
 
 
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:
-    """Returns the check's deployment and monitor.
+    """Deployment and monitor of the check.
 
     Raises:
         NotFound: one of them was deleted meanwhile.
@@ -118,7 +117,7 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         if monitor is None:
             raise NotFound("fairness monitor of deployment", check.deployment_id)
         through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-        # Both read nothing unless the monitor names correlated features: most monitors have none.
+        # Both read nothing unless the monitor names correlated features.
         donors = donors_of(session, check.deployment_no, through) if through else {}
         associations = associations_of(session, check.deployment_no, through) if through else {}
         settings, profile = settings_of(session, check.deployment_no), newest_profile(session, check.deployment_no)

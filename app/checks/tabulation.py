@@ -1,7 +1,7 @@
-"""Reduces a window to the small count tables that everything else reads. Source: spec of the fairness check, section 5.
+"""Reduces a window to small count tables. Source: spec of the fairness check, section 5.
 
-Each table is made twice: of the records of the span itself, and of the additional ones from before it. Metrics of the
-check read both together; roll-ups read only the table of the span, so that no record is counted twice.
+Each is made twice: of the span's records, and of additional ones from before it. A check's metrics read both; roll-ups read only the
+span's, so that no record counts twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,31 +36,30 @@ TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[Feedba
 }
 
 COUNTED_AS: dict[DataSet, DataSet] = {DataSet.PAYLOAD_PERTURBED: DataSet.BALANCED}
-"""Data sets without tables of their own, each with the data set whose tables it is measured on."""
+"""Data sets without tables of their own, with those that they are measured on."""
 
 OWN, ADDITIONAL = "span", "additional"
-"""Names of a table's two parts: records of the span, and records from before it."""
+"""Names of a table's two parts."""
 
 EVERYBODY = Comparison(())
-"""Comparison of the table without groups, from which accuracy overall is measured."""
+"""Comparison of the table without groups."""
 
 STRATA_OF = "strata_of"
-"""Member of a stored table that names the column whose values its strata are."""
+"""Member of a stored table: the column of its strata."""
 
 MITIGATED = "mitigated"
-"""Member of a stored table that names the way in which its outcomes were mitigated."""
+"""Member of a stored table: how its outcomes were mitigated."""
 
 OTHER_REVISIONS = "other_revisions"
-"""Member of a stored table that counts its records by group, and those left out because other revisions answered them."""
+"""Member of a stored table that counts its records by group, and those that other revisions answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tabulated:
-    """One table in its two parts. `comparison` may be EVERYBODY.
+    """One table in its two parts.
 
-    `strata` is the column by which the records are divided. `lacking` gives the reason why strata or scores are missing, by these words.
-    `mitigated` is the way in which the outcomes were mitigated. `inside` counts outcomes by intervals of ranges, for each of the two
-    parts. `revisions` counts, for each part, the records in the table and those that another model revision answered, which are left out.
+    `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes were mitigated. `inside` counts
+    outcomes by intervals of ranges, `revisions` records in the table and those of other revisions, left out, for each part.
     """
 
     data: DataSet
@@ -75,23 +74,23 @@ class Tabulated:
 
     @property
     def other_revisions(self) -> OtherRevisions | None:
-        """Returns the records left out of both parts; None where records of every revision are in."""
+        """Records left out of both parts; None where every revision is in."""
         return OtherRevisions.merged(self.revisions)
 
     @property
     def whole(self) -> Table:
-        """Returns both parts together."""
+        """Both parts together."""
         return merged(self.data, [self.own, self.additional])
 
     def plus(self, other: "Tabulated") -> "Tabulated":
-        """Returns the sum of two payload tables of one comparison, counted from different records."""
+        """Sum of payload tables of one comparison, counted from different records."""
         own, additional = merged(self.data, [self.own, other.own]), merged(self.data, [self.additional, other.additional])
         both = zip(self.inside, other.inside, strict=True)
         of_span, before = (add_inside([part for part in parts if part]) for parts in both)
         return replace(self, own=own, additional=additional, inside=(of_span, before), lacking={**self.lacking, **other.lacking})
 
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
-        """Returns the parts by name, in the form in which they are stored."""
+        """Parts by name, as stored."""
         known = {name: value for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if value is not None}
         counted = [{OTHER_REVISIONS: one.to_json()} for one in self.revisions] or [{}, {}]
         parts = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
@@ -99,22 +98,22 @@ class Tabulated:
 
 
 def table_data(data: DataSet) -> DataSet:
-    """Returns the data set whose tables figures of `data` are measured on."""
+    """Data set whose tables figures of `data` are measured on."""
     return COUNTED_AS.get(data, data)
 
 
 def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
-    """Returns the data sets that are measured on tables of that one."""
+    """Data sets measured on tables of that one."""
     return tuple(data for data in DataSet if table_data(data) is tables)
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
-    """Returns the sum of tables of one kind, groups aligned by label."""
+    """Sum of tables of one kind, groups aligned by label."""
     return TABLE_TYPES[data].merged(tables)
 
 
 def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """Returns the records left out of stored tables because another model revision answered them; None where a table has no count."""
+    """Records left out of stored tables because of their revision; None where a table has no count."""
     counted = [cells.get(OTHER_REVISIONS) for cells in several]
     return None if None in counted else OtherRevisions.merged([OtherRevisions.from_json(one) for one in counted if one is not None])
 
@@ -122,7 +121,7 @@ def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | No
 def tabulate(
     evidence: CheckEvidence, labels: Labelled | None, monitor: Monitor, payload: Sequence[Tabulated] | None = None
 ) -> list[Tabulated]:
-    """Returns every table of a check. `payload` are its payload tables, if they were counted from more records than the window holds."""
+    """Every table of a check. `payload` are its payload tables, if counted from more records than the window holds."""
     comparisons = comparisons_of(monitor)
     if payload is None:
         weights = evidence.window.weights()
@@ -143,7 +142,7 @@ def count_payload(
     weights: npt.NDArray[np.float64] | None = None,
     repeats: npt.NDArray[np.int64] | None = None,
 ) -> Tabulated:
-    """Counts outcomes by group, of one attribute or of several together. Ranges of one attribute are also counted by intervals inside them.
+    """Counts outcomes by group; ranges of one attribute also by intervals inside them.
 
     With `repeats`, each entry of `read` represents that many equal records without weights.
     """
@@ -175,7 +174,6 @@ def count_payload(
 
 
 def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
-    """Counts outcomes of records together with those of their copies."""
     grouping, window = copies.grouping, evidence.window
     weights = window.weights()
     own, additional = (
@@ -194,14 +192,13 @@ def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
 
 
 def revisions_of(evidence: CheckEvidence, attribute: str) -> tuple[OtherRevisions, ...]:
-    """Counts the window's records of each group of the attribute by model revision: those of the span, and the additional ones."""
+    """Records of each group by model revision: of the span, and additional ones."""
     grouping = evidence.read.grouping(attribute)
     made_by = evidence.window.rows["model_revision"]
     return tuple(OtherRevisions.of_records(grouping, made_by, evidence.model_revision, part) for part in _parts(evidence.window))
 
 
 def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
-    """Counts labels against predictions by group; without groups, of everybody."""
     read, compared, weights = labels.read, labels.comparison, labels.window.weights()
     named, codes = read.compare(comparison)
     scores = None if read.scores is None else read.scores.values
@@ -227,7 +224,7 @@ def _select_strata(strata: Divided | None, part: Part) -> RecordStrata | None:
 
 
 def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
-    """Returns the column of the strata, and why there are no strata or no scores."""
+    """Column of the strata, and why there are no strata or scores."""
     lacking = {}
     if read.strata is not None and read.strata.reason:
         lacking["strata"] = read.strata.reason

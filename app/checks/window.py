@@ -1,6 +1,6 @@
-"""The records that a check reads. Source: spec of the fairness check, section 2.
+"""Records that a check reads. Source: spec of the fairness check, section 2.
 
-The newest `max_records` logged in the check's span; where they are fewer than `min_records`, the newest earlier ones are added.
+The newest `max_records` of the span, topped up with earlier ones to `min_records`.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,12 @@ from ..store.records.window import VALUE_PREFIX, WindowQuery
 from .sources import WindowSource
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-"""Moment before any record's time: ingestion refuses older ones."""
+"""Moment before any record's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The rows of a window, newest first; the first `own` lie in the span, the others were added from before it.
-
-    `columns` are the names of the columns that were read.
-    """
+    """Rows of a window, newest first; the first `own` lie in the span."""
 
     rows: pa.Table
     own: int
@@ -37,15 +34,15 @@ class Window:
 
     @property
     def additional(self) -> int:
-        """Returns how many rows were added from before the span."""
+        """Rows added from before the span."""
         return len(self) - self.own
 
     def is_own(self) -> npt.NDArray[np.bool_]:
-        """Returns per row whether it lies in the span."""
+        """Per row, whether it lies in the span."""
         return np.arange(len(self)) < self.own
 
     def weights(self) -> npt.NDArray[np.float64] | None:
-        """Returns per row how many records it represents; None where each represents itself alone."""
+        """Per row how many records it represents; None where each represents itself."""
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
@@ -53,49 +50,49 @@ class Window:
         return weights
 
     def values(self) -> pa.Table:
-        """Returns the values that were read, by the names of their columns."""
+        """Values that were read, by column."""
         stored = self.rows.select([f"{VALUE_PREFIX}{position}" for position in range(len(self.columns))])
         return stored.rename_columns(list(self.columns))
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadWindow(Window):
-    """A window of scoring records; `logged_in_span` counts those of the span including any beyond `max_records`."""
+    """Window of scoring records; `logged_in_span` includes those beyond `max_records`."""
 
     logged_in_span: int
 
     def record_nos(self) -> npt.NDArray[np.int64]:
-        """Returns the records' numbers."""
+        """Numbers of the records."""
         numbers: npt.NDArray[np.int64] = self.rows["record_no"].to_numpy()
         return numbers
 
     def reach(self) -> Span:
-        """Returns the span from the oldest to the newest record, both included."""
+        """Span from the oldest to the newest record, both included."""
         times = self.rows["logged_at"]
         return Span(start=_utc(times[len(self) - 1]), end=_utc(times[0])) if len(self) else Span(start=BEGINNING, end=BEGINNING)
 
 
 def read_payload_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
-    """Returns the scoring records the check reads."""
+    """Scoring records that the check reads."""
     rows, own = _read_and_top_up(lambda part, limit: source.payload(query, part, limit), span, monitor)
     logged = source.count(query, span) if own == monitor.max_records else own
     return PayloadWindow(rows, own, query.columns, logged)
 
 
 def read_feedback_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
-    """Returns the observed labels the check reads, by when they became usable, under the same rule as scoring records."""
+    """Observed labels that the check reads, by when they became usable."""
     rows, own = _read_and_top_up(lambda part, limit: source.feedback(query, part, limit), span, monitor)
     return Window(rows, own, query.columns)
 
 
 def read_numbers(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> Window:
-    """Returns the window of a check of `span` without its values: `read` returns only the numbers of rows."""
+    """Window of a check of `span` without values: `read` returns only the numbers of rows."""
     rows, own = _read_and_top_up(read, span, monitor)
     return Window(rows, own, ())
 
 
 def _read_and_top_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:
-    """Returns the rows of a window, newest first, and how many of them lie in the span."""
+    """Rows of a window, newest first, and how many lie in the span."""
     own = read(span, monitor.max_records)
     missing = monitor.min_records - own.num_rows
     if missing <= 0:
@@ -106,6 +103,6 @@ def _read_and_top_up(read: Callable[[Span, int], pa.Table], span: Span, monitor:
 
 
 def _utc(moment: pa.TimestampScalar) -> datetime:
-    # Aware, in whatever zone the driver names; all other times are in UTC.
+    # Aware, in whatever zone the driver names.
     when: datetime = moment.as_py()
     return when.astimezone(UTC)

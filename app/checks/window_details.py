@@ -1,4 +1,4 @@
-"""The description of a window that is stored and shown with every check. Source: spec of the fairness check, section 2."""
+"""Description of a window, stored and shown with every check. Source: spec of the fairness check, section 2."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from .subject import Subject
 
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """Returns counts and times of the rows that a check read; JSON-safe."""
+    """Counts and times of the rows that a check read; JSON-safe."""
     window, reach = evidence.window, evidence.window.reach()
     unclassified_labels = int((outcome_codes(evidence.feedback.rows["label"], subject.monitor.outcomes) == Outcome.UNCLASSIFIED).sum())
     revisions = np.array(window.rows["model_revision"].to_pylist(), dtype=object)
@@ -47,12 +47,12 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
 
 
 def describe_rows(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """Returns the fingerprint of the records and labels of a window, by their numbers in Postgres; JSON-safe."""
+    """Fingerprint of a window in Postgres; JSON-safe."""
     return {FINGERPRINT: fingerprint_of(subject, evidence.window, evidence.feedback)}
 
 
 def describe_setting(subject: Subject) -> dict[str, object]:
-    """Returns the settings that the figures depend on, in addition to the records, the monitor and the model."""
+    """Further settings that the figures depend on."""
     setting: dict[str, object] = {
         "schema_version": subject.deployment.schema.version,
         "with_endpoint": subject.deployment.endpoint is not None,
@@ -72,14 +72,14 @@ def describe_setting(subject: Subject) -> dict[str, object]:
 
 
 def describe_answers(copies: Sequence[CopyOutcomes]) -> dict[str, object]:
-    """Describes the copies, once all have been answered: how many are in neither outcome list, per attribute."""
+    """Copies, once answered: how many are in neither outcome list, per attribute."""
     return {"unclassified_copies": {one.grouping.column.name: int(one.known.sum() - one.classified.sum()) for one in copies}}
 
 
 def describe_not_scored(
     subject: Subject, copies: Sequence[CopyOutcomes], refused: Sequence[RefusedRecord], refused_labels: Sequence[RefusedRecord]
 ) -> dict[str, object]:
-    """Describes the records that the model did not take, per attribute, the labelled ones, and why; nothing where it took all."""
+    """Records that the model did not take, per attribute, the labelled ones, and why."""
     if not refused and not refused_labels:
         return {}
     reasons = list_reasons([*refused, *refused_labels], subject.deployment.schema.features)

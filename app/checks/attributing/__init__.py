@@ -1,1 +1,1 @@
-"""Attribution of a window's gaps to features. `performing.py` is the story; nothing is stored before its end but the cost."""
+"""Attribution of a window's gaps to features; nothing but the cost is stored before its end."""

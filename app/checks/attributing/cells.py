@@ -1,4 +1,4 @@
-"""Parts of a window's gaps by the cells of each feature, where there is no model to ask."""
+"""Parts of a window's gaps by the cells of each feature, without a model."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ from .records import WindowRecords, read_cells
 
 
 class DividedFeatures:
-    """Features of a window that divide its records into cells; `left_out` are the names of those with too many different values."""
+    """Features that divide a window's records into cells; `left_out` ones have too many values."""
 
     def __init__(self, records: WindowRecords) -> None:
         found = [(column, read_cells(records, column)) for column in records.deployment.schema.features]
@@ -29,7 +29,7 @@ class DividedFeatures:
 def divide_gaps(
     records: WindowRecords, features: DividedFeatures, comparisons: Sequence[Comparison] | None = None, *, seed: int = 0
 ) -> tuple[AttributedGap, ...]:
-    """Returns the parts of each gap of these comparisons (None: of each attribute by itself) by the cells of each feature.
+    """Parts of the comparisons' gaps (None: of each attribute by itself) by feature.
 
     Raises:
         InvalidInput: the monitor has no such comparison.

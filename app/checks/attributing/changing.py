@@ -1,4 +1,4 @@
-"""Why the gap of an alert changed: its group's records before the onset against those from the onset to the alarm."""
+"""Why the gap of an alert changed: records before the onset against those from there to the alarm."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from .records import WindowRecords, query_of, read_as_monitored
 
 @dataclass(frozen=True, slots=True)
 class AlertedGroup:
-    """The group that an alert is about. `counted_from` is the first hour that was counted if the alert may be as old; else None."""
+    """Group that an alert is about; `counted_from` is the first counted hour if the alert may be as old."""
 
     comparison: Comparison
     group: str
@@ -37,7 +37,7 @@ class AlertedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedAlert:
-    """The change of an alerted group's gap, with the records that were read and the features that they could be divided by."""
+    """Change of an alerted group's gap, the records read, and the features that divide them."""
 
     records: WindowRecords
     features: DividedFeatures
@@ -45,11 +45,11 @@ class ExplainedAlert:
 
 
 def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span) -> ExplainedAlert:
-    """Returns why the group's gap changed. `span` goes from the onset to the alarm.
+    """Reasons for the change; `span` goes from the onset to the alarm.
 
-    At most the monitor's `max_records` of either side are read, the newest. Those after the onset are of the present model revision, and so
-    are those before it if both groups have enough of them. Otherwise the change came with the revision, and those of earlier ones count.
-    Where the alert may be as old as the first hour that was counted, only those of an earlier revision count.
+    At most `max_records` of either side are read, the newest. Those after the onset are of the present model revision, and so are those
+    before if both groups have enough; otherwise those of earlier revisions count. Where the alert may be as old as the first counted hour,
+    only earlier revisions count.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -78,7 +78,7 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
 
     parts = []
     for column, content in features if before.gap is not None and after.gap is not None else ():
-        # All four in one division into bins, or else their cells could not be compared.
+        # All four in one division into bins, else their cells could not be compared.
         counts = count_cells(content, records.is_favourable, (early[0], late[0], early[1], late[1]))
         change = explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))
         rates, ratio = change.of_difference, change.of_log_ratio
@@ -107,11 +107,7 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
 
 
 def _select_counted_before(records: WindowRecords, first_hour: datetime) -> npt.NDArray[np.bool_]:
-    """Returns which records an alert that may be as old as the first counted hour can be compared with.
-
-    They are those of an earlier revision, if that ended in the hour before. Records of the present revision are none: they are part of an
-    hour, or were logged before the monitor had its present version.
-    """
+    """Records that an alert as old as the first counted hour can be compared with: those of a revision that ended in the hour before."""
     is_before = ~records.window.is_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
     own = np.flatnonzero(is_before & is_present)
@@ -137,11 +133,11 @@ def _count_period(records: WindowRecords, labels: Sequence[str | None], sides: S
 
 
 def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
-    """Returns the last time at which another model revision came before the present one; None if all records read are of one."""
+    """Last time at which another revision came before the present one, if any."""
     is_present: npt.NDArray[np.bool_] = records.revisions == records.deployment.model_revision
     earlier = np.flatnonzero(~is_present)
     if not len(earlier) or earlier[0] == 0:
         return None
-    # The newest come first in a window: the record just before the newest one of another revision is the first of the present one.
+    # The newest come first: the record before the newest one of another revision is the first of the present one.
     first = records.window.rows["logged_at"][int(earlier[0]) - 1].as_py()
     return RevisionBoundary(before=str(records.revisions[earlier[0]]), after=records.deployment.model_revision, at=first)

@@ -1,6 +1,6 @@
-"""Asks the model about hybrids of a window's records, and returns what carries each gap.
+"""Asks the model about hybrids of a window's records.
 
-No transaction is open while the model is called; features are read in short ones, a chunk of rows at a time.
+No transaction is open meanwhile; features are read in short ones.
 """
 
 import hashlib
@@ -31,10 +31,9 @@ Row: TypeAlias = "list[Scalar | None]"
 
 
 class HybridScorer:
-    """Asks the model about the hybrids of a plan. `asked` counts the rows that it was asked about so far, each once.
+    """Asks about the hybrids of a plan; `asked` counts rows, each once.
 
-    The answers are kept under the number of the attribution, part by part, so that a worker that takes it over asks for the others only.
-    None keeps nothing.
+    Answers are kept under the attribution's number, part by part, for a worker that takes it over; None keeps nothing.
     """
 
     def __init__(self, database: Database, records: WindowRecords, model: ModelOfCheck, attribution_no: int | None = None) -> None:
@@ -47,7 +46,7 @@ class HybridScorer:
         self.asked = 0
 
     def attribute(self, plan: AttributionPlan, *, seed: int = 0) -> tuple[AttributedGap, ...]:
-        """Returns what carries each gap. A pair with a hybrid that the model refuses, or answers with no outcome, is left out.
+        """Shares in each gap. A pair with a refused or unclassified hybrid is left out.
 
         Raises:
             ScoringFailed: the model gave no usable answer to some page, or took no row at all.
@@ -59,7 +58,7 @@ class HybridScorer:
         for asked in plan.questions:
             answers = self._ask(asked, plan)
             own, hybrids = np.split(answers, [len(asked.own)])
-            # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of what was logged.
+            # The pairs' own records keep their logged outcomes, so that the shares sum to the logged gap.
             answered = Answered(logged[asked.reference], logged[asked.monitored], hybrids.reshape(asked.plan.masks.shape))
             gap = asked.gap
             monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
@@ -91,7 +90,7 @@ class HybridScorer:
         )
 
     def _ask(self, asked: GapQuestions, plan: AttributionPlan) -> FloatArray:
-        """Returns the outcome of each row, those of records as they are first; NaN where there is none."""
+        """Outcome of each row, those of records as they are first; NaN where there is none."""
         answers = bytearray()
         for rows in self._build_rows(asked, plan):
             question = self._identify(rows)
@@ -110,7 +109,7 @@ class HybridScorer:
         return np.where(outcomes == Outcome.UNCLASSIFIED, np.nan, outcomes).astype(np.float64)
 
     def _identify(self, rows: Sequence[Row]) -> bytes:
-        """Returns a hash of the rows and of everything else that the answers depend on."""
+        """Hash of the rows and of everything else that the answers depend on."""
         deployment = self._records.deployment
         url = None if deployment.endpoint is None else deployment.endpoint.url
         asked = [deployment.model_revision, url, self._records.read.monitor.version, rows]
@@ -138,7 +137,7 @@ class HybridScorer:
 
 
 def as_part(value: float, low: float, high: float) -> PartOfGap:
-    """Returns a part with its interval; NaN is an end that is not known."""
+    """Part with its interval; NaN is an unknown end."""
     is_known = not np.isnan([low, high]).any()
     return PartOfGap(value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None)
 

@@ -1,9 +1,7 @@
 """One attribution, from top to bottom.
 
-    window → gaps → pairs and their hybrids → their cost → the model's answers → shares → one transaction
-
-Without an endpoint the cells of each feature take the place of the hybrids. For an alert the records before its onset are compared with
-those after it. Nothing but the cost is stored before the last step, and no transaction is open while the model is called.
+window → gaps → pairs and their hybrids → their cost → the model's answers → shares → one transaction. Nothing but the cost is stored
+before, and no transaction is open while the model is called.
 """
 
 from contextlib import nullcontext
@@ -42,8 +40,6 @@ from .sentences import say_change
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """An attribution with the deployment and the monitor that it goes by."""
-
     run: AttributionRun
     deployment: Deployment
     monitor: Monitor
@@ -59,7 +55,7 @@ class _Found:
 def perform_attribution(run: AttributionRun, *, database: Database, sealer: Sealer, report: Report, egress: Egress = EgressPolicy) -> None:
     """Performs an attribution and stores its result, or nothing.
 
-    `report` gets the progress; it raises when the attribution must stop. `egress` returns the policy for allowed addresses.
+    `report` gets the progress and raises when the attribution must stop.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -87,13 +83,13 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
             said |= {} if named == plain else {"display_sentence": say_change(named)}
             change = encode_result(found.result)["change"]
             changed = note_change(session, subject.alert, {**said, **change})
-            # The notification of the opening did not wait for this; it is the next one.
+            # The notification of the opening did not wait for this.
             if changed is not None and changed.resolved_at is None and plain.is_known:
                 queue_notifications(session, changed, Event.EXPLAINED)
 
 
 def attribution_seed(monitor: Monitor) -> int:
-    """Returns the seed of the pairs and the resampling: the monitor's, as one that numpy takes."""
+    """Seed of the pairs and the resampling, as one that numpy takes."""
     return monitor.seed % 2**63
 
 
@@ -116,7 +112,7 @@ def _ask_model(subject: _Subject, endpoint: Endpoint, database: Database, calls:
         plan = plan_attribution(reader, records, run.limits, seed=seed)
     with database.transaction() as session:
         note_cost(session, run, plan.cost(endpoint.page_size))
-    # Nobody waits for a nightly one: it leaves an endpoint alone that gives no answers, as a scheduled check does.
+    # Nobody waits for a nightly one: it leaves a failing endpoint alone, as a scheduled check does.
     trigger = Trigger.SCHEDULE if run.trigger is AttributionTrigger.NIGHTLY else Trigger.REQUEST
     model = ModelOfCheck(trigger, subject.deployment, endpoint, database=database, calls=calls)
     scorer = HybridScorer(database, records, model, run.no)
@@ -142,7 +138,7 @@ def _explain_alert(subject: _Subject, alert: Alert, database: Database) -> _Foun
         raise InvalidInput.of(
             "attributes", f"no longer include {about.attribute}, which the alert is about; its change cannot be explained any more"
         )
-    # The revision that the alarm was about: the deployment may have another one by now.
+    # The revision that the alarm was about.
     revision = str(alert.facts.get("model_revision", subject.deployment.model_revision))
     subject = replace(subject, deployment=replace(subject.deployment, model_revision=revision))
     first_hour = alert.facts.get("counted_from")
@@ -154,7 +150,6 @@ def _explain_alert(subject: _Subject, alert: Alert, database: Database) -> _Foun
 
 
 def _count_records(subject: _Subject, records: WindowRecords, method: Method) -> AttributionResult:
-    """Returns the result with its counts, still without findings."""
     is_present = records.revisions == subject.deployment.model_revision
     return AttributionResult(
         method=method,

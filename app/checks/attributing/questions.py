@@ -1,4 +1,4 @@
-"""Questions to the model about a window's gaps, and their cost in rows, before any is asked."""
+"""Questions to the model about a window's gaps, and their cost in rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,21 +22,18 @@ from ...store.records.window import features_of
 from .records import GapRecords, WindowRecords
 
 MAX_ASSOCIATED = 2_000
-"""Max records, the newest ones, by which correlated features are found."""
+"""Max records, the newest, by which correlated features are found."""
 
 PART = 10_000
-"""Max rows that are built and sent together, and whose answers are kept together: so many are asked again if a worker dies."""
+"""Max rows sent together and whose answers are kept together."""
 
 MAX_COMPARED = 100
-"""Max records of each gap that the model is asked about as they are, to see whether it still answers as it was logged."""
+"""Max records of each gap asked about as they are, to see whether the model still answers as logged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GapQuestions:
-    """One gap, its pairs by the positions of their records in the window, and the hybrids of each.
-
-    `own` are the positions of the records that are asked about as they are.
-    """
+    """One gap, its pairs by positions in the window, and their hybrids; `own` are asked about as they are."""
 
     gap: GapRecords
     monitored: IntArray
@@ -47,38 +44,38 @@ class GapQuestions:
 
     @classmethod
     def draw(cls, gap: GapRecords, players: int, most: int, rng: np.random.Generator) -> "GapQuestions":
-        """Returns the questions about a gap, of at most that many pairs."""
+        """Questions about a gap, of at most that many pairs."""
         pairs = draw_pairs(len(gap.monitored), len(gap.reference), most, rng)
         monitored, reference = gap.monitored[pairs.monitored], gap.reference[pairs.reference]
-        # From both ends of the pairs alike; a record that is in several of them is asked about once.
+        # From both ends alike; a record in several pairs is asked about once.
         own = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)]))
         return cls(gap, monitored, reference, pairs, plan_hybrids(len(pairs), players, rng), own)
 
     @property
     def rows(self) -> int:
-        """Returns how many rows the model is asked about."""
+        """Rows that the model is asked about."""
         return self.plan.masks.size + len(self.own)
 
     def chunks(self) -> Iterator[slice]:
-        """Yields the parts of the rows that are sent to the model together."""
+        """Yields the parts of the rows sent together."""
         for start in range(0, self.rows, PART):
             yield slice(start, min(start + PART, self.rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttributionPlan:
-    """Questions of an attribution. `players` are the features that move together, by their places in the schema."""
+    """Questions of an attribution. `players` are features that move together, by place in the schema."""
 
     players: tuple[tuple[int, ...], ...]
     questions: tuple[GapQuestions, ...]
 
     @property
     def rows(self) -> int:
-        """Returns how many rows the model is asked about."""
+        """Rows that the model is asked about."""
         return sum(asked.rows for asked in self.questions)
 
     def cost(self, page_size: int) -> AttributionCost:
-        """Returns the rows and the requests of that many rows each; requests that fail and are repeated come on top."""
+        """Rows and requests of that many rows each, without repetitions."""
         sizes = [part.stop - part.start for asked in self.questions for part in asked.chunks()]
         return AttributionCost(rows=self.rows, requests=sum(-(-size // page_size) for size in sizes))
 
@@ -86,13 +83,11 @@ class AttributionPlan:
 def plan_attribution(
     reader: ArrowReader, records: WindowRecords, limits: AttributionLimits | None = None, *, seed: int = 0
 ) -> AttributionPlan:
-    """Returns the questions about every gap of a window; the same window and seed give the same ones.
-
-    Of each gap as many pairs as is usual are drawn, or fewer where the limits say so.
+    """Questions about every gap of a window, the same for the same window and seed.
 
     Raises:
-        InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or the monitor has not all of
-            the comparisons.
+        InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or the monitor has not all
+            of the comparisons.
     """
     limits = limits or AttributionLimits()
     # The newest come first in a window.
@@ -117,7 +112,7 @@ def plan_attribution(
 
 
 def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: int) -> int:
-    """Returns how many pairs, at most `most` of each gap, cost at most that many rows."""
+    """Number of pairs, at most `most` of each gap, that cost at most that many rows."""
 
     def max_cost(pairs: int) -> int:
         counts = [count_pairs(len(gap.monitored), len(gap.reference), pairs) for gap in gaps]
@@ -130,7 +125,7 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: in
             f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of each gap (here {len(gaps)}) are"
             " the fewest that say something. Raise it, or watch fewer values",
         )
-    # Costs grow with the pairs: the largest number that is not too expensive is found by halves.
+    # By halves: costs grow with the pairs.
     fits, too_many = fewest, most + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -139,7 +134,7 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: in
 
 
 def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | FloatArray:
-    """Returns a feature as `measure_strengths` takes it."""
+    """Feature as `measure_strengths` takes it."""
     if column.kind is FieldKind.NUMERIC:
         numbers = [None if value is None else number_of(value) for value in values]
         return np.array([np.nan if number is None else number for number in numbers], dtype=np.float64)

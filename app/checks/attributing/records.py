@@ -1,4 +1,4 @@
-"""Records that an attribution is about: those of the window that a check would read, by group, of the present model revision."""
+"""Records of an attribution: those that a check would read, of the present model revision."""
 
 import json
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MAX_CELLS = 1_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GapRecords:
-    """Positions of the records of a monitored group, and of its reference."""
+    """Positions of the records of a monitored group and its reference."""
 
     comparison: Comparison
     group: str
@@ -50,7 +50,7 @@ class WindowRecords:
 
     @cached_property
     def revisions(self) -> npt.NDArray[np.object_]:
-        """The model revision of each record."""
+        """Each record's model revision."""
         return np.array(self.window.rows["model_revision"].to_pylist(), dtype=object)
 
     @cached_property
@@ -60,12 +60,12 @@ class WindowRecords:
 
     @cached_property
     def is_drawn(self) -> npt.NDArray[np.bool_]:
-        """Whether each record is among those that count alike; all are where every record was logged at the same rate."""
+        """Whether each record is among those that count alike."""
         return choose_alike(self.window.record_nos(), self.window.rows["sample_rate"])
 
     @cached_property
     def is_usable(self) -> npt.NDArray[np.bool_]:
-        """Whether each record takes part: the model cannot be asked what an earlier one would say, nor may they be mixed."""
+        """Whether each record takes part: an earlier model's answers must not be mixed with the present one's."""
         return np.asarray((self.revisions == self.deployment.model_revision) & self.is_classified & self.is_drawn)
 
     @cached_property
@@ -74,9 +74,7 @@ class WindowRecords:
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
     def list_gaps(self, comparisons: Sequence[Comparison] | None = None) -> list[GapRecords]:
-        """Returns each monitored group of these comparisons that has usable records, as the reference has.
-
-        None: of each attribute by itself.
+        """Each monitored group with usable records on both sides; None: of each attribute by itself.
 
         Raises:
             InvalidInput: the monitor has no such comparison.
@@ -95,12 +93,12 @@ class WindowRecords:
         return found
 
     def count(self, label: str | None, records: IntArray) -> SideCounts:
-        """Returns the counts of those records, under the label of their group."""
+        """Counts of those records, under their group's label."""
         return SideCounts(label=label, favourable=int(self.is_favourable[records].sum()), records=len(records))
 
 
 def require_comparisons(monitor: Monitor, wanted: Sequence[Comparison] | None) -> list[Comparison]:
-    """Returns the monitor's comparisons of those features, in any order of the features; of None each attribute by itself.
+    """Monitor's comparisons of those features, in any order of the features; of None each attribute by itself.
 
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
@@ -123,7 +121,7 @@ def require_comparisons(monitor: Monitor, wanted: Sequence[Comparison] | None) -
 def read_window_records(
     reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, *, further: Sequence[Column] = ()
 ) -> WindowRecords:
-    """Returns the window that a check of the span reads, with the columns of its attributes and those `further` ones.
+    """Window that a check of the span reads, with `further` columns.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -133,7 +131,7 @@ def read_window_records(
 
 
 def query_of(deployment: Deployment, monitor: Monitor, further: Sequence[Column]) -> WindowQuery:
-    """Returns the query of the columns of the monitor's attributes, and of those `further` ones.
+    """Query of the columns of the monitor's attributes and `further` ones.
 
     Raises:
         InvalidInput: the changed schema no longer has an attribute.
@@ -143,7 +141,7 @@ def query_of(deployment: Deployment, monitor: Monitor, further: Sequence[Column]
 
 
 def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadWindow) -> WindowRecords:
-    """Returns the window as the monitor reads it.
+    """Window as the monitor reads it.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -152,7 +150,7 @@ def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadW
 
 
 def read_cells(records: WindowRecords, feature: Column) -> IntArray | FloatArray | None:
-    """Returns a feature by which records are divided into cells, as `count_cells` takes it; None if it has too many different values."""
+    """Feature as `count_cells` takes it; None if it has too many values."""
     cells = stored_cells(records.read.values(feature.name), feature)
     numbers = cells.floats()
     if numbers is not None:

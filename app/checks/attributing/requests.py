@@ -1,4 +1,4 @@
-"""Requests for an attribution by a person or program, and what it would cost."""
+"""Requests for an attribution, and what it would cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from .records import read_window_records, require_comparisons
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedAttribution:
-    """The window of a check of that id, or of a check of that span; of neither, that of a check for now."""
+    """Window of that check, or of one of that span; of neither, of a check for now."""
 
     span: Span | None = None
     check_id: str | None = None
@@ -30,7 +30,7 @@ class WantedAttribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapCost:
-    """Rows of one gap, and the pairs that they are hybrids of."""
+    """Rows of one gap, and their pairs."""
 
     features: tuple[str, ...]
     attribute: str
@@ -41,7 +41,7 @@ class GapCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimatedCost:
-    """Cost of an attribution of the window of a check of `span`, in which `records` were read."""
+    """Cost of an attribution of a check of `span`, in which `records` were read."""
 
     method: Method
     span: Span
@@ -52,13 +52,12 @@ class EstimatedCost:
 
 
 def request_attribution(session: Session, deployment_no: int, wanted: WantedAttribution, *, requested_by: str) -> AttributionRun:
-    """Queues an attribution. If the same was requested before and has not begun, that one is returned, brought up to now.
+    """Queues an attribution, or brings a waiting one of the same up to now.
 
     Raises:
         Conflict: the deployment has no monitor.
         NotFound: it has no check of that id.
-        InvalidInput: the range is empty, lies in the future, or begins before 1970, a limit is too small or too large, or the monitor has
-            not all of the comparisons.
+        InvalidInput: the range is empty, in the future or before 1970, a limit is out of range, or a comparison is not the monitor's.
     """
     lock_requests(session, deployment_no)
     require_comparisons(require_monitor(session, deployment_no), wanted.limits.comparisons)
@@ -69,7 +68,7 @@ def request_attribution(session: Session, deployment_no: int, wanted: WantedAttr
 
 
 def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttribution, *, database: Database) -> EstimatedCost:
-    """Returns what an attribution would cost, by planning it as a worker would. Nothing is stored, and nobody is asked.
+    """Cost of an attribution, without storing or asking anything.
 
     Raises:
         Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to what was logged.

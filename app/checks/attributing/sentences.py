@@ -1,4 +1,4 @@
-"""Plain sentences about what carries a gap, and about why one changed. The only module that words them."""
+"""Sentences about what carries a gap, and why one changed."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,14 +19,14 @@ NOT_GROWN = "The gap did not grow. The records after the onset were selected by 
 
 
 def say_result(result: AttributionResult) -> list[str]:
-    """Returns the findings of an attribution, a few sentences for each gap."""
+    """Findings of an attribution, a few sentences a gap."""
     if result.change is not None:
         return [say_change(result.change)]
     return [sentence for gap in result.gaps for sentence in say_gap(gap)] or [NO_GAP]
 
 
 def say_gap(gap: AttributedGap) -> Iterator[str]:
-    """Yields what is known of one gap: its size, what it is carried by, and doubts."""
+    """Yields a gap's size, what carries it, and doubts."""
     yield _say_sides(gap.monitored, gap.reference)
     if gap.hybrids is not None:
         yield from _say_shares(gap.hybrids)
@@ -37,14 +37,14 @@ def say_gap(gap: AttributedGap) -> Iterator[str]:
 
 
 def sum_up_gap(gap: AttributedGap) -> str:
-    """Returns in one sentence what the gap is carried by."""
+    """What carries the gap, in one sentence."""
     if gap.hybrids is not None:
         return next(_say_shares(gap.hybrids))
     return next(_say_cells(gap.cells)) if gap.cells else NOT_ANSWERED
 
 
 def say_change(change: ChangedGap) -> str:
-    """Returns why a gap changed, with the boundary of the model revision if there is one."""
+    """Reason for a change, with the boundary of the model revision if there is one."""
     at, before, after = f"{change.at:%Y-%m-%d %H:%M} UTC", change.before.gap, change.after.gap
     boundary = change.boundary
     revision = (
@@ -61,7 +61,7 @@ def say_change(change: ChangedGap) -> str:
     selected = say_selection(before, after)
     if not change.features:
         return f"{went} after it. No feature has few enough values to divide the records by.{revision} {selected}"
-    # Other features leave more of the part "who asked" under "how the model answers".
+    # Other features leave more of "who asked" under "how the model answers".
     most = max(change.features, key=lambda one: abs(one.who_asked))
     parts = (
         f"{say_points(most.who_asked)} of the change come from who asked (another mix of {most.feature}) and"
@@ -76,20 +76,20 @@ def say_change(change: ChangedGap) -> str:
 
 
 def say_selection(before: float, after: float) -> str:
-    """Returns the effect on a change of the gap of choosing the records after the onset by an alarm."""
+    """Effect of choosing the records after the onset by an alarm."""
     # The alarm is about the side on which the gap after the onset lies.
     return EXAGGERATED if (after - before) * after > 0 and _shows(after - before) else NOT_GROWN
 
 
 def say_points(value: float, digits: int = 1) -> str:
-    """Returns a difference of rates in percentage points, with its sign."""
+    """Difference of rates in percentage points, with its sign."""
     points = round(100 * value, digits)
     # -0.04 would read as -0.0.
     return f"{0:.{digits}f} points" if points == 0 else write_minus(f"{points:+.{digits}f} points")
 
 
 def say_interval(part: PartOfGap) -> str | None:
-    """Returns the 95 % interval in words; None where too few records allow none."""
+    """95 % interval in words; None with too few records."""
     if part.low is None or part.high is None:
         return None
     return f"{say_points(part.low).removesuffix(' points')} to {say_points(part.high).removesuffix(' points')}"
