@@ -15,16 +15,15 @@ from .grouping import attribute_names
 from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
 
 MOST_CATEGORIES = 500
-"""Max values of one attribute: a column with more, such as one of ids, holds no categories that anybody would report."""
+"""Max values of one attribute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Counted people: the tables of each attribute and, of several, of all of them together.
+    """Counted people: tables of each attribute and, of several, of all together.
 
-    `answers` are those of each record. `assessed` people have a prediction or a score. `not_assessed` have none, and are in no table.
-    `unknown` of the assessed lack a value of at least one attribute. `median` is that of the scores of everybody assessed; None without
-    scores.
+    `answers` are those of each record. `assessed` people have a prediction or a score; `not_assessed` are in no table. `unknown` ones lack
+    a value of an attribute. `median` is of all assessed scores.
     """
 
     tables: tuple[CategoryTable, ...]
@@ -53,7 +52,7 @@ def count_selected(
 
 
 def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) -> Selection:
-    """Counts who has a score above the median of everybody's scores, also of those in an unknown category. A tie is not above.
+    """Counts who has a score above the median of all, unknown categories included. A tie is not above.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -69,7 +68,7 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonAnswers:
-    """Answers of the tool [records]: whether it assessed the person, and whether it selected the person."""
+    """Per record, whether the tool assessed the person, and selected it."""
 
     are_assessed: npt.NDArray[np.bool_]
     are_selected: npt.NDArray[np.bool_]
@@ -81,12 +80,11 @@ def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswer
     together = [tuple(columns)] if len(columns) > 1 else []
     tables = tuple(_tabulate(several, answers) for several in [*((one,) for one in columns), *together])
     assessed = int(answers.are_assessed.sum())
-    # The last table has all attributes together, or the only one.
     return Selection(tables, answers, assessed, len(frame) - assessed, tables[-1].unknown, answers.median)
 
 
 def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
-    """Returns the attribute by its values; an empty text is an unknown value."""
+    """Attribute by its values; an empty text is an unknown value."""
     column = column_of(frame, name, "attribute")
     encoded = encode(column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)), "attribute")
     if len(encoded.texts) > MOST_CATEGORIES:
@@ -97,7 +95,6 @@ def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
 
 
 def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> CategoryTable:
-    """Counts the combinations of values that occur, in the order of their names."""
     shape = [len(one.texts) for one in columns]
     known = np.logical_and.reduce([one.codes != MISSING for one in columns]) & answers.are_assessed
     cell = np.ravel_multi_index([one.codes[known].astype(np.int64) for one in columns], shape) if known.any() else np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""Explanation of a change in a DataFrame: whether who asked changed, or how the model answers."""
+"""Explanation of a change in a DataFrame."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class FeatureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedChange:
-    """Gap of a monitored group before and after the moment: its favourable rate minus that of the reference; None without a record."""
+    """Gap of a monitored group before and after the moment: its favourable rate minus the reference's; None without a record."""
 
     group: str
     reference: str
@@ -38,7 +38,7 @@ class ExplainedChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeExplanation:
-    """Explanation of the change of each monitored group's gap, with the records before `at` and from then on."""
+    """Change of each monitored group's gap, with the records before `at` and from then on."""
 
     attribute: str
     at: datetime
@@ -104,7 +104,7 @@ def _explain_group(records: ComparedRecords, place: int, is_after: npt.NDArray[n
     before, after, reference_before, reference_after = rates
     features = []
     for feature in records.features if None not in rates else ():
-        # All four in one division into bins, or else their cells could not be compared.
+        # All four in one division into bins, else their cells could not be compared.
         counts = count_cells(feature.places, records.favourable, populations, bins)
         features.append(FeatureChange(feature.name, explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))))
     return ExplainedChange(
@@ -117,7 +117,7 @@ def _explain_group(records: ComparedRecords, place: int, is_after: npt.NDArray[n
 
 
 def _read_moment(at: datetime | str) -> datetime:
-    """Returns the moment in UTC; a time without an offset is read as UTC."""
+    """Moment in UTC, which a time without an offset is read as."""
     try:
         moment = pd.Timestamp(at)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""One column of a frame as arrays: positions in its distinct values, or numbers. Knows no groups and no outcomes."""
+"""One column of a frame as arrays: positions in its distinct values, or numbers."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from ..metrics.groups import FloatArray, IntArray
 from ..metrics.tables.weighting import slices
 
 Listed: TypeAlias = Scalar | tuple[float, float]
-"""A listed member of an argument: one value, or a closed range of a numeric column."""
+"""One value, or a closed range of a numeric column."""
 
 Column: TypeAlias = "pd.Series[Any]"
 
 Codes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
-"""One small number per record, in the narrowest type that holds them all: a million records are a megabyte or two."""
+"""One small number per record, in the narrowest type that holds them all."""
 
 MISSING = -1
-"""The code of a record without a value."""
+"""Code of a record without a value."""
 
 MOST_DISTINCT = 10_000
-"""Max distinct values of a column of categories; to spell out more would take longer than to measure."""
+"""Max distinct values of a column of categories."""
 
 SHOWN, LONGEST = 8, 100
-"""Max values or columns that an error names before the rest become `…`, and max characters of each."""
+"""Max values or columns that an error names, and max characters of each."""
 
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 
@@ -38,8 +38,8 @@ _TRUE, _FALSE = ("true", "1"), ("false", "0")
 class Encoded:
     """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
 
-    The texts are canonical, so that `1`, `1.0` and `"1"` are one value, whatever type the column has. Where types were kept, `numerals`
-    are the positions of those that are text and spell a number; the number itself has a place of its own.
+    Texts are canonical: `1`, `1.0` and `"1"` are one value. Where types were kept, `numerals` are the positions of text that spells a
+    number.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Encoded:
 
     @property
     def values(self) -> list[Scalar]:
-        """Returns the distinct values in the types that outcomes use: numbers, text, and true and false of a boolean column."""
+        """Distinct values as numbers, text, and true and false of a boolean column."""
         if self.is_boolean:
             return [text in _TRUE for text in self.texts]
         numbers = [None if place in self.numerals else exact_number(text) for place, text in enumerate(self.texts)]
         return [text if number is None else number for text, number in zip(self.texts, numbers, strict=True)]
 
     def spelled(self, value: Scalar) -> str:
-        """Returns the value's text in the column: `1.0` is `1` in a column of numbers, `True` is `true` in one of booleans."""
+        """Value's text in the column: `1.0` is `1` among numbers, `True` is `true` among booleans."""
         if self.is_boolean:
             text = canonical(value).lower()
             return "true" if text in _TRUE else "false" if text in _FALSE else text
@@ -66,16 +66,16 @@ class Encoded:
         return canonical(value if number is None else number)
 
     def described(self) -> str:
-        """Returns the values, most frequent first, as an error names them."""
+        """Values, most frequent first, as an error names them."""
         counts = sizes_of(self.codes, len(self.texts))[:-1]
         return shown([self.texts[place] for place in np.argsort(-counts, kind="stable").tolist()])
 
 
 def checked_name(name: object, option: str) -> str:
-    """Returns the name of a column.
+    """Name of a column.
 
     Raises:
-        InvalidInput: it is not text. A list of numbers would read like values or places, so columns have names here.
+        InvalidInput: it is not text.
     """
     if not isinstance(name, str):
         raise InvalidInput.of(option, f"must name a column by text, found {name!r:.100}; frame.rename(columns=str) makes text of all names")
@@ -83,10 +83,10 @@ def checked_name(name: object, option: str) -> str:
 
 
 def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
-    """Returns the column of that name.
+    """Column of that name.
 
     Raises:
-        InvalidInput: there is none, or several have that name, or the name is not text.
+        InvalidInput: there is none, or several, or the name is not text.
     """
     checked_name(name, option)
     if frame.columns.nlevels > 1:
@@ -100,7 +100,7 @@ def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
 
 
 def encode(column: Column, option: str, *, keeps_types: bool = False) -> Encoded:
-    """Returns the column by its distinct values, in order of appearance; `keeps_types` keeps the text "1" apart from the number 1.
+    """Column by its distinct values, in order of appearance; `keeps_types` distinguishes the text "1" from the number 1.
 
     Raises:
         InvalidInput: it has more than MOST_DISTINCT.
@@ -123,16 +123,16 @@ def encode(column: Column, option: str, *, keeps_types: bool = False) -> Encoded
 
 
 class _Spelled(NamedTuple):
-    """A canonical text, and whether it was text in the first place."""
+    """A canonical text, and whether it was text already."""
 
     text: str
     is_text: bool
 
 
 def _factorize(column: Column, option: str) -> tuple[Codes, list[Any]]:
-    """Returns for each record the position of its value among the distinct ones, in the order in which they first appear.
+    """Each record's position among the distinct values, in order of appearance.
 
-    Piece by piece: pandas makes a number of eight bytes for each record, and more where it must hash text.
+    Piece by piece, for memory.
     """
     places: dict[tuple[bool, Any], int] = {}
     codes = np.empty(len(column), dtype=np.int8)
@@ -142,7 +142,7 @@ def _factorize(column: Column, option: str) -> tuple[Codes, list[Any]]:
             own, distinct = pd.factorize(records)
             uniques: list[Any] = distinct.tolist()
             hash(tuple(uniques))  # pandas distinguishes lists of some types, which could not be looked up
-        except (TypeError, NotImplementedError) as error:  # pandas raises either for values that cannot be hashed, by their type
+        except (TypeError, NotImplementedError) as error:  # pandas raises either, by the type
             values = enumerate(records, part.start + 1)
             record, found = next(((number, value) for number, value in values if not isinstance(value, Hashable)), (part.start + 1, None))
             raise InvalidInput.of(
@@ -165,22 +165,22 @@ def _factorize(column: Column, option: str) -> tuple[Codes, list[Any]]:
 
 
 def narrowest(beyond: int) -> npt.DTypeLike:
-    """Returns the narrowest type of integers that holds every code below `beyond`, and MISSING."""
+    """Narrowest type of integers for every code below `beyond`, and MISSING."""
     return np.min_scalar_type(-max(beyond, 1))
 
 
 def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
-    """Returns for each record the value of its code; `missing` for those without."""
+    """Each record's value of its code."""
     table = np.array([*of_code, missing], dtype=narrowest(max([*of_code, missing]) + 1))
     found = np.empty(codes.shape, dtype=table.dtype)
-    # The code of those without is -1, and so the last place. A slice at a time, because numpy widens what it looks up by.
+    # The code -1 is the last place. A slice at a time, because numpy widens indices.
     for part in slices(codes.size):
         found[part] = table[codes[part]]
     return found
 
 
 def sizes_of(codes: Codes, size: int) -> IntArray:
-    """Returns the number of records with each code in `range(size)` and, at the end, of those with none."""
+    """Number of records with each code in `range(size)`, at the end of those with none."""
     sizes = np.zeros(size + 1, np.int64)
     for part in slices(codes.size):
         sizes += np.roll(np.bincount(codes[part].astype(np.int64) + 1, minlength=size + 1), -1)
@@ -188,25 +188,25 @@ def sizes_of(codes: Codes, size: int) -> IntArray:
 
 
 def is_numeric(column: Column) -> bool:
-    """Returns whether the column's type is one of numbers, which booleans are not."""
+    """Whether the column is of numbers; booleans are not."""
     return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
 def numbers_of(column: Column, option: str) -> FloatArray:
-    """Returns the column as float64 [records]; NaN where there is no value. Text that spells a number is one.
+    """Column as float64 [records]; NaN without a value. Text that spells a number is one.
 
     Raises:
-        InvalidInput: a value is not a number, or not a finite one.
+        InvalidInput: a value is not a finite number.
     """
     if pd.api.types.is_complex_dtype(column.dtype):
         raise InvalidInput.of(option, f"{column.name!r} must hold numbers, found complex ones")
     if is_numeric(column):
-        # What is of that type already must not be copied, which `na_value` does.
+        # `na_value` would copy even float64.
         numbers = column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         try:
             parsed = pd.to_numeric(column, errors="coerce")
-        except (TypeError, ValueError, NotImplementedError):  # pandas raises one of them for lists, sets or arrays, by their type
+        except (TypeError, ValueError, NotImplementedError):  # pandas raises any of them, by the type
             plain = column.map(lambda value: value if isinstance(value, str | bool | int | float) else None)
             parsed = pd.to_numeric(plain, errors="coerce")
         wrong = parsed.isna() & column.notna()
@@ -222,10 +222,10 @@ def numbers_of(column: Column, option: str) -> FloatArray:
 
 
 def complete_numbers_of(column: Column, option: str) -> FloatArray:
-    """Returns the column as float64 [records], none missing.
+    """Column as float64 [records].
 
     Raises:
-        InvalidInput: a value is missing, not a number, or not a finite one.
+        InvalidInput: a value is missing or not a finite number.
     """
     numbers = numbers_of(column, option)
     missing = np.isnan(numbers)
@@ -235,10 +235,10 @@ def complete_numbers_of(column: Column, option: str) -> FloatArray:
 
 
 def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
-    """Returns the values or ranges that an argument lists: one value, one range (lo, hi), or a list of these.
+    """Values or ranges of an argument: one value, one range (lo, hi), or a list of these.
 
     Raises:
-        InvalidInput: nothing is listed, a range is not valid, ranges are mixed with values, something is listed twice, or ranges overlap.
+        InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.
     """
     # Two numbers in a tuple are a range; in a list they are two values.
     several = (
@@ -264,7 +264,7 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
 
 
 def shown(names: Sequence[str]) -> str:
-    """Returns the first names, as an error lists them."""
+    """First names, as an error lists them."""
     return ", ".join(name[:LONGEST] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "") if names else "none"
 
 
@@ -283,16 +283,12 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
 
 
 def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
-    """Returns the marked records by their number, counted from 1, as an error names them."""
+    """Marked records by number from 1, as an error names them."""
     first, count = int(np.argmax(marked)) + 1, int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"
 
 
 def check_frame(frame: object) -> None:
-    """Raises unless it is a frame.
-
-    Raises:
-        InvalidInput: it is something else.
-    """
+    """Raises InvalidInput unless it is a frame."""
     if not isinstance(frame, pd.DataFrame):
         raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")

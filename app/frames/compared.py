@@ -1,4 +1,4 @@
-"""Records of a frame whose favourable rates are compared: their groups, outcomes and features."""
+"""Records of a frame whose favourable rates are compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,25 +26,25 @@ class ComparedRecords:
 
     @property
     def favourable(self) -> npt.NDArray[np.bool_]:
-        """Returns which records have a favourable outcome."""
+        """Per record, whether its outcome is favourable."""
         return np.asarray(self.outcomes.codes == FAVOURABLE, dtype=np.bool_)
 
     @property
     def monitored(self) -> tuple[int, ...]:
-        """Returns the places of the monitored groups."""
+        """Places of the monitored groups."""
         return of_role(self.grouping.groups, "monitored")
 
     @property
     def reference_label(self) -> str:
-        """Returns the name of all reference groups together."""
+        """Name of all reference groups together."""
         return ", ".join(group.label for group in self.grouping.groups if group.role == "reference")
 
     def records_of(self, place: int) -> IntArray:
-        """Returns the positions of the records of that group whose outcome is classified."""
+        """Positions of the group's classified records."""
         return self._find([place])
 
     def reference_records(self) -> IntArray:
-        """Returns the positions of the records of all reference groups whose outcome is classified."""
+        """Positions of all reference groups' classified records."""
         return self._find(of_role(self.grouping.groups, "reference"))
 
     def _find(self, places: Sequence[int]) -> IntArray:
@@ -62,7 +62,7 @@ def read_compared(
     monitored: object,
     reference: object,
 ) -> ComparedRecords:
-    """Returns the records of a frame, read by the arguments of `measure_frame`.
+    """Records read by the arguments of `measure_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -79,5 +79,5 @@ def read_compared(
 
 
 def as_rates(outcomes: FrameOutcomes) -> npt.NDArray[np.float64]:
-    """Returns 1 for a favourable outcome, 0 for an unfavourable one and NaN for one that is neither."""
+    """1 for a favourable outcome, 0 for an unfavourable one, NaN for neither."""
     return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)

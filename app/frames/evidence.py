@@ -1,4 +1,4 @@
-"""Evidence over the hours of a DataFrame: which group is unfair since when, with a bound on false alarms."""
+"""Evidence over the hours of a DataFrame, with a bound on false alarms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outc
 from .times import HourNumbers, first_of_each, hours_of
 
 DIFFERENCE_LIMIT = 0.1
-"""Limit of the differences of rates, on both sides of 0."""
+"""Limit of differences of rates, on both sides of 0."""
 
 RECENT_HOURS = 168
-"""Hours at the end of the data from which the expected traffic is estimated."""
+"""Last hours, from which the expected traffic is estimated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonEvidence:
     """Evidence of one group, metric and direction, after the last hour.
 
-    `interval` holds at all hours at once since the last alarm or its end, with None for an open end. `more_hours` is the expected number
-    of hours until an undecided comparison is decided, if rates and traffic stay the same; None where that cannot be said. If it is
-    unfair, `since` lies between `earliest` and `latest`, and `alarm_at` is the end of the hour of the alarm; otherwise the three are None.
+    `interval` holds at all hours at once since the last alarm or its end; None is an open end. `more_hours` is the expected number until a
+    decision at the same rates and traffic, if known. If unfair, `since` lies between `earliest` and `latest`, and `alarm_at` is the end of
+    the hour of the alarm.
     """
 
     attribute: str
@@ -57,7 +57,7 @@ class ComparisonEvidence:
     log_threshold: float
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values, times in ISO 8601 UTC."""
+        """Plain JSON values, times in ISO 8601 UTC."""
         return {
             "attribute": self.attribute,
             "group": self.group,
@@ -72,7 +72,7 @@ class ComparisonEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Evidence of all comparisons of a frame. `records` are those that count, `repeated` those of a person counted before."""
+    """Evidence of all comparisons. `records` count, `repeated` are of a person counted before."""
 
     comparisons: tuple[ComparisonEvidence, ...]
     hours: int
@@ -84,7 +84,7 @@ class Evidence:
     chosen: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values."""
+        """Plain JSON values."""
         return {"comparisons": [one.to_json() for one in self.comparisons], "hours": self.hours}
 
 
@@ -157,7 +157,7 @@ def check_arguments(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
-    """A metric of the catalogue: the share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
+    """Share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
 
     metric: str
     part: npt.NDArray[np.bool_]
@@ -188,7 +188,7 @@ def list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None,
 
 
 def count_hours_of(hours: HourNumbers, grouping: FrameGrouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
-    """Returns the hours of one monitored group and of all reference groups together."""
+    """Hours of one monitored group and all reference groups together."""
     references = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
 
     def count(codes: Sequence[int], which: npt.NDArray[np.bool_]) -> FloatArray:
@@ -210,10 +210,9 @@ class _Compared:
 
 
 def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iterator[ComparisonEvidence]:
-    """Yields where the figure is after the last hour, for each of its limits."""
     figure, series, hours, grouping = compared.figure, compared.series, compared.hours, compared.grouping
     followed = [follow(series, one, comparisons=comparisons, months=hours.months, budget_hours=budget_hours) for one in figure.limits]
-    # An alarm on either side of a figure begins a chapter of the figure.
+    # An alarm on either side begins a chapter of the figure.
     chapter = max(one.chapter for one in followed)
     ends: tuple[float | None, float | None] = (None, None)
     if chapter < len(series):

@@ -28,15 +28,15 @@ class Feature:
 
     @property
     def places(self) -> IntArray | FloatArray:
-        """Returns the place of each record's value, -1 without one; or the numbers as they are, NaN without one."""
+        """Place of each value, -1 without one; or the numbers, NaN without one."""
         return self.content.codes.astype(np.int64) if isinstance(self.content, Encoded) else self.content
 
 
 def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
-    """Returns the columns of that name: numbers as numbers, everything else as categories.
+    """Columns of that name: numbers as numbers, everything else as categories.
 
     Raises:
-        InvalidInput: none or too many are named, one is named twice or is not a column, or has too many different values.
+        InvalidInput: none or too many, a repeated or missing column, or one with too many values.
     """
     names = [checked_name(name, "features") for name in ([features] if isinstance(features, str) else features)]
     if not 1 <= len(names) <= MAX_PLAYERS:
@@ -48,7 +48,7 @@ def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[F
 
 
 def check_bins(bins: object) -> int:
-    """Returns the number of bins.
+    """Number of bins.
 
     Raises:
         InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS.
@@ -59,13 +59,13 @@ def check_bins(bins: object) -> int:
 
 
 def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...]:
-    """Returns the features of each player by position: those listed `together`, or correlated ones where None is given.
+    """Features of each player by position: those listed `together`; None: correlated ones.
 
     Raises:
-        InvalidInput: it is not a list of lists, or names something that is not a feature, or names a feature twice.
+        InvalidInput: no list of lists, or not a feature, or one named twice.
     """
     if together is None:
-        # Whole numbers are quantities here even where they number categories: their order decides how strong the association is.
+        # Whole numbers are quantities even where they number categories.
         return join_players(measure_strengths([feature.places for feature in features]))
     if isinstance(together, str) or any(isinstance(names, str) for names in together):
         raise InvalidInput.of("together", f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}")

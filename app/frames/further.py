@@ -1,4 +1,4 @@
-"""Further columns of each record: its weight, its stratum, its score."""
+"""Each record's weight, stratum and score."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from .columns import Column, complete_numbers_of, encode, numbers_of, where
 from .outcomes import FAVOURABLE, UNFAVOURABLE, FrameOutcomes
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
-"""Smallest and largest weight, apart from 0: between them, sums of weights and of their squares stay in the range of floats."""
+"""Smallest and largest weight apart from 0: sums of squares stay in the range of floats."""
 
 
 def weights_of(column: Column) -> FloatArray:
-    """Returns the weight of each record.
+    """Weight of each record.
 
     Raises:
-        InvalidInput: one is missing, not a number, negative, or beyond the smallest or the largest that are counted.
+        InvalidInput: one is missing, not a number, negative, or beyond the bounds.
     """
     weights = complete_numbers_of(column, "weight")
     wrong = (weights != 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
@@ -31,7 +31,7 @@ def weights_of(column: Column) -> FloatArray:
 
 
 def strata_of(column: Column) -> RecordStrata:
-    """Returns the stratum of each record.
+    """Stratum of each record.
 
     Raises:
         InvalidInput: there are too many.
@@ -45,7 +45,7 @@ def strata_of(column: Column) -> RecordStrata:
 
 
 def scores_of(column: Column, predicted: FrameOutcomes) -> FloatArray:
-    """Returns the probability of the favourable outcome of each record; NaN where there is none.
+    """Probability of the favourable outcome of each record; NaN where there is none.
 
     Raises:
         InvalidInput: one is not a probability, or they are those of the other outcome.
@@ -60,12 +60,12 @@ def scores_of(column: Column, predicted: FrameOutcomes) -> FloatArray:
     # If every unfavourable prediction has a higher score than any favourable one, the scores are those of the other outcome.
     highest, lowest = -np.inf, np.inf
     for part in slices(scores.size):
-        # Unlike max and min these skip NaN.
+        # These skip NaN.
         highest = np.fmax.reduce(scores[part][predicted.codes[part] == FAVOURABLE], initial=highest)
         lowest = np.fmin.reduce(scores[part][predicted.codes[part] == UNFAVOURABLE], initial=lowest)
         if highest >= lowest:
             break
-    # An end that is infinite means that one side has no score at all.
+    # An infinite end means that one side has no score.
     if -np.inf < highest < lowest < np.inf:
         raise InvalidInput.of(
             "score",

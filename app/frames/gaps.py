@@ -1,4 +1,4 @@
-"""Explanation of a gap in a DataFrame: the features that it is carried by, with the model or without it."""
+"""Explanation of a gap in a DataFrame, with the model or without it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from .features import Feature, check_bins, list_players
 from .hybrid_rows import Model, Players, Questions, ask_model, draw_questions
 
 Interval: TypeAlias = tuple[float, float] | None
-"""Both ends of a 95 % interval; None where too few records allow none."""
+"""Ends of a 95 % interval; None with too few records."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerShare:
-    """Part of the gap that is carried by a feature, or by several that go together."""
+    """Part of the gap that a feature, or several that go together, carries."""
 
     features: tuple[str, ...]
     share: float
@@ -31,9 +31,9 @@ class PlayerShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedByFeatures:
-    """Gap of the sampled pairs: the shares of `players` sum to `gap_of_pairs`, and `gap_of_pairs` + `sampling` is the gap of the group.
+    """Gap of the sampled pairs: `players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's gap.
 
-    `pairs_left_out` had an answer that is neither favourable nor unfavourable.
+    `pairs_left_out` had an unclassified answer.
     """
 
     gap_of_pairs: float
@@ -45,7 +45,7 @@ class CarriedByFeatures:
 
 @dataclass(frozen=True, slots=True)
 class PartIntervals:
-    """95 % intervals of the parts of a gap; None where there are too few records."""
+    """95 % intervals of the parts; None with too few records."""
 
     who_applies: Interval
     how_treated: Interval
@@ -56,8 +56,8 @@ class PartIntervals:
 class FeatureParts:
     """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not be added.
 
-    `who_applies` is carried by different shares of the cells, `how_treated` by different rates within a cell, `no_counterpart` by
-    cells that only one group has.
+    `who_applies` comes from shares of the cells, `how_treated` from rates within a cell, `no_counterpart` from cells that only one group
+    has.
     """
 
     feature: str
@@ -69,7 +69,7 @@ class FeatureParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedGap:
-    """Gap of a monitored group: its favourable rate minus that of the reference, -1 to 1; None where either has no record.
+    """Favourable rate minus that of the reference, -1 to 1; None where either has no record.
 
     `carried` is None without a model, or if no pair has all its answers.
     """
@@ -83,7 +83,7 @@ class ExplainedGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapExplanation:
-    """Explanation of the gap of each monitored group. The model was asked about that many `rows`."""
+    """Explanation of each monitored group's gap, for which the model was asked about so many `rows`."""
 
     attribute: str
     groups: tuple[ExplainedGap, ...]
@@ -93,7 +93,7 @@ class GapExplanation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GapPlan:
-    """Questions to a model that will explain the gaps; none is asked yet. `players` are the features that move together."""
+    """Questions to a model that will explain the gaps. `players` are the features that move together."""
 
     players: tuple[tuple[str, ...], ...]
     _records: ComparedRecords
@@ -105,14 +105,14 @@ class GapPlan:
 
     @property
     def rows(self) -> int:
-        """Returns how many rows a model will be asked about: hybrids, and for each monitored group up to 100 records as they are."""
+        """Rows to ask about: hybrids, and per monitored group up to 100 records as they are."""
         return sum(asked.rows for asked in self._questions)
 
     def explain(self, model: Model | None = None) -> GapExplanation:
-        """Asks the model, if there is one, and returns what carries the gaps.
+        """Asks the model, if there is one; what carries the gaps.
 
         Raises:
-            InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome of the prediction column.
+            InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome.
         """
         rng = np.random.default_rng([self._seed, 1])
         explained, warnings = [], list(self._records.grouping.warnings)
@@ -189,7 +189,7 @@ def plan_gap(
     draws: int = 2000,
     seed: int = 0,
 ) -> GapPlan:
-    """Returns the questions of `explain_gap` with the same arguments, and so their number of rows, before any is asked.
+    """Questions of `explain_gap` with the same arguments, and so their number of rows, before any is asked.
 
     Raises:
         InvalidInput: names the argument that is wrong.

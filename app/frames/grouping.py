@@ -1,4 +1,4 @@
-"""Groups of an attribute, or of several together, and the group that each record of a frame is in."""
+"""Groups of one or several attributes, and the group of each record."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,15 +33,15 @@ from .columns import (
 )
 
 Listing: TypeAlias = tuple[Scalar | Range, ...] | None
-"""The values or ranges of one side of an attribute; None where it was left out."""
+"""Values or ranges of one side; None if left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameGrouping:
-    """The groups, monitored ones first, and per record the position of its group or NEITHER.
+    """Groups, monitored ones first, and per record the position of its group or NEITHER.
 
-    `sizes` are the numbers of records of each group and, last, of records in no group. `chosen` says in words that the largest group became
-    the reference because none was given; None if one was given. `warnings` name listed groups that no record is in.
+    `sizes` are the groups' records and, last, those of none. `chosen` says that the largest group became the reference; `warnings` name
+    listed groups without records.
     """
 
     attribute: str
@@ -54,10 +54,9 @@ class FrameGrouping:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossing:
-    """Records divided by several attributes at once. A cell is one combination of their groups, in which an attribute may have none.
+    """Records divided by several attributes at once into cells, combinations of groups or of none.
 
-    `codes` is the cell of each record; `cells` is the number of cells. The `groupings` are those of the cells instead of the records: the
-    codes of each give the group of each cell, and its sizes still count records.
+    `codes` is the cell of each record. `groupings` are of the cells: their codes give each cell's group, their sizes count records.
     """
 
     codes: Codes
@@ -67,9 +66,9 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """One attribute: the labels of its groups, their roles (None where neither side was given), and the records' codes.
+    """One attribute: labels, roles (None where neither side was given), and the records' codes.
 
-    `unseen` says of each listed group without a record what the column holds instead.
+    `unseen` says per listed group without records what the column holds instead.
     """
 
     name: str
@@ -80,7 +79,7 @@ class _Part:
 
 
 class _Cell(NamedTuple):
-    """One combination of the attributes' values."""
+    """One combination of values."""
 
     place: int
     label: str
@@ -88,13 +87,11 @@ class _Cell(NamedTuple):
 
 
 def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None) -> FrameGrouping:
-    """Returns the groups of one attribute, or the combinations of several.
+    """Groups of one attribute, or the combinations of several.
 
-    A side lists values or ranges; for several attributes it is a mapping from attribute to these. `monitored` left out is
-    every value but the reference, `reference` left out every value but the monitored; both left out, the largest group is the
-    reference. A listed group that no record is in is kept, so that its figures say so. Of several attributes the combinations of
-    reference values only are the reference, all others monitored; combinations without a record are left out, unless no reference
-    would be left.
+    A side lists values or ranges; for several attributes it maps them to these. `monitored` left out is every value but the reference, and
+    the reverse; both left out, the largest group is the reference. Listed groups without records are kept. Of several attributes the
+    combinations of reference values only are the reference; those without a record are left out, unless no reference would be left.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -105,14 +102,14 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
 
 
 def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None) -> Crossing:
-    """Returns the groups of each of several attributes and, last, of all together; each as `group_records` has it.
+    """Groups of each attribute and, last, of all together, as in `group_records`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
     """
     names = attribute_names(attributes)
     parts = _read_parts(frame, names, monitored, reference)
-    # Here a missing value counts as one more group, so that a record without one attribute still counts for the others.
+    # A missing value is one more group: the record counts for other attributes.
     whole = [
         replace(part, labels=(*part.labels, ""), codes=looked_up(range(len(part.labels)), part.codes, missing=len(part.labels)))
         for part in parts
@@ -128,7 +125,6 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
     groupings = []
     for some in each:
         of_cells = _codes_together(some)
-        # A cell counts with all its records.
         counts = np.zeros(_count_combinations(some) + 1, np.int64)
         np.add.at(counts, of_cells, sizes[filled])
         groupings.append(_build_grouping(some, of_cells, counts))
@@ -136,14 +132,14 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
 
 
 def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> FrameGrouping:
-    """Returns the groups that combine the parts' values; `sizes` are their records and, at the end, those of none."""
+    """Groups that combine the parts' values; `sizes` end with the records of none."""
     sizes = counted[:-1]
-    # Of one attribute every listed group is kept, so that an empty one is seen; of several most combinations may be empty.
+    # Of one attribute empty groups are shown; of several most combinations may be empty.
     places = range(sizes.size) if len(parts) == 1 else np.flatnonzero(sizes).tolist()
     _refuse_many(parts, len(places))
     cells = [_cell(parts, place) for place in places]
     if len(parts) > 1 and not any(cell.may_be_reference for cell in cells):
-        # The combinations of reference values alone, none of which has a record.
+        # The combinations of reference values, without a record.
         of_reference = [[place for place, role in enumerate(part.roles) if role == "reference"] for part in parts]
         shape = [len(part.labels) for part in parts]
         combined = islice(product(*of_reference), MAX_GROUPS_TOGETHER + 1)
@@ -196,12 +192,11 @@ def _read_parts(frame: pd.DataFrame, names: tuple[str, ...], monitored: object, 
 
 
 def _count_combinations(parts: Sequence[_Part]) -> int:
-    """Returns the number of combinations of the parts' values."""
     return prod(len(part.labels) for part in parts)
 
 
 def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
-    """Returns the attributes that one argument names.
+    """Attributes that one argument names.
 
     Raises:
         InvalidInput: too many or none, one twice, or one that is not text.
@@ -216,7 +211,6 @@ def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[str, Listing]:
-    """Returns the values that one side lists, by attribute."""
     if listing is None:
         return {}
     if not isinstance(listing, Mapping):
@@ -293,9 +287,9 @@ def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) 
 
 
 def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:
-    """Returns the positions of the listed values among the column's; none if the side was left out.
+    """Positions of the listed values; none if the side was left out.
 
-    A value that the column does not hold gets the next of `positions`: a group without a record.
+    A value that the column lacks gets the next of `positions`.
     """
     if listing is None:
         return []
@@ -306,7 +300,7 @@ def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, optio
 
 
 def _codes_together(parts: Sequence[_Part]) -> Codes:
-    """Returns for each record the number of its combination, in which the group of the last attribute counts ones; or NEITHER."""
+    """Number of each record's combination, the last attribute's group counting ones; or NEITHER."""
     if len(parts) == 1:
         return parts[0].codes
     return cross([part.codes for part in parts], [len(part.labels) for part in parts], narrowest(_count_combinations(parts) + 1))

@@ -72,7 +72,7 @@ def find_groups(
 
 
 def _number_strata(column: Column) -> npt.NDArray[np.int64]:
-    """Returns the stratum of each record; those without one make up one of their own."""
+    """Each record's stratum; those without one share their own."""
     strata = strata_of(column)
     if len(strata.labels) > MAX_STRATA:
         raise InvalidInput.of(
@@ -82,10 +82,10 @@ def _number_strata(column: Column) -> npt.NDArray[np.int64]:
 
 
 def bin_feature(column: Column, seen: npt.NDArray[np.bool_]) -> tuple[Bins, Codes]:
-    """Returns the division of a column by the records that are `seen` [N], and the position [N] of each record's value.
+    """Division of a column by the records that are `seen` [N], and each record's position [N].
 
     Raises:
-        InvalidInput: it has too many different values, or values that are neither text, numbers nor true/false.
+        InvalidInput: too many values, or values that are neither text, numbers nor true/false.
     """
     name = str(column.name)
     if is_numeric(column) and column[seen].nunique() > MAX_VALUES:
@@ -96,5 +96,5 @@ def bin_feature(column: Column, seen: npt.NDArray[np.bool_]) -> tuple[Bins, Code
     encoded = encode(column, "features")
     counts = np.bincount(encoded.codes[seen & (encoded.codes >= 0)], minlength=len(encoded.texts))
     bins = Bins.choose(name, dict(zip(encoded.texts, counts.tolist(), strict=True)))
-    # A missing value has the code -1, which is the last place.
+    # The code -1 is the last place.
     return bins, np.append(bins.encode_texts(encoded.texts), bins.missing)[encoded.codes]

@@ -1,4 +1,4 @@
-"""Rows that a model is asked about to explain a gap: hybrids of two records, and some records as they are."""
+"""Rows that a model is asked about to explain a gap."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from .compared import ComparedRecords, as_rates
 from .outcomes import outcomes_of
 
 Model: TypeAlias = Callable[[pd.DataFrame], Any]
-"""Takes rows of the feature columns, with the frame's types, and returns one value of the prediction column for each."""
+"""Takes rows of the feature columns, with the frame's types; one value of the prediction column for each."""
 
 MAX_COMPARED = 100
-"""Max records of each comparison that the model is asked about as they are, to see whether it is the model that was logged."""
+"""Max records of each comparison asked about as they are, to see whether it is the logged model."""
 
 ROWS_OF_A_CALL = 10_000
 """Max rows of one call of the model."""
@@ -30,7 +30,7 @@ Players: TypeAlias = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
-    """Pairs of a monitored group, the hybrids of each, and the records that are asked about as they are, by position in the frame."""
+    """A monitored group's pairs, their hybrids, and records asked about as they are, by position in the frame."""
 
     monitored: IntArray
     reference: IntArray
@@ -40,47 +40,47 @@ class Questions:
 
     @property
     def rows(self) -> int:
-        """Returns how many rows the model is asked about."""
+        """Rows that the model is asked about."""
         return self.plan.masks.size + len(self.own)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replies:
-    """Outcomes of the pairs and their hybrids, and how many of the records asked about as they are have another one than was logged."""
+    """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the log."""
 
     answered: Answered
     differing: int
 
 
 def draw_questions(records: ComparedRecords, place: int, players: Players, most: int, rng: np.random.Generator) -> Questions:
-    """Returns the questions about a monitored group, of at most that many pairs."""
+    """Questions about a monitored group, of at most that many pairs."""
     monitored, reference = records.records_of(place), records.reference_records()
     pairs = draw_pairs(len(monitored), len(reference), most, rng)
     positions = monitored[pairs.monitored], reference[pairs.reference]
-    # From both ends of the pairs alike; a record that is in several of them is asked about once.
+    # From both ends alike; a record in several pairs is asked about once.
     own = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in positions]))
     return Questions(*positions, pairs, plan_hybrids(len(pairs), len(players), rng), own)
 
 
 def ask_model(records: ComparedRecords, asked: Questions, players: Players, model: Model) -> Replies:
-    """Returns the model's replies to the questions.
+    """Replies to the questions.
 
     Raises:
-        InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome of the prediction column.
+        InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome.
     """
     predictions: list[Any] = []
     for rows in _build_rows(records, asked, players):
         predictions += _read_predictions(model(rows), len(rows))
     found = as_rates(outcomes_of(pd.Series(predictions, name="model's answer"), records.lists, "model"))
     own, hybrids = np.split(found, [len(asked.own)])
-    # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log whatever the model answers now.
+    # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log.
     logged = as_rates(records.outcomes)
     answered = Answered(logged[asked.reference], logged[asked.monitored], hybrids.reshape(asked.plan.masks.shape))
     return Replies(answered, differing=int((own != logged[asked.own]).sum()))
 
 
 def _build_rows(records: ComparedRecords, asked: Questions, players: Players) -> Iterator[pd.DataFrame]:
-    """Yields the feature columns of the records asked about as they are, then of the hybrids, pair by pair."""
+    """Yields the features of records asked about as they are, then of the hybrids, pair by pair."""
     player_of = {feature: number for number, player in enumerate(players) for feature in player}
     hybrids = asked.plan.masks.shape[1]
     masks = np.concatenate([np.zeros(len(asked.own), np.int64), asked.plan.masks.ravel()])
@@ -92,7 +92,7 @@ def _build_rows(records: ComparedRecords, asked: Questions, players: Players) ->
         for position, feature in enumerate(records.features):
             is_monitored = masks[part] >> player_of[position] & 1 == 1
             source = np.where(is_monitored, of_monitored[part], of_reference[part])
-            # By position, because an index of the frame may name a record twice; the column keeps its type.
+            # By position: an index may name a record twice. The column keeps its type.
             columns[feature.name] = records.frame[feature.name].iloc[source].reset_index(drop=True)
         yield pd.DataFrame(columns)
 

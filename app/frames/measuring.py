@@ -1,4 +1,4 @@
-"""Measurements of a pandas DataFrame: the columns become codes, the codes a table of counts, the table figures."""
+"""Measurements of a pandas DataFrame."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -31,25 +31,25 @@ from .outcomes import UNCLASSIFIED, FrameOutcomes, OutcomeLists, answers_of, out
 from .report import GroupSize, Report, Table
 
 DEFAULT = "default"
-"""Word for the metrics of a first look: the default ones, and those that a further column was named for."""
+"""Metrics of a first look: the default ones, and those that a further column was named for."""
 
 USUAL_OF_SCORES = frozenset(
     {"generalized_equalized_odds_difference", "log_loss", "brier_score", "roc_auc", "calibration_gap", "calibration_error"}
 )
-"""Metrics of scores for a first look: the others are the parts that these are made of."""
+"""Metrics of scores for a first look."""
 
 MOST_CELLS = 2_000
-"""Max cells of several attributes that are counted at once. With more, each of few records, counting again is cheaper."""
+"""Max cells of several attributes counted at once; beyond, counting again is cheaper."""
 
 FEWEST_DRAWS = 10
-"""Min draws: with fewer there is nothing that an interval could leave out on either side."""
+"""Min draws of an interval."""
 
 WITHOUT_WEIGHTS = frozenset({"classes", "numbers", "rows"})
-"""Needs of the metrics that count every record the same: answers, and figures of single records. Not measured with a `weight`."""
+"""Needs of metrics that count every record the same, not measured with a `weight`."""
 
 _Data = Literal["payload", "feedback", "training"]
 _ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels": "label", "predictions": "prediction"}
-"""The argument that gives what a metric needs."""
+"""Argument that gives what a metric needs."""
 
 
 def measure_frame(
@@ -141,8 +141,6 @@ def measure_attributes(
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The frame, and those of its columns that were named."""
-
     frame: pd.DataFrame
     _: KW_ONLY
     label: str | None
@@ -161,26 +159,24 @@ class _Given:
 
     @property
     def data(self) -> _Data:
-        """The data set that the metrics are about."""
         if self.label is None:
             return "payload"
         return "training" if self.prediction is None else "feedback"
 
     @property
     def feature_names(self) -> list[str]:
-        """The columns that say which records are alike."""
         named = self.features
         several = [named] if isinstance(named, str) or not isinstance(named, Iterable) else list(named)
         return [checked_name(name, "features") for name in several]
 
     @property
     def on_purpose(self) -> set[str]:
-        """Needs of metrics for which alone a column was named, all of which are wanted."""
+        """Needs that alone a column was named for: all their metrics are measured."""
         columns = (("strata", self.strata), ("rows", self.features))
         return {need for need, column in columns if column is not None}
 
     def lacking(self, metric: Metric) -> list[str]:
-        """Returns the arguments without which the metric cannot be measured."""
+        """Arguments without which the metric cannot be measured."""
         present = {
             "score": self.score,
             "strata": self.strata,
@@ -193,8 +189,6 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The figures to measure: the keys in catalogue order, the favourable outcomes, and the resampling of intervals."""
-
     metrics: list[str]
     lists: OutcomeLists
     seed: int
@@ -208,14 +202,11 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Known:
-    """The outcomes of each record, by the columns."""
-
     actual: FrameOutcomes | None
     predicted: FrameOutcomes | None
 
 
 def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_ranges: bool) -> list[str]:
-    """Returns the keys to measure, in catalogue order."""
     here = {row.key for row in metrics_on(given.data)}
     # Ranges are of numbers, listed values are classes.
     unfit = set(WITHOUT_WEIGHTS) if given.weight is not None else {"classes"} if has_ranges else {"numbers"}

@@ -1,4 +1,4 @@
-"""Suggestions for a name that no metric has: the key that another tool calls so, or keys spelled nearly the same."""
+"""Suggestions for a name that no metric has."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -11,11 +11,11 @@ SUGGESTED = 3
 """Max keys that an error proposes."""
 
 _OFFERED = tuple(key for key, row in CATALOGUE.items() if not {"payload", "feedback", "training"}.isdisjoint(row.data))
-"""The keys that can be measured on a frame; the others need the copies of a check."""
+"""Keys that can be measured on a frame, without copies."""
 
 
 def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
-    """Returns a problem for each name, of the first few, that is not a key of the catalogue."""
+    """Problem of each of the first few names that are no key of the catalogue."""
     problems = []
     for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][:SHOWN]:
         lead = f"{name[:LONGEST]} is not in the catalogue of metrics"
@@ -41,5 +41,4 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
 
 
 def _normalize(name: str) -> str:
-    """Returns the name without what people write differently: capitals, and blanks or dashes between words."""
     return name.strip().casefold().replace(" ", "_").replace("-", "_")

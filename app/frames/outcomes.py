@@ -1,4 +1,4 @@
-"""The outcome of each label and of each prediction of a frame."""
+"""Outcome of each label and prediction of a frame."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -23,7 +23,7 @@ _Listed: TypeAlias = tuple[Scalar | Range, ...]
 
 @dataclass(frozen=True, slots=True)
 class OutcomeLists:
-    """The values, or the ranges of numbers, that are favourable; of the others those that are unfavourable, None for all.
+    """Favourable values or ranges of numbers; the unfavourable ones, None for all others.
 
     Raises:
         InvalidInput: something is listed on both sides.
@@ -34,7 +34,7 @@ class OutcomeLists:
 
     @classmethod
     def of(cls, favourable: object, unfavourable: object) -> "OutcomeLists":
-        """Returns the rule that two arguments state.
+        """Rule that two arguments state.
 
         Raises:
             InvalidInput: an argument cannot be read, or something is listed on both sides.
@@ -57,18 +57,18 @@ class OutcomeLists:
 
     @property
     def is_numeric(self) -> bool:
-        """Returns whether the outcomes are numbers or ranges of numbers, under which no text counts."""
+        """Whether the outcomes are numbers or ranges, under which no text counts."""
         return all(is_numeric(one) for one in (*self.favourable, *(self.unfavourable or ())))
 
     @property
     def has_ranges(self) -> bool:
-        """Returns whether the outcomes are ranges of numbers."""
+        """Whether the outcomes are ranges of numbers."""
         return isinstance(self.favourable[0], Range)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameOutcomes:
-    """The outcome of each record, and the column by its distinct values, or its `numbers` where the outcomes are ranges."""
+    """Each record's outcome, and the column by its distinct values, or its `numbers` with ranges."""
 
     codes: Codes
     encoded: Encoded | None
@@ -76,11 +76,10 @@ class FrameOutcomes:
 
 
 def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
-    """Returns the outcome of each value of the column: 0 unfavourable, 1 favourable, 2 unclassified or missing.
+    """Outcome of each value: 0 unfavourable, 1 favourable, 2 unclassified or missing.
 
     Raises:
-        InvalidInput: no value of several is favourable, which no data mean; one is on both sides; or ranges of a column that
-            holds no numbers.
+        InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column without numbers.
     """
     if rule.has_ranges:
         numbers = _read_numbers(column, option)
@@ -93,7 +92,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
     encoded = encode(column, option, keeps_types=True)
     tests = OutcomeTests(_test(encoded, rule, rule.favourable), _test(encoded, rule, rule.unfavourable or ()))
     for text in tests.unfavourable.texts:
-        # As text they may differ, as 1 and 1.0 of a column of numbers do.
+        # As text they may differ, as 1 and 1.0 do.
         if text in tests.favourable.texts:
             raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
     of_text = [int(tests.classify(value)) for value in encoded.values]
@@ -109,7 +108,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
 
 
 def answers_of(actual: FrameOutcomes, predicted: FrameOutcomes) -> ClassAnswers | NumberAnswers | Unanswered:
-    """Returns labels and predictions themselves; records without one of the two are left out."""
+    """Labels and predictions of the records that have both."""
     if actual.numbers is not None and predicted.numbers is not None:
         both = np.isfinite(actual.numbers) & np.isfinite(predicted.numbers)
         return NumberAnswers(actual.numbers[both], predicted.numbers[both])
@@ -128,12 +127,12 @@ def answers_of(actual: FrameOutcomes, predicted: FrameOutcomes) -> ClassAnswers 
 
 
 def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[np.bool_]:
-    """Returns for each record whether the prediction is right: if it is the label itself or, of ranges, has the label's outcome."""
+    """Per record, whether the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
     place = {text: position for position, text in enumerate(dict.fromkeys(_texts_with_digits(actual.encoded)))}
     of_label = looked_up([place[text] for text in _texts_with_digits(actual.encoded)], actual.encoded.codes, missing=MISSING)
-    # A prediction that is no label at all gets a number that no label has, and so does a missing one, at the end.
+    # A prediction that is no label, or missing, gets a number that no label has.
     of_text = [place.get(text, len(place)) for text in _texts_with_digits(predicted.encoded)]
     right = looked_up(of_text, predicted.encoded.codes, missing=len(place)) == of_label
     # The text "1" is not the number 1 where numbers are the outcomes.
@@ -142,13 +141,12 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[n
 
 
 def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed) -> ValueTest:
-    """Returns the test of listed values, as the column spells them."""
     texts = tuple(encoded.spelled(value) for value in listed if not isinstance(value, Range))
     return ValueTest(texts, only_numbers=rule.is_numeric)
 
 
 def _read_numbers(column: Column, option: str) -> FloatArray:
-    """Returns the numbers of a column; NaN for text and booleans, which no range holds, and where there is no value.
+    """Numbers of a column; NaN for text, booleans and missing values.
 
     Raises:
         InvalidInput: there is a value, and none is a number.
@@ -165,5 +163,5 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
 
 
 def _texts_with_digits(encoded: Encoded) -> list[str]:
-    """Returns the texts, with true and false of a column of booleans as 1 and 0: for a label of 1 a prediction of True is right."""
+    """Texts with booleans as 1 and 0: for a label of 1 a prediction of True is right."""
     return [{"true": "1", "false": "0"}.get(text, text) if encoded.is_boolean else text for text in encoded.texts]

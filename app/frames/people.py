@@ -1,4 +1,4 @@
-"""People of a frame by category, with controls and scores, for the sheets that compare each category with a reference."""
+"""People of a frame by category, with controls and scores."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ NO_SCORES = "no column of scores was named"
 
 
 def choose_references(tables: Sequence[CategoryTable], chosen: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Returns the reference categories of each attribute: those that were chosen, or else the one that four-fifths ratios are taken to.
+    """Reference categories of each attribute: chosen ones, or else the one that four-fifths ratios are taken to.
 
     Raises:
         InvalidInput: a chosen one does not occur.
@@ -44,7 +44,7 @@ def people_of_frame(
     answers: PersonAnswers,
     score: str | None,
 ) -> CountedPeople:
-    """Returns one row for each record, with the attributes of `references`.
+    """One row for each record, with the attributes of `references`.
 
     Raises:
         InvalidInput: a column is missing or cannot be used.

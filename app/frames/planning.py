@@ -1,4 +1,4 @@
-"""Planning from a DataFrame: after how many records an unfairness of a given size would be found, at the log's traffic."""
+"""Planning from a DataFrame: when an unfairness would be found, at the log's traffic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from .times import hours_of
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Plan of one group: the traffic and reference rate that it assumes, and the hours and records that suffice.
+    """Plan of one group: assumed traffic and reference rate, and the hours and records that suffice.
 
     `hours` and `records` (of both sides) are None where two years do not suffice, or a side had no records in the last week.
     """
@@ -79,8 +79,6 @@ def plan_frame(
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The ratio to be found, with which probability, at which limit and threshold of the alarm."""
-
     ratio: float
     probability: float
     limit: Limit
@@ -88,7 +86,6 @@ class _Wanted:
 
 
 def _plan(grouping: FrameGrouping, place: int, series: Hours, span: int, wanted: _Wanted) -> Plan:
-    """Returns the plan of the monitored group at `place`, whose records in the last `span` hours are in the series."""
     per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
     rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
     delay = None

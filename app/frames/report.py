@@ -1,4 +1,4 @@
-"""The report on a frame: the groups, the figures with their intervals, verdicts and sentences, as rows or as JSON."""
+"""Report on a frame: groups, figures, intervals, verdicts and sentences."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ Table: TypeAlias = GroupCounts | FeedbackCells
 
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """One group and its number of records."""
+    """Records of one group."""
 
     label: str
     role: Role
@@ -25,11 +25,10 @@ class GroupSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything measured of one frame. `data` names its data set: feedback (labels and predictions), payload, or training (labels).
+    """Everything measured of one frame. `data` is feedback (labels and predictions), payload, or training (labels).
 
-    `records` are those of the frame, `in_no_group` those among them that take no part. `chosen` says in words which reference
-    was taken because none was given, `warnings` which listed groups no record is in. `table` holds the counts that all but the
-    metrics of rows were computed from.
+    `in_no_group` of the `records` take no part. `chosen` says which reference was taken because none was given, `warnings` which listed
+    groups have no record. `table` holds the counts of all figures but those of rows.
     """
 
     data: str
@@ -45,23 +44,23 @@ class Report:
 
     @property
     def chosen_intervals(self) -> dict[str, Interval]:
-        """Intervals of the values furthest out, by metric, that are valid although the values were chosen; an upper end None is open.
+        """Intervals of the values furthest out, by metric, valid although these were chosen; an upper end None is open.
 
-        Each holds the figure of the chosen group with 95 % probability, whatever the rule of the choice is (Bonferroni). A metric with one
-        monitored group, or that does not compare two rates in closed form, has none.
+        Each holds the chosen group's figure with 95 % probability (Bonferroni). Metrics with one monitored group, or that do not compare
+        two rates in closed form, have none.
         """
         return {one.metric: one.for_choice for one in self.measured if one.for_choice is not None}
 
     def to_frame(self) -> pd.DataFrame:
-        """Returns one row per measurement, in catalogue order; a missing number is NaN, an open end of an interval too.
+        """One row per measurement, in catalogue order; missing numbers and open ends are NaN.
 
-        `worst_of` is set on the monitored group that is furthest out of so many.
+        `worst_of` is set on the monitored group furthest out of so many.
         """
         rows = [{name: value for name, value in _measurement(one).items() if name != "details"} for one in self.measured]
         return pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values; a missing number is None with its reason, never NaN."""
+        """Plain JSON values; a missing number is None with its reason."""
         return {
             "data": self.data,
             "attribute": self.attribute,
@@ -76,7 +75,7 @@ class Report:
 
 
 def judged(measured: Measured) -> Verdict | None:
-    """Returns the verdict under the catalogue's limits for the metric; a missing number says so even where there are none."""
+    """Verdict under the catalogue's limits; a missing number says so even where there are none."""
     metric = CATALOGUE[measured.metric]
     lower, upper = metric.limits
     mirror = mirror_of(metric, metric.limits)
@@ -85,7 +84,7 @@ def judged(measured: Measured) -> Verdict | None:
 
 
 def judged_figure(measured: Measured) -> JudgedFigure:
-    """Returns the measurement under the catalogue's limits, in the form that its statements are made from."""
+    """Measurement under the catalogue's limits, as its statements are made from."""
     number = measured.number if isinstance(measured.number, Value) else None
     return JudgedFigure(
         metric=measured.metric,
@@ -104,7 +103,7 @@ def judged_figure(measured: Measured) -> JudgedFigure:
 
 
 def sentence_of(measured: Measured) -> str:
-    """Returns the meaning of the measurement, in words."""
+    """Meaning of the measurement, in words."""
     return figure_sentence(judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None)
 
 
@@ -131,7 +130,6 @@ _COLUMN_TYPES = {
 
 
 def _measurement(measured: Measured) -> dict[str, Any]:
-    """Returns one measurement under the names that the API gives its members."""
     number = measured.number
     value = number if isinstance(number, Value) else None
     lower_limit, upper_limit = CATALOGUE[measured.metric].limits

@@ -28,10 +28,9 @@ NO_WEIGHTS = "no weights were given; name the columns that hold the probability 
 
 @dataclass(frozen=True, slots=True)
 class SelectionReport:
-    """The sheets of a preset, and the counts that they are made of. `score` is the column whose median decides, of a tool that scores.
+    """Sheets of a preset, and their counts. `score` is the column whose median decides.
 
-    `references` are the categories of each attribute that the lending and controls sheets compare with; the caller chose those of the
-    attributes `chosen`. `people_sheets` are those of the preset that need a reference, by name.
+    `references` are the categories that the lending and controls sheets compare with; the caller `chosen` those of some attributes.
     """
 
     name: PresetName
@@ -46,11 +45,11 @@ class SelectionReport:
 
     @property
     def preset(self) -> Preset:
-        """Returns the rule that the report is made for."""
+        """Rule of the report."""
         return PRESETS[self.name]
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the report as JSON."""
+        """Report as JSON."""
         return {
             "preset": self.name.value,
             "source": self.preset.source,
@@ -64,7 +63,7 @@ class SelectionReport:
         }
 
     def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
-        """Returns the sheets as JSON, in the order of the preset, and after them those that options ask for."""
+        """Sheets as JSON, in the order of the preset, then those that options ask for."""
         found: dict[SheetName, Mapping[str, Any]] = {name_of(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
         if SheetName.ADVERSE_IMPACT in found:
             self._compare_with_references(found[SheetName.ADVERSE_IMPACT])
@@ -134,7 +133,7 @@ def report_selections(
 
 
 def find_preset(name: str) -> PresetName:
-    """Returns the preset of that name.
+    """Preset of that name.
 
     Raises:
         InvalidInput: there is none.
@@ -145,7 +144,7 @@ def find_preset(name: str) -> PresetName:
 
 
 def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -> Iterator[Sheet]:
-    """Yields the sheets of the preset that need only counts of categories, in its order."""
+    """Yields the sheets of the preset that need only counts, in its order."""
     for sheet in preset.sheets:
         if sheet is SheetName.LL144:
             yield audit_tables(selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share)
@@ -154,7 +153,7 @@ def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -
 
 
 def sheets_of_people(preset: Preset, people: CountedPeople) -> Mapping[SheetName, Mapping[str, Any]]:
-    """Returns the sheets that compare each category with a reference, by name: lending if the preset has it, and controls."""
+    """Sheets that compare with a reference, by name: lending if the preset has it, and controls."""
     lending = {SheetName.LENDING: lending_sheet(people)} if SheetName.LENDING in preset.sheets else {}
     return lending | {SheetName.CONTROLS: controls_sheet(people)}
 
@@ -169,7 +168,7 @@ def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[s
 
 
 def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> pd.DataFrame:
-    """Returns the frame with the values of mapped attributes replaced by their categories; others of these columns are missing.
+    """Frame with mapped values replaced by their categories; others of these columns are missing.
 
     Raises:
         InvalidInput: a mapping is of no attribute, or none of its values is in the column.
@@ -190,7 +189,7 @@ def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequenc
 
 
 def weigh_frame(frame: pd.DataFrame, mappings: Sequence[CategoryMapping], answers: PersonAnswers) -> tuple[WeightedTable, ...]:
-    """Returns a table of each mapping with weights, over the people with an answer.
+    """Table of each mapping with weights, over the people with an answer.
 
     Raises:
         InvalidInput: a column of weights is missing, or holds no probabilities.

@@ -12,7 +12,7 @@ from ..metrics.groups import IntArray
 from .columns import Column, is_numeric, where
 
 MAX_HOURS = 20 * 8_784
-"""Max hours between the first and the last record. More is a wrong date rather than a log."""
+"""Max hours between the first and the last record: more is a wrong date."""
 
 _EARLIEST = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 """Unit of numbers since 1970 from this size on: each is a time between 1973 and 5138."""
@@ -20,7 +20,7 @@ _EARLIEST = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HourNumbers:
-    """The hour of each record, counted from the first one; `first` is its beginning in UTC, `hours` how many there are."""
+    """Each record's hour, counted from the first; `first` begins it in UTC, `hours` is their number."""
 
     first: datetime
     hours: int
@@ -28,21 +28,21 @@ class HourNumbers:
     seconds: IntArray
 
     def start_of(self, hour: int) -> datetime:
-        """Returns the beginning of an hour in UTC."""
+        """Beginning of an hour in UTC."""
         return self.first + timedelta(hours=hour)
 
     @property
     def months(self) -> list[int]:
-        """For each hour the number of its calendar month."""
+        """Per hour the number of its calendar month."""
         starts = pd.date_range(self.first, periods=self.hours, freq="h")
         return (starts.year * 12 + starts.month).tolist()
 
 
 def hours_of(column: Column, option: str) -> HourNumbers:
-    """Returns the hours of a column of times: ISO 8601, where UTC is meant unless it says otherwise, or numbers since 1970.
+    """Hours of a column of times: ISO 8601, UTC unless stated, or numbers since 1970.
 
     Raises:
-        InvalidInput: there is no record, a time is missing or cannot be read, or the first and the last are too far apart.
+        InvalidInput: no record, a time is missing or unreadable, or the first and last are too far apart.
     """
     if column.empty:
         raise InvalidInput.of(option, f"{column.name!r} has no record")
@@ -65,7 +65,7 @@ def hours_of(column: Column, option: str) -> HourNumbers:
 
 
 def first_of_each(persons: Column, seconds: IntArray) -> npt.NDArray[np.bool_]:
-    """Returns which records are the first of their person. A record without a person's id counts as one by itself."""
+    """Per record, whether it is the first of its person or without a person's id."""
     # Stable: of two records in one second the first in the file counts.
     order = np.argsort(seconds, kind="stable")
     repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()
